@@ -1,0 +1,54 @@
+# Everything starts here: `make help`. Needs make and any Python from 3.11 on with its venv module; the rest is installed
+# into .venv. Variables can be set on the command line: `make test JOBS=4`, `make bench DATA=../data`.
+
+VENV    ?= .venv
+# Extras of pyproject.toml that the development environment holds.
+EXTRAS  ?= dev,debug,shell
+# Test processes; 0 runs the tests in this one.
+JOBS    ?= 0
+PYTEST  ?=
+# Folder of benchmark data; without it the benchmarks generate theirs.
+DATA    ?= $(ELASTALOG_DATA)
+
+BIN     := $(VENV)/bin
+READY   := $(VENV)/.ready
+WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS),)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench format clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## create .venv and install the project into it
+
+demo: $(READY) ## a short tour, on the example programs
+	@$(BIN)/python scripts/demo.py
+
+test: $(READY) ## run every test
+	$(BIN)/python -m pytest $(WORKERS) $(PYTEST)
+
+check: $(READY) ## format, lint, types, layers and the fast tests; under two minutes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow" $(PYTEST)
+
+bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/results/ and benchmarks/plots/
+	$(BIN)/python -m benchmarks.parse_speed
+	$(BIN)/python -m benchmarks.batch $(if $(DATA),--data $(DATA),)
+
+format: $(READY) ## rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove .venv, caches and build results
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.
+$(READY): pyproject.toml scripts/find_python.sh
+	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@

@@ -1,0 +1,1 @@
+"""Speed and memory, measured as ratios within one run. Nothing here is a test."""

@@ -1,0 +1,1 @@
+"""What a program means: names resolved, types inferred, variables grounded, rules stratified."""

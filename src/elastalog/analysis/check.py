@@ -1,0 +1,60 @@
+"""From what was written to what it means: the passes, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from elastalog.analysis.check_grounded import check_grounded
+from elastalog.analysis.declare_relations import declare_relations
+from elastalog.analysis.declare_types import declare_types
+from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.infer_types import infer_types
+from elastalog.analysis.number_rules import number_rules
+from elastalog.analysis.program import CheckedProgram
+from elastalog.analysis.resolve_names import resolve_names
+from elastalog.analysis.stratify import stratify
+from elastalog.analysis.take_apart import take_apart
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.syntax.collection import without_collection
+from elastalog.syntax.tree import Tree
+
+Pass: TypeAlias = Callable[[Draft], Outcome]
+
+PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+    (declare_types, frozenset()),
+    (declare_relations, frozenset()),
+    (resolve_names, frozenset()),
+    (take_apart, frozenset()),
+    (infer_types, frozenset((declare_types, declare_relations))),
+    (check_grounded, frozenset((declare_types, declare_relations))),
+    (stratify, frozenset((declare_types, declare_relations))),
+    (
+        number_rules,
+        frozenset((declare_types, declare_relations, resolve_names, take_apart, infer_types, check_grounded, stratify)),
+    ),
+)
+"""Every pass with those that must have found no error before it runs. The others leave clauses at fault out, so that
+the passes after them speak about the sound ones."""
+
+
+def check(tree: Tree) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
+    """The checked program, or None when there are errors; and all diagnostics, sorted by place."""
+    draft = Draft(tree)
+    diagnostics: list[Diagnostic] = []
+    failed: set[Pass] = set()
+    with without_collection():
+        for run, needed in PASSES:
+            if failed.isdisjoint(needed):
+                draft, found = run(draft)
+                diagnostics.extend(found)
+                if any(diagnostic.severity == "error" for diagnostic in found):
+                    failed.add(run)
+    diagnostics.sort(key=place)
+    return (None if failed else draft.program), tuple(diagnostics)
+
+
+def place(diagnostic: Diagnostic) -> tuple[int, int, str]:
+    """Sorts diagnostics by where they point."""
+    first = next((label.span for label in diagnostic.labels if label.primary), None)
+    return (first.start, first.end, diagnostic.code) if first is not None else (0, 0, diagnostic.code)

@@ -1,0 +1,223 @@
+"""Pass: every variable gets its values from somewhere.
+
+A variable is grounded by a positive atom in which it is an argument by itself, by `v = expression` once the variables
+of the expression are grounded, by `v = range(…)` likewise, and by `v = aggregate` once those shared with it are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Constant,
+    Expression,
+    Literal,
+    Negation,
+    Variable,
+    Wildcard,
+)
+from elastalog.diagnostics.source import Span
+
+_MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
+
+
+def check_grounded(draft: Draft) -> Outcome:
+    """Report every variable that nothing grounds, once per rule, at each place that needs it."""
+    findings = Findings(draft.tree.source)
+    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
+    return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
+
+
+def _is_grounded(rule: TypedRule) -> bool:
+    """The quick answer for rules without aggregates whose atoms ground everything; False means: look closer."""
+    grounded = set()
+    used: list[Expression | Wildcard] = []
+    for literal in rule.body:
+        if type(literal) is Atom:
+            for term in literal.arguments:
+                if type(term) is Variable:
+                    grounded.add(term.name)
+                elif type(term) is Apply:
+                    used.append(term)
+        elif type(literal) is Negation:
+            used.extend(literal.atom.arguments)
+        elif type(literal) is Comparison:
+            used.append(literal.left)
+            used.append(literal.right)
+        else:
+            return False
+    used.extend(rule.head.arguments)
+    while used:
+        term = used.pop()
+        if type(term) is Variable:
+            if term.name not in grounded:
+                return False
+        elif type(term) is Apply:
+            used.extend(term.arguments)
+    return True
+
+
+class _RuleGrounder:
+    def __init__(self, rule: TypedRule, findings: Findings) -> None:
+        self.rule = rule
+        self.findings = findings
+
+    def is_grounded(self) -> bool:
+        used = [*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments)]
+        is_sound = self.check_conjunction(self.rule.body, (), used)
+        for literal in self.rule.body:
+            if type(literal) is Aggregation:
+                is_sound = self.check_aggregation(literal) and is_sound
+        return is_sound
+
+    def check_aggregation(self, aggregation: Aggregation) -> bool:
+        """The inside of an aggregate: its own variables, and the target without help from outside."""
+        is_sound = True
+        groups = {group.name for group in aggregation.groups}
+        target = () if aggregation.target is None else tuple(_variables((aggregation.target,)))
+        target_names = {variable.name for variable in target}
+        for body in aggregation.bodies:
+            from_inside = ground(body, groups - target_names)
+            missing = [variable for variable in target if variable.name not in from_inside]
+            if missing:
+                is_sound = self.report_target(aggregation, missing[0])
+            given = groups | {variable.name for variable in missing}
+            is_sound = self.check_conjunction(body, given, list(_used_by_body(body))) and is_sound
+            for literal in body:
+                if type(literal) is Aggregation:
+                    is_sound = self.check_aggregation(literal) and is_sound
+            if not is_sound:
+                break  # further alternatives would mostly repeat the report
+        return is_sound
+
+    def check_conjunction(self, body: Sequence[Literal], given: Iterable[str], used: list[Variable]) -> bool:
+        """Report the variables that lack a value, not those that only wait for one of them."""
+        assumed = set(given)
+        for _ in range(_MOST_REPORTS):
+            grounded = ground(body, assumed)
+            missing = sorted((v for v in used if v.name not in grounded), key=lambda variable: variable.span)
+            if not missing:
+                break
+            waiting = {definition.defined for literal in body for definition in _definitions(literal)}
+            root = next((variable.name for variable in missing if variable.name not in waiting), missing[0].name)
+            self.report(root, sorted({variable.span for variable in missing if variable.name == root}), body)
+            assumed.add(root)
+        return assumed == set(given)
+
+    def report(self, name: str, spans: list[Span], body: Sequence[Literal]) -> None:
+        written = quoted(name.partition("@")[0])
+        note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
+        if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
+            note = f"{written} also stands outside the aggregate, which is therefore taken for each value of it"
+        if not self.rule.body:
+            advice = "write a constant; text stands in double quotes"
+        else:
+            advice = f"add a positive atom with {written} to the body"
+            if self.is_only_negated(name):
+                advice += ", or write `_` if its value does not matter"
+        self.findings.error(
+            "E0320",
+            f"variable {written} is not grounded",
+            primary(spans[0], "its value is needed here"),
+            *(secondary(span, "and here") for span in spans[1:8]),
+            note=note,
+            advice=advice,
+        )
+
+    def is_only_negated(self, name: str) -> bool:
+        occurrences = [v.name for v in (*_used_by_body(self.rule.body), *_variables(self.rule.head.arguments))]
+        if occurrences.count(name) != 1:
+            return False
+        negations = [literal.atom.arguments for literal in self.rule.body if type(literal) is Negation]
+        return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
+
+    def report_target(self, aggregation: Aggregation, variable: Variable) -> bool:
+        written = quoted(variable.name.partition("@")[0])
+        self.findings.error(
+            "E0323",
+            f"the target {written} of {quoted(aggregation.operator)} is not grounded inside the aggregate",
+            primary(variable.span, "its value is needed here"),
+            note="an aggregate ranges over the values that its own body gives",
+            advice=f"add a positive atom with {written} between the braces",
+        )
+        return False
+
+
+def ground(body: Sequence[Literal], given: Iterable[str]) -> set[str]:
+    """The names of the variables that a conjunction grounds, those given included."""
+    grounded = set(given)
+    waiting: dict[str, list[_Definition]] = {}
+    ready: list[_Definition] = []
+    for literal in body:
+        if type(literal) is Atom:
+            grounded.update([term.name for term in literal.arguments if type(term) is Variable])
+    for literal in body:
+        for definition in _definitions(literal):
+            definition.missing -= grounded
+            if not definition.missing:
+                ready.append(definition)
+            for name in definition.missing:
+                waiting.setdefault(name, []).append(definition)
+    while ready:
+        defined = ready.pop().defined
+        if defined not in grounded:
+            grounded.add(defined)
+            for definition in waiting.get(defined, ()):
+                definition.missing.discard(defined)
+                if not definition.missing:
+                    ready.append(definition)
+    return grounded
+
+
+class _Definition:
+    """A variable that gets its value once others have theirs."""
+
+    __slots__ = ("defined", "missing")
+
+    def __init__(self, defined: str, needed: Iterable[str]) -> None:
+        self.defined = defined
+        self.missing = set(needed)
+
+
+def _definitions(literal: Literal) -> Iterator[_Definition]:
+    if type(literal) is Comparison and literal.operator == "=":
+        for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
+            if type(variable) is Variable:
+                yield _Definition(variable.name, [v.name for v in _variables((other,))])
+    elif type(literal) is Aggregation:
+        yield _Definition(literal.result.name, [group.name for group in literal.groups])
+
+
+def _used_by_body(body: Sequence[Literal]) -> Iterator[Variable]:
+    """The variables of a conjunction, those inside aggregates only where they are shared."""
+    for literal in body:
+        if type(literal) is Atom:
+            yield from _variables(literal.arguments)
+        elif type(literal) is Negation:
+            yield from _variables(literal.atom.arguments)
+        elif type(literal) is Comparison:
+            yield from _variables((literal.left, literal.right))
+        elif type(literal) is Aggregation:
+            yield literal.result
+            yield from literal.groups
+
+
+def _variables(terms: Iterable[Expression | Wildcard]) -> Iterator[Variable]:
+    pending = list(terms)[::-1]
+    while pending:
+        term = pending.pop()
+        match term:
+            case Variable():
+                yield term
+            case Apply():
+                pending.extend(reversed(term.arguments))
+            case Constant() | Wildcard():
+                pass

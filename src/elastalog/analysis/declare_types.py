@@ -1,0 +1,146 @@
+"""Pass: what every type name comes down to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.tree import TypeDeclaration
+
+BASE_TYPES: dict[str, TypeMeaning] = {base.value: TypeMeaning(base.value, base, ()) for base in Base}
+
+
+def declare_types(draft: Draft) -> Outcome:
+    """Resolve the `.type` declarations: each to one base type, without cycles and without mixing bases in a union."""
+    findings = Findings(draft.tree.source)
+    declared = _collect(draft, findings)
+    known = _with_known_parents(declared, findings)
+    meanings = dict(BASE_TYPES)
+    for name in _parents_first(known, findings):
+        _resolve(known[name], meanings, findings)
+    for name in declared:  # a type at fault stays declared, so that one error does not become many
+        meanings.setdefault(name, TypeMeaning(name, Base.NUMBER, ()))
+    return replace(draft, types=meanings), findings.diagnostics
+
+
+def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
+    declared: dict[str, TypeDeclaration] = {}
+    for item in draft.tree.items:
+        if type(item) is not TypeDeclaration:
+            continue
+        if item.name in BASE_TYPES:
+            findings.error(
+                "E0202",
+                f"type {quoted(item.name)} is built in and cannot be declared",
+                primary(item.name_span, "declared here"),
+                advice="choose another name for the type",
+            )
+        elif item.name in declared:
+            findings.error(
+                "E0202",
+                f"type {quoted(item.name)} is declared twice",
+                primary(item.name_span, "declared again here"),
+                secondary(declared[item.name].name_span, "first declared here"),
+                advice="remove one of the declarations, or rename it",
+            )
+        else:
+            declared[item.name] = item
+    return declared
+
+
+def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings) -> dict[str, TypeDeclaration]:
+    known = {}
+    for name, declaration in declared.items():
+        unknown = [(p, span) for p, span in declaration.parents if p not in declared and p not in BASE_TYPES]
+        for parent, span in unknown:
+            report_unknown_type(parent, span, [*declared, *BASE_TYPES], findings)
+        if not unknown:
+            known[name] = declaration
+    return known
+
+
+def report_unknown_type(name: str, span: Span, candidates: list[str], findings: Findings) -> None:
+    """E0203, with the nearest name."""
+    near = findings.nearest(name, candidates)
+    findings.error(
+        "E0203",
+        f"unknown type {quoted(name)}",
+        primary(span, "not declared"),
+        advice=f"did you mean {quoted(near)}?" if near else f"declare it, for example `.type {name[:60]} <: symbol`",
+    )
+
+
+def _parents_first(known: dict[str, TypeDeclaration], findings: Findings) -> list[str]:
+    """The names in an order in which parents precede children. A cycle is reported once and its types left out."""
+    order: list[str] = []
+    state: dict[str, int] = {}  # 1: on the current path, 2: finished
+    for root in known:
+        if root in state:
+            continue
+        path = [root]
+        pending = [iter(known[root].parents)]
+        state[root] = 1
+        while path:
+            for parent, _ in pending[-1]:
+                if parent not in known:
+                    continue
+                if state.get(parent) == 1:
+                    _report_cycle([known[name] for name in path[path.index(parent) :]], findings)
+                elif parent not in state:
+                    state[parent] = 1
+                    path.append(parent)
+                    pending.append(iter(known[parent].parents))
+                    break
+            else:
+                pending.pop()
+                name = path.pop()
+                state[name] = 2
+                order.append(name)
+    return order
+
+
+def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
+    first, *rest = cycle
+    findings.error(
+        "E0208",
+        f"type {quoted(first.name)} is defined by itself",
+        primary(first.span, f"{quoted(first.name)} is defined by {quoted((rest or [first])[0].name)} here"),
+        *(
+            secondary(this.span, f"{quoted(this.name)} is defined by {quoted(after.name)} here")
+            for this, after in zip(rest[:20], [*rest[1:], first], strict=False)
+        ),
+        note="every type must come down to number, unsigned, float or symbol",
+        advice=f"define {quoted(first.name)} by a base type, for example `.type {first.name[:60]} <: symbol`",
+    )
+
+
+def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], findings: Findings) -> None:
+    parents = [(meanings[name], span) for name, span in declaration.parents if name in meanings]
+    if len(parents) < len(declaration.parents) or not parents:
+        return  # a parent is at fault and already reported
+    (first, first_span), *others = parents
+    for other, span in others:
+        if other.base is not first.base:
+            findings.error(
+                "E0209",
+                f"union type {quoted(declaration.name)} mixes {first.base.value} and {other.base.value}",
+                primary(span, f"{quoted(other.name)} is {other.base.value}"),
+                secondary(first_span, f"{quoted(first.name)} is {first.base.value}"),
+                advice="make a union only of types with the same base type",
+            )
+            return
+    name = declaration.name
+    match declaration.kind:
+        case "subtype":
+            meanings[name] = TypeMeaning(name, first.base, (first.name,))
+        case "alias":
+            meanings[name] = TypeMeaning(name, first.base, (), same_as=first.same_as or first.name)
+        case _:
+            meanings[name] = TypeMeaning(name, first.base, ())
+            for member, _ in parents:  # a member is below its union
+                below = meanings[member.same_as or member.name]
+                if below.name not in BASE_TYPES:
+                    meanings[below.name] = replace(below, above=(*below.above, name))

@@ -1,0 +1,138 @@
+"""Which relation depends on which, and the components of relations that depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from elastalog.analysis.draft import TypedRule
+from elastalog.analysis.program import Aggregation, Atom, Literal, Negation
+from elastalog.diagnostics.source import Span
+
+Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place where a rule of one relation reads another."""
+
+    head: str
+    body: str
+    manner: Manner
+    span: Span
+
+
+Uses: TypeAlias = dict[str, dict[str, Span]]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The first place of every use: all of them by head and body relation, and those that need the body complete."""
+
+    uses: Uses
+    strict_uses: tuple[Use, ...]
+
+
+def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedRule]) -> Dependencies:
+    """Read the uses off the rules. A use inside an aggregate, or negated, needs the relation complete."""
+    uses: Uses = {name: {} for name in relations}
+    strict: dict[tuple[str, str, Manner], Use] = {}
+    for rule in rules:
+        head = rule.head.relation
+        of_head = uses[head]
+        for literal in rule.body:
+            if type(literal) is Atom:
+                if literal.relation not in of_head:
+                    of_head[literal.relation] = literal.span
+            else:
+                for atom, manner, span in _strict_atoms(literal):
+                    of_head.setdefault(atom.relation, span)
+                    key = (head, atom.relation, manner)
+                    if key not in strict:
+                        strict[key] = Use(head, atom.relation, manner, span)
+    return Dependencies(uses, tuple(strict.values()))
+
+
+def _strict_atoms(literal: Literal) -> Iterator[tuple[Atom, Manner, Span]]:
+    if type(literal) is Negation:
+        yield literal.atom, "negation", literal.span
+    elif type(literal) is Aggregation:
+        pending: list[Literal] = [inner for body in literal.bodies for inner in body]
+        while pending:
+            inner = pending.pop()
+            if type(inner) is Atom:
+                yield inner, "aggregate", inner.span
+            elif type(inner) is Negation:
+                yield inner.atom, "negation", inner.span
+            elif type(inner) is Aggregation:
+                pending.extend([deeper for body in inner.bodies for deeper in body])
+
+
+def components(uses: Uses) -> list[list[str]]:
+    """The strongly connected components, each after those it depends on (Tarjan, with a stack of its own)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_names: list[str] = []
+    is_open: set[str] = set()
+    found: list[list[str]] = []
+    for root in uses:
+        if root in number:
+            continue
+        path: list[tuple[str, Iterator[str]]] = [(root, iter(uses[root]))]
+        number[root] = lowest[root] = len(number)
+        open_names.append(root)
+        is_open.add(root)
+        while path:
+            name, successors = path[-1]
+            for successor in successors:
+                if successor not in number:
+                    number[successor] = lowest[successor] = len(number)
+                    open_names.append(successor)
+                    is_open.add(successor)
+                    path.append((successor, iter(uses[successor])))
+                    break
+                if successor in is_open and number[successor] < lowest[name]:
+                    lowest[name] = number[successor]
+            else:
+                path.pop()
+                if path and lowest[name] < lowest[path[-1][0]]:
+                    lowest[path[-1][0]] = lowest[name]
+                if lowest[name] == number[name]:
+                    component = []
+                    while True:
+                        member = open_names.pop()
+                        is_open.discard(member)
+                        component.append(member)
+                        if member == name:
+                            break
+                    found.append(component)
+    return found
+
+
+def in_order(found: Sequence[Sequence[str]], uses: Uses) -> list[tuple[str, ...]]:
+    """The components in an order in which each depends only on earlier ones; among those that may come next, the one
+    declared first. Members are in the order of declaration."""
+    position = {name: index for index, name in enumerate(uses)}
+    members = [tuple(sorted(component, key=position.__getitem__)) for component in found]
+    owner = {name: index for index, component in enumerate(members) for name in component}
+    users: list[list[int]] = [[] for _ in members]
+    waiting = [0] * len(members)
+    for index, component in enumerate(members):
+        needed = {owner[used] for name in component for used in uses[name]} - {index}
+        waiting[index] = len(needed)
+        for other in needed:
+            users[other].append(index)
+    ready = [(position[members[index][0]], index) for index, count in enumerate(waiting) if count == 0]
+    heapify(ready)
+    ordered = []
+    while ready:
+        _, index = heappop(ready)
+        ordered.append(members[index])
+        for user in users[index]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heappush(ready, (position[members[user][0]], user))
+    return ordered

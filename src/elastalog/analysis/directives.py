@@ -1,0 +1,150 @@
+"""The `.input`, `.output`, `.printsize` and `.limitsize` directives and their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from types import MappingProxyType
+from typing import Final
+
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.program import Directive
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "input": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress"),
+        "output": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress"),
+        "printsize": ("IO",),
+        "limitsize": ("n",),
+    }
+)
+"""The parameters that each directive takes."""
+
+_PLACES: Final = {"input": ("file", "stdin"), "output": ("file", "stdout"), "printsize": ("stdout",)}
+_SWITCHES: Final = frozenset(("headers", "rfc4180", "compress"))
+
+
+def read_directives(
+    program: tree.Tree, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
+) -> dict[str, list[Directive]]:
+    """The directives of each declared relation, in the order written, those at fault reported and left out."""
+    found: dict[str, list[Directive]] = {}
+    seen: dict[tuple[str, str], Span] = {}
+    for relation in declarations.values():
+        for text, span in relation.qualifiers:
+            seen.setdefault((relation.name, text), span)
+    for item in program.items:
+        if type(item) is not tree.Directive:
+            continue
+        if item.relation not in declarations:
+            _report_unknown(item, declarations, findings)
+            continue
+        parameters = _parameters(item, findings)
+        previous = seen.get((item.relation, item.kind))
+        # Several outputs of one relation, to different places, are of use; anything else twice is a mistake.
+        if previous is not None and not (item.kind == "output" and item.parameters):
+            findings.error(
+                "E0213",
+                f"`.{item.kind}` of {quoted(item.relation)} is given twice",
+                primary(item.relation_span, "again here"),
+                secondary(previous, "first here"),
+                advice="remove one of them",
+            )
+            continue
+        seen.setdefault((item.relation, item.kind), item.relation_span)
+        found.setdefault(item.relation, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
+    return found
+
+
+def _report_unknown(
+    item: tree.Directive, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings
+) -> None:
+    near = findings.nearest(item.relation, declarations)
+    findings.error(
+        "E0204",
+        f"unknown relation {quoted(item.relation)}",
+        primary(item.relation_span, "not declared"),
+        advice=f"did you mean {quoted(near)}?" if near else f"declare it: `.decl {item.relation[:60]}(x: number)`",
+    )
+
+
+def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value, span in item.parameters:
+        if name in values:
+            findings.error(
+                "E0215",
+                f"parameter {quoted(name)} is given twice",
+                primary(span, "again here"),
+                advice="remove one of them",
+            )
+        elif name not in PARAMETERS[item.kind]:
+            near = findings.nearest(name, PARAMETERS[item.kind])
+            allowed = ", ".join(PARAMETERS[item.kind])
+            findings.warning(
+                "E0214",
+                f"`.{item.kind}` has no parameter {quoted(name)}",
+                primary(span, "its value is ignored"),
+                advice=f"did you mean {quoted(near)}?" if near else f"it takes: {allowed}",
+            )
+        else:
+            values[name] = value
+            _check_value(item.kind, name, value, span, findings)
+    if item.kind == "limitsize" and "n" not in values:
+        findings.error(
+            "E0217",
+            f"`.limitsize` of {quoted(item.relation)} does not say how many facts",
+            primary(item.relation_span, "no parameter `n`"),
+            advice=f"write `.limitsize {item.relation[:60]}(n=1000)`",
+        )
+    return values
+
+
+def _check_value(kind: str, name: str, value: str, span: Span, findings: Findings) -> None:
+    expected = _expected(kind, name, value)
+    if expected is not None:
+        findings.error(
+            "E0215",
+            f"parameter {quoted(name)} of `.{kind}` cannot be {quoted(value) if value else 'empty'}",
+            primary(span, expected),
+            advice=f"give {expected}",
+        )
+    elif name == "filename":
+        reason = path_fault(value)
+        if reason is not None:
+            findings.error(
+                "E0216",
+                f"file name {quoted(value)} leaves the folder of facts",
+                primary(span, reason),
+                note="a program reads and writes only below the folders given with `-F` and `-D`",
+                advice='give a relative path, as in `filename="edges.csv"`, and choose the folder with `-F` or `-D`',
+            )
+
+
+def _expected(kind: str, name: str, value: str) -> str | None:
+    """What the value should have been, or None when it is good."""
+    if name == "IO" and value not in _PLACES[kind]:
+        return " or ".join(f"`{place}`" for place in _PLACES[kind])
+    if name in _SWITCHES and value not in ("true", "false"):
+        return "`true` or `false`"
+    if name == "n" and not (value.isascii() and value.isdigit() and 0 < int(value[:20]) < 2**63):
+        return "a whole number above 0"
+    if name == "delimiter" and value in ("", "\n", "\r", '"'):
+        return "at least one character other than a quote or a line end"
+    return None
+
+
+def path_fault(value: str) -> str | None:
+    """Why a file name does not stay below the folder it is relative to, or None when it does."""
+    if not value or "\0" in value:
+        return "not a file name"
+    if PurePosixPath(value).is_absolute() or PureWindowsPath(value).anchor:
+        return "an absolute path"
+    depth = 0
+    for part in value.replace("\\", "/").split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return "goes above the folder"
+    return None if depth else "not a file name"

@@ -1,0 +1,86 @@
+"""Collecting the diagnostics of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
+from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.source import Source, Span
+
+# Looking for a near name costs a scan of all names; a program with thousands of unknown names has another problem.
+_MOST_CANDIDATES: Final = 100_000
+
+
+class Findings:
+    """The diagnostics of one pass over one source, in the order found."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+        self._suggestions: dict[str, str | None] = {}
+        self._candidates_left = _MOST_CANDIDATES
+
+    def error(
+        self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None
+    ) -> None:
+        """What makes the program wrong."""
+        self._add("error", code, message, labels, note, advice)
+
+    def warning(
+        self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None
+    ) -> None:
+        """What is probably not meant."""
+        self._add("warning", code, message, labels, note, advice)
+
+    def note(self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None) -> None:
+        """What is good to know and shown only on request."""
+        self._add("note", code, message, labels, note, advice)
+
+    def nearest(self, name: str, candidates: Collection[str]) -> str | None:
+        """The candidate that was probably meant, if any."""
+        if name not in self._suggestions:
+            if len(candidates) > self._candidates_left:
+                return None
+            self._candidates_left -= len(candidates)
+            self._suggestions[name] = nearest(name, candidates)
+        return self._suggestions[name]
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        message: str,
+        labels: tuple[Label, ...],
+        note: str | None,
+        advice: str | None,
+    ) -> None:
+        notes = () if note is None else (note,)
+        self.diagnostics.append(Diagnostic(code, message, labels, notes, advice, severity, self.source))
+
+
+def primary(span: Span, text: str = "") -> Label:
+    """A label at the place that is wrong."""
+    return Label(span, text, primary=True)
+
+
+def secondary(span: Span, text: str = "") -> Label:
+    """A label at a place that explains it."""
+    return Label(span, text, primary=False)
+
+
+def quoted(name: str) -> str:
+    """A name as messages show it; very long ones are cut."""
+    return f"`{name}`" if len(name) <= 60 else f"`{name[:57]}…`"
+
+
+def with_article(base: Base) -> str:
+    """`a number`, `an unsigned`."""
+    return f"an {base.value}" if base is Base.UNSIGNED else f"a {base.value}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,179 @@
+"""The base type of every variable of one clause, found by passing known types along equations."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate
+from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.program import Base
+from elastalog.analysis.scopes import variables_of
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+Bases: TypeAlias = dict[str, tuple[Base, ...]]
+
+
+@dataclass(slots=True)
+class Environment:
+    """What is known: the base of each variable with the place that settled it, and the base chosen for each call."""
+
+    variables: dict[str, Base]
+    places: dict[str, Span]
+    calls: dict[int, Base]  # by identity of the node; the clause keeps the nodes alive
+
+
+_Equation: TypeAlias = tuple[tree.Term, tree.Term | Base | None]
+
+
+def infer(clause: FlatClause, bases: Bases) -> Environment:
+    """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
+    head, equations settles a variable. What nothing settles is a number."""
+    solver = _Solver(bases)
+    solver.read(clause.body)
+    solver.read_atom(clause.head)
+    solver.solve()
+    return solver.environment
+
+
+class _Solver:
+    def __init__(self, bases: Bases) -> None:
+        self.bases = bases
+        self.environment = Environment({}, {}, {})
+        self.equations: list[_Equation] = []
+        self.settled: list[str] = []  # variables settled since last looked at
+        self.has_open = False  # whether a variable without a type was met
+
+    def read(self, body: Sequence[FlatLiteral]) -> None:
+        for literal in body:
+            match literal:
+                case tree.Atom():
+                    self.read_atom(literal)
+                case tree.Negation():
+                    self.read_atom(literal.atom)
+                case tree.Comparison():
+                    if literal.operator in ("match", "contains"):
+                        self.equations.append((literal.left, Base.SYMBOL))
+                        self.equations.append((literal.right, Base.SYMBOL))
+                    else:
+                        self.equations.append((literal.left, literal.right))
+                case SeparatedAggregate():
+                    self.read_aggregate(literal)
+
+    def read_atom(self, atom: tree.Atom) -> None:
+        for term, base in zip(atom.arguments, self.bases[atom.relation], strict=True):
+            if type(term) is tree.Variable:
+                self.settle(term, base)
+            elif type(term) is tree.Call:
+                self.equations.append((term, base))
+
+    def read_aggregate(self, aggregate: SeparatedAggregate) -> None:
+        for body in aggregate.bodies:
+            self.read(body)
+        result = aggregate.result
+        match aggregate.operator:
+            case "count":
+                self.equations.append((result, Base.NUMBER))
+            case "mean":
+                self.equations.append((result, Base.FLOAT))
+                if aggregate.target is not None:
+                    self.equations.append((aggregate.target, None))
+            case _:
+                self.equations.append((result, aggregate.target))
+
+    def settle(self, variable: tree.Variable, base: Base) -> None:
+        if variable.name not in self.environment.variables:
+            self.environment.variables[variable.name] = base
+            self.environment.places[variable.name] = variable.span
+            self.settled.append(variable.name)
+
+    def solve(self) -> None:
+        """Work through the equations until they say nothing new. Each is looked at again when one of its variables is
+        settled."""
+        if not self.equations:
+            return
+        self.apply_all()
+        if not self.has_open:
+            return
+        known = self.environment.variables
+        watchers: dict[str, list[_Equation]] = {}
+        open_variables: list[tree.Variable] = []
+        for equation in self.equations:
+            terms = [side for side in equation if side is not None and not isinstance(side, Base)]
+            for variable in variables_of(terms, is_deep=False):
+                if variable.name not in known:
+                    watchers.setdefault(variable.name, []).append(equation)
+                    open_variables.append(variable)
+        self.work_off(deque(self.equations), watchers)
+        for variable in open_variables:
+            if variable.name not in known:
+                self.settle(variable, Base.NUMBER)
+                self.work_off(deque(watchers[variable.name]), watchers)
+        self.apply_all()  # so that every call has seen the types of all variables
+
+    def work_off(self, pending: deque[_Equation], watchers: dict[str, list[_Equation]]) -> None:
+        while pending:
+            self.settled.clear()
+            self.apply(pending.popleft())
+            for name in self.settled:
+                pending.extend(watchers.get(name, ()))
+
+    def apply_all(self) -> None:
+        for equation in self.equations:
+            self.apply(equation)
+
+    def apply(self, equation: _Equation) -> None:
+        left, right = equation
+        if right is None:
+            self.push(left, None)
+        elif isinstance(right, Base):
+            self.push(left, right)
+        else:
+            base = self.push(left, None)
+            other = self.push(right, base)
+            if base is None and other is not None:
+                self.push(left, other)
+
+    def push(self, term: tree.Term, expected: Base | None) -> Base | None:
+        """Make a term have the expected type where it is still open; give its type as far as known."""
+        match term:
+            case tree.Variable():
+                base = self.environment.variables.get(term.name)
+                if base is None:
+                    self.has_open = True
+                    if expected is not None:
+                        self.settle(term, expected)
+                        return expected
+                return base
+            case tree.Integer():
+                return Base.UNSIGNED if term.is_unsigned else None
+            case tree.Float():
+                return Base.FLOAT
+            case tree.String():
+                return Base.SYMBOL
+            case tree.Call():
+                return self.push_call(term, expected)
+            case _:
+                return None
+
+    def push_call(self, call: tree.Call, expected: Base | None) -> Base | None:
+        functor = FUNCTORS[call.functor]
+        if len(functor.overloads) == 1:
+            overload = functor.overloads[0]
+            for position, argument in enumerate(call.arguments):
+                self.push(argument, overload.parameter(position))
+            return overload.result
+        found = [self.push(argument, None) for argument in call.arguments]
+        if not functor.is_uniform:
+            return functor.overloads[0].result
+        possible = [overload.result for overload in functor.overloads]
+        base = next((b for b in [*found, expected] if b in possible), None)
+        if base is not None:
+            self.environment.calls[id(call)] = base
+            for argument, known in zip(call.arguments, found, strict=True):
+                if known is None:
+                    self.push(argument, base)
+        return base

@@ -1,0 +1,85 @@
+"""Pass: every expression has a base type, and number, unsigned, float and symbol do not mix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from elastalog.analysis.build_typed import TypedBuilder
+from elastalog.analysis.constants import constant_value
+from elastalog.analysis.draft import Draft, FlatClause, Outcome, TypedRule
+from elastalog.analysis.findings import Findings
+from elastalog.analysis.infer import Bases, infer
+from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
+from elastalog.analysis.subtypes import SubtypeCheck
+from elastalog.syntax import tree
+
+
+def infer_types(draft: Draft) -> Outcome:
+    """Give every clause its types, as a fact or a rule; clauses at fault are reported and left out."""
+    findings = Findings(draft.tree.source)
+    bases = {name: tuple([a.base for a in relation.attributes]) for name, relation in draft.relations.items()}
+    subtypes = SubtypeCheck(draft, findings)
+    facts: list[Fact] = []
+    rules: list[TypedRule] = []
+    for clause in draft.flat_clauses:
+        if clause.is_fact and clause.is_plain:
+            fact = _plain_fact(clause.head, bases)
+            if fact is not None:
+                facts.append(fact)
+                continue
+        rule = _plain_rule(clause, bases) if clause.is_plain else None
+        if rule is None:
+            rule = TypedBuilder(draft.declarations, bases, infer(clause, bases), findings).rule(clause)
+        if rule is None:
+            continue
+        if clause.is_fact and not rule.body and all(type(term) is Constant for term in rule.head.arguments):
+            values = tuple([term.value for term in rule.head.arguments if type(term) is Constant])
+            facts.append(Fact(rule.head.relation, values, rule.head.span))
+            continue
+        rules.append(rule)
+        if subtypes.is_needed:
+            subtypes.check(rule)
+    return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
+
+
+def _plain_fact(head: tree.Atom, bases: Bases) -> Fact | None:
+    """The fact, or None when it is none or at fault."""
+    values = []
+    for term, base in zip(head.arguments, bases[head.relation], strict=True):
+        value = constant_value(term, base)
+        if value is None:
+            return None
+        values.append(value)
+    return Fact(head.relation, tuple(values), head.span)
+
+
+def _plain_rule(clause: FlatClause, bases: Bases) -> TypedRule | None:
+    """The rule, or None when its types clash: the slower way then finds out where."""
+    known: dict[str, Base] = {}
+    wildcards = 0
+    body: list[Literal] = []
+    for literal in (*clause.body, clause.head):
+        is_negated = type(literal) is tree.Negation
+        atom: tree.Atom = literal.atom if is_negated else literal  # type: ignore[union-attr,assignment]  # plain
+        arguments: list[Expression | Wildcard] = []
+        for term, base in zip(atom.arguments, bases[atom.relation], strict=True):
+            if type(term) is tree.Variable:
+                name = term.name
+                if known.setdefault(name, base) is not base:
+                    return None
+                arguments.append(Variable(name, base, term.span))
+            elif type(term) is tree.Wildcard:
+                if is_negated:
+                    arguments.append(Wildcard(term.span))
+                else:
+                    wildcards += 1
+                    arguments.append(Variable(f"_@{wildcards}", base, term.span))
+            else:
+                value = constant_value(term, base)
+                if value is None:
+                    return None
+                arguments.append(Constant(value, base, term.span))
+        typed = Atom(atom.relation, tuple(arguments), atom.span)
+        body.append(Negation(typed, literal.span) if is_negated else typed)
+    head = body.pop()
+    return TypedRule(head, tuple(body), clause.plan, clause.span)  # type: ignore[arg-type]  # the head came last

@@ -1,0 +1,73 @@
+"""Pass: rules with their numbers, in their strata; and what a whole program lets one see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.findings import Findings, counted, primary, quoted
+from elastalog.analysis.program import Atom, CheckedProgram, Rule, Stratum
+
+_NO_PLAN: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
+
+
+def number_rules(draft: Draft) -> Outcome:
+    """Assemble the checked program."""
+    findings = Findings(draft.tree.source)
+    component_of = {name: index for index, component in enumerate(draft.components) for name in component}
+    rules: list[Rule] = []
+    rules_of: list[list[Rule]] = [[] for _ in draft.components]
+    count_of: dict[str, int] = {}
+    for number, typed in enumerate(draft.typed_rules, 1):
+        head = typed.head.relation
+        stratum = component_of[head]
+        in_relation = count_of[head] = count_of.get(head, 0) + 1
+        recursive_atoms = 0
+        for literal in typed.body:
+            if type(literal) is Atom and component_of[literal.relation] == stratum:
+                recursive_atoms += 1
+        plan = _NO_PLAN if typed.plan is None else _plan(typed, recursive_atoms, findings)
+        rule = Rule(number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span)
+        rules.append(rule)
+        rules_of[stratum].append(rule)
+    strata = tuple(
+        [
+            Stratum(number, component, tuple(own), any(rule.is_recursive for rule in own))
+            for number, (component, own) in enumerate(zip(draft.components, rules_of, strict=True))
+        ]
+    )
+    program = CheckedProgram(draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas)
+    _warn_about_empty_relations(draft, count_of, findings)
+    return replace(draft, rules=tuple(rules), strata=strata, program=program), findings.diagnostics
+
+
+def _plan(typed: TypedRule, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
+    assert typed.plan is not None
+    versions = max(1, recursive_atoms)
+    for version, _ in typed.plan.versions:
+        if version >= versions:
+            findings.error(
+                "E0218",
+                f"`.plan` does not fit its rule: it has no version {version}",
+                primary(typed.plan.span, "this plan"),
+                note=f"the rule has {counted(recursive_atoms, 'recursive atom')}; versions count them from 0",
+                advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
+            )
+            break
+    return MappingProxyType(dict(typed.plan.versions))
+
+
+def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:
+    """A relation that is read but never gets a fact is mostly a forgotten `.input`."""
+    filled = {fact.relation for fact in draft.facts} | count_of.keys()
+    for name, relation in draft.relations.items():
+        if name not in filled and not any(directive.kind == "input" for directive in relation.directives):
+            findings.warning(
+                "E0223",
+                f"relation {quoted(name)} never holds a fact",
+                primary(relation.span, "no `.input`, no fact and no rule for it"),
+                advice=f"add `.input {name[:60]}`, or a rule for it",
+            )

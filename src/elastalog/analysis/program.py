@@ -1,0 +1,189 @@
+"""The checked program: what a program means. Every name is resolved, every expression typed, every variable grounded.
+
+Rules are clauses: one head, a conjunction as body. Disjunctions, several heads and aggregates inside expressions have been
+taken apart; `span` always leads back to what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from elastalog.diagnostics.source import Source, Span
+
+
+class Base(Enum):
+    """The base types. `number` and `unsigned` have 64 bits."""
+
+    NUMBER = "number"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    SYMBOL = "symbol"
+
+
+Value: TypeAlias = int | float | str
+
+# --- expressions ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Names are unique within a rule, scopes of aggregates included (inner variables are renamed `x@1`, wildcards of
+    positive atoms are fresh variables `_@2`)."""
+
+    name: str
+    base: Base
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Value
+    base: Base
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """Only inside negated atoms, where it is existential under the negation."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A functor applied to typed arguments. `functor` is a key of `analysis.functors.FUNCTORS`; `range` is the only one that
+    has several results and stands only as one side of a Comparison `variable = range(...)`."""
+
+    functor: str
+    arguments: tuple[Expression, ...]
+    base: Base
+    span: Span
+
+
+Expression: TypeAlias = Variable | Constant | Apply
+
+# --- literals ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    relation: str
+    arguments: tuple[Expression | Wildcard, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    atom: Atom
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both sides have base type `base`; operator one of `= != < <= > >= match contains`."""
+
+    operator: str
+    base: Base
+    left: Expression
+    right: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """`result = operator target : { bodies }`, where `bodies` are the alternatives of the aggregate's body.
+
+    `groups` are the variables shared with the rule around it; they are grounded outside. The aggregate ranges over the
+    distinct assignments of all variables of an alternative (wildcards included). An empty range gives 0 for count and sum
+    and no result for min, max and mean."""
+
+    result: Variable
+    operator: str
+    target: Expression | None
+    bodies: tuple[tuple[Literal, ...], ...]
+    groups: tuple[Variable, ...]
+    span: Span
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Aggregation
+
+# --- the program ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`type_name` as declared, `base` what it comes down to."""
+
+    name: str
+    type_name: str
+    base: Base
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """`.input`, `.output`, `.printsize` or `.limitsize` of one relation, with its parameters as written."""
+
+    kind: str
+    parameters: Mapping[str, str]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    name: str
+    attributes: tuple[Attribute, ...]
+    directives: tuple[Directive, ...]
+    qualifiers: tuple[str, ...]
+    span: Span
+
+    @property
+    def arity(self) -> int:
+        return len(self.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`number` counts from 1 through the program, `number_in_relation` from 1 among the rules of the head's relation, both in
+    the order written (alternatives and heads from left to right). `is_recursive`: a positive body atom belongs to the
+    stratum of the head. `plan`: orders of the positive atoms by version, from 0, from `.plan`."""
+
+    number: int
+    number_in_relation: int
+    head: Atom
+    body: tuple[Literal, ...]
+    is_recursive: bool
+    plan: Mapping[int, tuple[int, ...]]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact written in the program text: an explicit fact of the first epoch."""
+
+    relation: str
+    values: tuple[Value, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A strongly connected component of relations. Strata are listed in an order in which every one depends only on
+    earlier ones; relations without rules form strata of their own."""
+
+    number: int
+    relations: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    is_recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProgram:
+    source: Source
+    relations: Mapping[str, Relation]
+    rules: tuple[Rule, ...]
+    facts: tuple[Fact, ...]
+    strata: tuple[Stratum, ...]
+    pragmas: Mapping[str, str]

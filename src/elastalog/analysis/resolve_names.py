@@ -1,0 +1,192 @@
+"""Pass: every relation and functor that a clause names exists and has the right number of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from elastalog.analysis.draft import Draft, Outcome, Shape
+from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
+from elastalog.analysis.functors import FUNCTORS
+from elastalog.syntax import tree
+
+_Pending: TypeAlias = list[tree.Term | tree.Literal]
+
+
+def resolve_names(draft: Draft) -> Outcome:
+    """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
+    findings = Findings(draft.tree.source)
+    resolve = _ClauseResolver(draft.declarations, findings).resolve
+    clauses = []
+    for item in draft.tree.items:
+        if type(item) is tree.Clause:
+            shape = resolve(item)
+            if shape is not None:
+                clauses.append((item, shape))
+    return replace(draft, clauses=tuple(clauses)), findings.diagnostics
+
+
+class _ClauseResolver:
+    """Looks up the names of one clause after the other."""
+
+    def __init__(self, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings) -> None:
+        self.declarations = declarations
+        self.findings = findings
+        self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
+        # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
+        self.variables: dict[str, tree.Variable | None] = {}
+
+    def resolve(self, clause: tree.Clause) -> Shape | None:
+        """The shape of the clause. None when it is at fault, its faults reported."""
+        errors = len(self.findings.diagnostics)
+        variables = self.variables = {}
+        pending: _Pending = []
+        arities = self.arities
+        for literal in clause.body:
+            if type(literal) is tree.Atom:
+                if arities.get(literal.relation) != len(literal.arguments):
+                    self.report_atom(literal)
+                for term in literal.arguments:
+                    if type(term) is tree.Variable:
+                        name = term.name
+                        variables[name] = None if name in variables else term
+                    elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                        pending.append(term)
+            elif type(literal) is tree.Negation:
+                if arities.get(literal.atom.relation) != len(literal.atom.arguments):
+                    self.report_atom(literal.atom)
+                for term in literal.atom.arguments:
+                    if type(term) is tree.Variable:
+                        variables[term.name] = None
+                    elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                        pending.append(term)
+            else:
+                pending.append(literal)
+        for head in clause.heads:
+            if arities.get(head.relation) != len(head.arguments):
+                self.report_atom(head)
+            for term in head.arguments:
+                if type(term) is tree.Variable:
+                    variables[term.name] = None
+                elif type(term) is tree.Wildcard:
+                    self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
+                elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                    pending.append(term)
+        shape = self.walk(pending) if pending else Shape.PLAIN
+        is_sound = len(self.findings.diagnostics) == errors
+        for name, variable in variables.items():
+            if variable is not None and name[0] != "_":
+                self.report_once(variable)
+        if not is_sound:
+            return None
+        return shape if len(clause.heads) == 1 else Shape.NESTED
+
+    def walk(self, pending: _Pending) -> Shape:
+        """Visit the nodes and all below them; give the shape that they make the clause have."""
+        shape = Shape.FLAT
+        while pending:
+            node = pending.pop()
+            match node:
+                case tree.Variable():
+                    self.variables[node.name] = None
+                case tree.Call():
+                    if node.functor == "range":
+                        shape = Shape.NESTED
+                    self.check_call(node)
+                    self.push_operands(node.arguments, f"an argument of {quoted(node.functor)}", pending)
+                case tree.Aggregate():
+                    shape = Shape.NESTED
+                    pending.extend(node.body)
+                    if node.target is not None:
+                        self.push_operands((node.target,), f"the target of {quoted(node.operator)}", pending)
+                case tree.Atom():
+                    self.visit_atom(node, pending)
+                case tree.Negation():
+                    self.check_atom(node.atom)
+                    pending.extend(node.atom.arguments)
+                case tree.Comparison():
+                    self.push_operands((node.left, node.right), "a comparison", pending)
+                case tree.Disjunction():
+                    shape = Shape.NESTED
+                    pending.extend([literal for body in node.alternatives for literal in body])
+                case tree.Truth():
+                    shape = Shape.NESTED
+                case _:  # constants, and `_` where it may stand
+                    pass
+        return shape
+
+    def visit_atom(self, atom: tree.Atom, pending: _Pending) -> None:
+        self.check_atom(atom)
+        for term in atom.arguments:
+            if type(term) is tree.Variable:
+                self.variables[term.name] = None if term.name in self.variables else term
+            else:
+                pending.append(term)
+
+    def push_operands(self, terms: tuple[tree.Term, ...], where: str, pending: _Pending) -> None:
+        for term in terms:
+            if type(term) is tree.Wildcard:
+                self.report_wildcard(term, where, "name a variable here and bind it in a positive atom")
+            else:
+                pending.append(term)
+
+    def check_atom(self, atom: tree.Atom) -> None:
+        if self.arities.get(atom.relation) != len(atom.arguments):
+            self.report_atom(atom)
+
+    def check_call(self, call: tree.Call) -> None:
+        functor = FUNCTORS.get(call.functor)
+        given = len(call.arguments)
+        if functor is None:
+            near = self.findings.nearest(call.functor, FUNCTORS)
+            if call.functor in self.declarations:
+                advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
+            else:
+                advice = f"did you mean {quoted(near)}?" if near else "the reference lists the functors of the dialect"
+            message = f"unknown functor {quoted(call.functor)}"
+            self.findings.error("E0206", message, primary(call.functor_span, "not a functor"), advice=advice)
+        elif given < functor.minimum or (functor.maximum is not None and given > functor.maximum):
+            self.findings.error(
+                "E0207",
+                f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
+                primary(call.span, f"{counted(given, 'argument')} here"),
+                advice=f"its form is `{functor.signatures[0]}`",
+            )
+
+    def report_atom(self, atom: tree.Atom) -> None:
+        declaration = self.declarations.get(atom.relation)
+        if declaration is None:
+            near = self.findings.nearest(atom.relation, self.declarations)
+            attributes = ", ".join(f"x{i}: number" for i in range(1, 1 + min(len(atom.arguments), 4)))
+            self.findings.error(
+                "E0204",
+                f"unknown relation {quoted(atom.relation)}",
+                primary(atom.relation_span, "not declared"),
+                advice=f"did you mean {quoted(near)}?"
+                if near
+                else f"declare it, for example `.decl {atom.relation[:60]}({attributes})`",
+            )
+            return
+        expected, given = len(declaration.attributes), len(atom.arguments)
+        names = ", ".join(attribute.name[:30] for attribute in declaration.attributes[:8])
+        self.findings.error(
+            "E0205",
+            f"relation {quoted(atom.relation)} takes {counted(expected, 'argument')}, not {given}",
+            primary(atom.span, f"{counted(given, 'argument')} here"),
+            secondary(declaration.name_span, f"declared with {counted(expected, 'attribute')} here"),
+            advice=f"write `{atom.relation[:60]}({names}{', …' if expected > 8 else ''})`"
+            + ("; use `_` for arguments that do not matter" if given < expected else ""),
+        )
+
+    def report_wildcard(self, term: tree.Wildcard, where: str, advice: str) -> None:
+        message = f"`_` has no value in {where}"
+        self.findings.error("E0321", message, primary(term.span, "a value is needed here"), advice=advice)
+
+    def report_once(self, variable: tree.Variable) -> None:
+        self.findings.warning(
+            "E0324",
+            f"variable {quoted(variable.name)} occurs only once",
+            primary(variable.span, "used nowhere else in this rule"),
+            advice=f"write `_`, or `_{variable.name[:60]}` to keep the name",
+        )

@@ -1,0 +1,207 @@
+"""Aggregates and ranges as literals of their own, the variables of each scope told apart.
+
+A variable inside an aggregate that also occurs around it is shared; any other is the aggregate's own and is renamed
+(`x@1`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
+from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
+from elastalog.analysis.findings import Findings, primary
+from elastalog.analysis.functors import FUNCTORS
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+
+class TooLargeError(Exception):
+    """A clause stands for more literals than it may."""
+
+
+class ScopeSeparator:
+    """Takes the alternatives of one clause apart. New names are unique within each."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.fresh_names = 0
+        self.literals_left = MOST_LITERALS
+
+    def separate(self, head: tree.Atom, body: Sequence[tree.Literal]) -> tuple[tree.Atom, FlatBody]:
+        """The clause with its aggregates before the literals that use them; those of the head come last."""
+        self.fresh_names = 0
+        visible = {v.name for v in variables_of((head, *body), is_deep=False)}
+        scope = _Scope(self, {}, visible, _definers(body, ()))
+        for literal in body:
+            scope.add(literal)
+        new_head = scope.atom(head)
+        return new_head, tuple(scope.literals)
+
+    def spend(self) -> None:
+        """Account for one literal more."""
+        self.literals_left -= 1
+        if self.literals_left < 0:
+            raise TooLargeError
+
+    def fresh(self, stem: str, span: Span) -> tree.Variable:
+        self.fresh_names += 1
+        return tree.Variable(f"{stem}@{self.fresh_names}", span)
+
+
+class _Scope:
+    """One conjunction being rewritten: the rule's own, or an alternative of an aggregate's body."""
+
+    def __init__(
+        self, separator: ScopeSeparator, renaming: Mapping[str, str], visible: set[str], definers: Counter[str]
+    ) -> None:
+        self.separator = separator
+        self.renaming = renaming
+        self.visible = visible
+        self.definers = definers
+        self.literals: list[FlatLiteral] = []
+
+    def add(self, literal: tree.Literal) -> None:
+        self.separator.spend()
+        match literal:
+            case tree.Atom():
+                self.literals.append(self.atom(literal))
+            case tree.Negation():
+                self.literals.append(replace(literal, atom=self.atom(literal.atom)))
+            case tree.Comparison():
+                self.comparison(literal)
+            case tree.Truth():  # only `false` is left, and only inside an aggregate
+                zero, one = tree.Integer(0, False, literal.span), tree.Integer(1, False, literal.span)
+                self.literals.append(tree.Comparison("=", zero, one, literal.span, literal.span))
+            case tree.Disjunction():
+                raise AssertionError("disjunctions have been expanded")
+
+    def atom(self, atom: tree.Atom) -> tree.Atom:
+        arguments = tuple([self.term(term) for term in atom.arguments])
+        if all(new is old for new, old in zip(arguments, atom.arguments, strict=True)):
+            return atom
+        return replace(atom, arguments=arguments)
+
+    def comparison(self, comparison: tree.Comparison) -> None:
+        left, right = comparison.left, comparison.right
+        if comparison.operator == "=":
+            if _is_special(left) and type(right) is tree.Variable:
+                left, right = right, left
+            if type(left) is tree.Variable and type(right) is tree.Aggregate:
+                result = self.result(left, right.operator)
+                self.literals.append(self.aggregate(result, right))
+                self.meet(left, result, comparison)
+                return
+            if type(left) is tree.Variable and type(right) is tree.Call and FUNCTORS[right.functor].is_generator:
+                arguments = tuple([self.term(term) for term in right.arguments])
+                result = self.result(left, right.functor)
+                generated = replace(right, arguments=arguments)
+                self.literals.append(replace(comparison, left=result, right=generated))
+                self.meet(left, result, comparison)
+                return
+        self.literals.append(replace(comparison, left=self.term(left), right=self.term(right)))
+
+    def result(self, variable: tree.Variable, stem: str) -> tree.Variable:
+        """The variable itself where nothing else gives it a value; otherwise a new one, to be compared with it."""
+        if self.definers[variable.name] > 1:
+            return self.separator.fresh(stem, variable.span)
+        return self.variable(variable)
+
+    def meet(self, variable: tree.Variable, result: tree.Variable, comparison: tree.Comparison) -> None:
+        renamed = self.variable(variable)
+        if result.name != renamed.name:
+            self.literals.append(replace(comparison, left=renamed, right=result))
+
+    def term(self, term: tree.Term) -> tree.Term:
+        match term:
+            case tree.Variable():
+                return self.variable(term)
+            case tree.Call():
+                if FUNCTORS[term.functor].is_generator:
+                    self.report_range(term)
+                return replace(term, arguments=tuple([self.term(argument) for argument in term.arguments]))
+            case tree.Aggregate():
+                result = self.separator.fresh(term.operator, term.span)
+                self.literals.append(self.aggregate(result, term))
+                return result
+            case _:
+                return term
+
+    def variable(self, variable: tree.Variable) -> tree.Variable:
+        name = self.renaming.get(variable.name)
+        return variable if name is None else tree.Variable(name, variable.span)
+
+    def aggregate(self, result: tree.Variable, aggregate: tree.Aggregate) -> SeparatedAggregate:
+        inside: dict[str, tree.Variable] = {}
+        for variable in variables_of((aggregate,), is_deep=True):
+            inside.setdefault(variable.name, variable)
+        own = {variable.name for variable in _inner_variables(aggregate)} - self.visible
+        renaming = {**self.renaming, **{name: self.separator.fresh(name, aggregate.span).name for name in sorted(own)}}
+        shared = [name for name in inside if name in self.visible]
+        bodies: list[FlatBody] = []
+        around_target = _Scope(self.separator, renaming, self.visible | own, Counter())
+        target = None if aggregate.target is None else around_target.term(aggregate.target)
+        for alternative in alternatives_of(aggregate.body, 1, aggregate.span, self.separator.findings):
+            scope = _Scope(self.separator, renaming, self.visible | own, _definers(alternative, shared))
+            for literal in alternative:
+                scope.add(literal)
+            bodies.append((*scope.literals, *around_target.literals))
+        groups = tuple([self.variable(inside[name]) for name in shared])
+        return SeparatedAggregate(result, aggregate.operator, target, tuple(bodies), groups, aggregate.span)
+
+    def report_range(self, call: tree.Call) -> None:
+        self.separator.findings.error(
+            "E0322",
+            "`range` stands only as `x = range(…)`",
+            primary(call.span, "has many values, and one is needed here"),
+            advice="bind a variable with `x = range(…)` in the body and use `x` here",
+        )
+
+
+def _is_special(term: tree.Term) -> bool:
+    return type(term) is tree.Aggregate or (type(term) is tree.Call and FUNCTORS[term.functor].is_generator)
+
+
+def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> Counter[str]:
+    """How many literals may give each variable its value; one of the scope around counts too."""
+    found = Counter(shared)
+    for literal in body:
+        if type(literal) is tree.Atom:
+            found.update({term.name for term in literal.arguments if type(term) is tree.Variable})
+        elif type(literal) is tree.Comparison and literal.operator == "=":
+            found.update({term.name for term in (literal.left, literal.right) if type(term) is tree.Variable})
+    return found
+
+
+def _inner_variables(aggregate: tree.Aggregate) -> Iterator[tree.Variable]:
+    """The variables directly inside an aggregate, not those inside aggregates within it."""
+    target = () if aggregate.target is None else (aggregate.target,)
+    return variables_of((*target, *aggregate.body), is_deep=False)
+
+
+def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> Iterator[tree.Variable]:
+    """The variables in nodes, in the order written; those inside aggregates only when `is_deep`."""
+    pending: list[tree.Term | tree.Literal] = list(nodes)[::-1]
+    while pending:
+        node = pending.pop()
+        match node:
+            case tree.Variable():
+                yield node
+            case tree.Call() | tree.Atom():
+                pending.extend(reversed(node.arguments))
+            case tree.Negation():
+                pending.append(node.atom)
+            case tree.Comparison():
+                pending.extend((node.right, node.left))
+            case tree.Disjunction():
+                for alternative in reversed(node.alternatives):
+                    pending.extend(reversed(alternative))
+            case tree.Aggregate():
+                if is_deep:
+                    pending.extend(reversed(node.body))
+                    if node.target is not None:
+                        pending.append(node.target)
+            case _:
+                pass

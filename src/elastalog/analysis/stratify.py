@@ -1,0 +1,78 @@
+"""Pass: the strata, and no relation that depends on its own negation or on an aggregate over itself."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import Final
+
+from elastalog.analysis.dependencies import Use, Uses, collect_dependencies, components, in_order
+from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.source import Span
+
+_MOST_REPORTS_PER_COMPONENT: Final = 5
+_MOST_LABELS: Final = 30
+
+
+def stratify(draft: Draft) -> Outcome:
+    """Order the components of relations; report every cycle through a negation or an aggregate."""
+    findings = Findings(draft.tree.source)
+    dependencies = collect_dependencies(draft.relations, draft.typed_rules)
+    ordered = in_order(components(dependencies.uses), dependencies.uses)
+    component_of = {name: index for index, component in enumerate(ordered) for name in component}
+    reported: dict[int, set[Span]] = {}
+    for use in dependencies.strict_uses:
+        component = component_of[use.head]
+        if component_of[use.body] != component:
+            continue
+        shown = reported.setdefault(component, set())
+        if use.span in shown or len(shown) >= _MOST_REPORTS_PER_COMPONENT:
+            continue
+        shown.add(use.span)
+        _report(use, _shortest_path(use.body, use.head, dependencies.uses, set(ordered[component])), findings)
+    return replace(draft, components=tuple(ordered)), findings.diagnostics
+
+
+def _shortest_path(start: str, end: str, uses: Uses, members: set[str]) -> list[tuple[str, str, Span]]:
+    """The uses that lead from one relation of a component to another, as few as possible."""
+    came_from: dict[str, tuple[str, Span]] = {}
+    pending = deque([start])
+    while pending and end not in came_from and start != end:
+        name = pending.popleft()
+        for used, span in uses[name].items():
+            if used in members and used not in came_from and used != start:
+                came_from[used] = (name, span)
+                pending.append(used)
+    steps: list[tuple[str, str, Span]] = []
+    while end != start:
+        name, span = came_from[end]
+        steps.append((name, end, span))
+        end = name
+    return steps[::-1]
+
+
+def _report(use: Use, steps: list[tuple[str, str, Span]], findings: Findings) -> None:
+    labels: list[Label] = [
+        secondary(span, f"{quoted(user)} uses {quoted(used)} here") for user, used, span in steps[:_MOST_LABELS]
+    ]
+    head, body = quoted(use.head), quoted(use.body)
+    if use.manner == "negation":
+        findings.error(
+            "E0412",
+            f"relation {body} depends on its own negation",
+            primary(use.span, f"{head} uses the negation of {body} here"),
+            *labels,
+            note="a negated relation must be complete before it is read",
+            advice=f"split the rule so that {head} negates a relation outside this cycle",
+        )
+    else:
+        findings.error(
+            "E0413",
+            f"relation {body} depends on an aggregate over itself",
+            primary(use.span, f"{head} aggregates over {body} here"),
+            *labels,
+            note="an aggregated relation must be complete before it is read",
+            advice=f"split the rule so that {head} aggregates over a relation outside this cycle",
+        )

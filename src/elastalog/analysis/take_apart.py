@@ -1,0 +1,73 @@
+"""Pass: clauses with several heads, alternatives or aggregates become clauses with one head and one conjunction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from elastalog.analysis.alternatives import alternatives_of, report_too_large
+from elastalog.analysis.draft import Draft, FlatBody, FlatClause, Outcome, Shape
+from elastalog.analysis.findings import Findings, counted, primary
+from elastalog.analysis.scopes import ScopeSeparator, TooLargeError
+from elastalog.syntax import tree
+
+
+def take_apart(draft: Draft) -> Outcome:
+    """Write every clause as rules with one head and a conjunction, aggregates as literals of their own."""
+    findings = Findings(draft.tree.source)
+    flat: list[FlatClause] = []
+    for clause, shape in draft.clauses:
+        if shape is not Shape.NESTED:
+            body = cast(FlatBody, clause.body)  # atoms, negations and comparisons only
+            is_plain = shape is Shape.PLAIN
+            flat.append(FlatClause(clause.heads[0], body, clause.plan, is_plain, not body, clause.span))
+            if clause.plan is not None:
+                _check_plan(clause.plan, body, findings)
+        else:
+            flat.extend(_take_clause_apart(clause, findings))
+    return replace(draft, flat_clauses=tuple(flat)), findings.diagnostics
+
+
+def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClause]:
+    flat: list[FlatClause] = []
+    alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
+    separator = ScopeSeparator(findings)
+    for head in clause.heads:
+        for alternative in alternatives:
+            if any(type(literal) is tree.Truth and not literal.value for literal in alternative):
+                continue  # `false`: this alternative never holds
+            errors = len(findings.diagnostics)
+            try:
+                new_head, body = separator.separate(head, alternative)
+            except TooLargeError:  # alternatives inside aggregates inside alternatives
+                report_too_large("too many", clause.span, findings)
+                return []
+            if clause.plan is not None:
+                _check_plan(clause.plan, body, findings)
+            if len(findings.diagnostics) > errors:
+                return []  # every further alternative would repeat the report
+            flat.append(FlatClause(new_head, body, clause.plan, False, not clause.body, clause.span))
+    return flat
+
+
+def _check_plan(plan: tree.Plan, body: FlatBody, findings: Findings) -> None:
+    """Every order of a plan names each positive atom once."""
+    atoms = sum(type(literal) is tree.Atom for literal in body)
+    seen: set[int] = set()
+    for version, order in plan.versions:
+        if version in seen:
+            problem = f"version {version} is given twice"
+        elif len(order) != atoms or set(order) != set(range(1, atoms + 1)):
+            problem = f"version {version} does not order the {counted(atoms, 'atom')} of the rule"
+        else:
+            seen.add(version)
+            continue
+        example = ", ".join(str(i) for i in range(1, min(atoms, 8) + 1)) + (", …" if atoms > 8 else "")
+        findings.error(
+            "E0218",
+            f"`.plan` does not fit its rule: {problem}",
+            primary(plan.span, "this plan"),
+            note="an order names every positive atom of the body once, counted from 1",
+            advice=f"write for example `.plan {version}:({example})`" if atoms else "remove the plan",
+        )
+        return

@@ -1,0 +1,313 @@
+"""The in-process backend: relations in memory, rules evaluated by compiled operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from elastalog.backends.kernel import aggregate as aggregates
+from elastalog.backends.kernel import maintain, transaction
+from elastalog.backends.kernel.backward import BackwardEvaluation
+from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate, plan_stratum
+from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
+from elastalog.backends.kernel.marks import ABSENT, FIXED
+from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.parallel import make_workers
+from elastalog.backends.kernel.pipeline import Scratch
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.transaction import Transaction
+from elastalog.backends.protocol import ChangedWords, ClauseDerivations
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+
+class KernelBackend:
+    """See `backends.protocol.Backend`. With `is_annotated` every fact has a level and a count and updates can be maintained;
+    without, relations can only be evaluated anew."""
+
+    def __init__(
+        self,
+        program: LogicalProgram,
+        dictionary: Dictionary,
+        *,
+        is_annotated: bool,
+        is_global: bool = False,
+        jobs: int = 1,
+        watch: Watch | None = None,
+    ) -> None:
+        self.program = program
+        self.dictionary = dictionary
+        self.is_annotated = is_annotated
+        self.is_global = is_global
+        self.watch = watch or Watch()
+        self.relations = {
+            name: KernelRelation(name, stored.width, is_annotated) for name, stored in program.relations.items()
+        }
+        self.pipelines: dict[int, StratumPipelines] = {}
+        self._workers = make_workers(self.relations, self.watch, jobs)
+        self._plans: dict[int, MaintenancePlan] = {}
+        self._backward = BackwardEvaluation(program, self.relations, dictionary)
+        self._scratch = Scratch()
+        self._transaction = Transaction()
+        self._explicit: dict[str, int] = {}
+
+    # --- facts -----------------------------------------------------------------------------------------------------
+
+    def load(self, relation: str, words: Matrix) -> None:
+        """Adds explicit facts before the first bootstrap."""
+        target = self.relations[relation]
+        target.load(words)
+        self._explicit[relation] = target.used
+
+    def size(self, relation: str) -> int:
+        """The number of facts."""
+        return self.relations[relation].present
+
+    def facts(self, relation: str) -> FactWords:
+        """All facts of a relation, outside an update."""
+        stored = self.relations[relation]
+        rows = stored.present_rows()
+        words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
+        if not self.is_annotated:
+            return FactWords(words)
+        if stored.is_settled:
+            return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
+        return FactWords(words, stored.level[rows], stored.count[rows])
+
+    def contains(self, relation: str, words: Matrix) -> Vector:
+        """Which of some facts are present, outside an update."""
+        stored = self.relations[relation]
+        found = stored.find(words)
+        is_found = found >= 0
+        if self.is_annotated and not stored.is_settled:
+            is_found[is_found] = stored.level[found[is_found]] < ABSENT
+        return is_found
+
+    def is_explicit(self, relation: str, words: Matrix) -> Vector:
+        """Which of some facts are explicit, outside an update."""
+        stored = self.relations[relation]
+        found = stored.find(words)
+        is_explicit = found >= 0
+        if self.is_annotated:
+            is_explicit[is_explicit] = stored.level[found[is_explicit]] == 0
+        else:
+            is_explicit &= found < self._explicit.get(relation, 0)
+        return is_explicit
+
+    def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
+        """The derivations of some facts, which need not be present, in the present epoch."""
+        return self._backward.derivations(relation, words)
+
+    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
+        """The facts with given words in some columns, outside an update."""
+        stored = self.relations[relation]
+        index = stored.indexes.get(columns)
+        if index is not None:
+            rows = aggregates.rows_of_keys(stored, columns, np.ascontiguousarray(key, np.int32).reshape(1, -1))
+        else:
+            # Without an index one scan is cheaper than making one.
+            mask = np.ones(stored.used, np.bool_)
+            for column, word in zip(columns, key, strict=True):
+                mask &= stored.rows[: stored.used, column] == word
+            if self.is_annotated and not stored.is_settled:
+                mask &= stored.level[: stored.used] < ABSENT
+            rows = np.flatnonzero(mask)
+        if not self.is_annotated:
+            return FactWords(stored.rows[rows])
+        return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all relations and indexes."""
+        return sum(relation.nbytes for relation in self.relations.values())
+
+    # --- bootstrap -------------------------------------------------------------------------------------------------
+
+    def bootstrap(self, stratum: LogicalStratum) -> int:
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations enumerated."""
+        before = self.watch.derivations
+        if stratum.aggregate is not None:
+            aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
+        elif stratum.clauses:
+            pipelines = plan_stratum(stratum, self.relations, self.dictionary, self.program.checked.source)
+            self.pipelines[stratum.number] = pipelines
+            evaluate(stratum, pipelines, self.relations, self._workers, self.watch)
+        return self.watch.derivations - before
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        """Plans updates of a stratum and makes the indexes they need."""
+        self._plan(stratum).prepare(self.relations)
+
+    def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
+        plan = self._plans.get(stratum.number)
+        if plan is None:
+            plan = MaintenancePlan(stratum, self.relations, self.dictionary, self.program.checked.source)
+            self._plans[stratum.number] = plan
+        return plan
+
+    # --- updates ---------------------------------------------------------------------------------------------------
+
+    def begin(self, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> tuple[int, int]:
+        """Starts an update. It is normalised against the explicit facts: insertion wins, deleting what is not explicit and
+        inserting what is are no changes. Returns how many deletions and insertions remain."""
+        self._transaction = Transaction()
+        for name in (*deleted, *(n for n in inserted if n not in deleted)):
+            come = inserted.get(name)
+            go = deleted.get(name)
+            if come is not None and len(come):
+                come = np.unique(come, axis=0) if len(come) > 1 else come
+                kept = come[~self.is_explicit(name, come)]
+                if len(kept):
+                    self._transaction.inserted[name] = kept
+            if go is not None and len(go):
+                go = np.unique(go, axis=0) if len(go) > 1 else go
+                go = go[self.is_explicit(name, go)]
+                if come is not None and len(come) and len(go):
+                    go = go[~_is_in(go, come)]
+                if len(go):
+                    self._transaction.deleted[name] = go
+        deletions = sum(len(words) for words in self._transaction.deleted.values())
+        return deletions, sum(len(words) for words in self._transaction.inserted.values())
+
+    def is_affected(self, stratum: LogicalStratum) -> bool:
+        """Whether an explicit fact of the stratum or a relation it reads has changed."""
+        done = self._transaction
+        own = any(name in done.deleted or name in done.inserted for name in stratum.relations)
+        return own or any(name in done.changed for name in stratum.reads)
+
+    def input_size(self, stratum: LogicalStratum) -> int:
+        """How many explicit facts of the stratum and facts that it reads have changed."""
+        done = self._transaction
+        own = sum(len(side.get(name, ())) for side in (done.deleted, done.inserted) for name in stratum.relations)
+        return own + sum(len(done.changed.get(name, ())) for name in stratum.reads)
+
+    def maintain(self, stratum: LogicalStratum) -> StratumMaintenance:
+        """Starts the maintenance of a stratum: the explicit facts that go and come get their entries."""
+        done = self._transaction
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = self.relations[name]
+            if name in done.deleted:
+                deleted[name] = transaction.touch(relation, relation.find(done.deleted[name]))
+            if name in done.inserted:
+                inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
+                maintain.mark(inserted[name], relation.touched, FIXED, 0)
+        inputs = {name: done.changed[name] for name in stratum.reads if name in done.changed}
+        flat = frozenset() if self.is_global else stratum.reads
+        return StratumMaintenance(
+            stratum, self._plan(stratum), self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch
+        )
+
+    def finish(self, maintenance: StratumMaintenance) -> None:
+        """The stratum is done; those above see its net change."""
+        self._transaction.changed.update(maintenance.end(self.is_global))
+
+    def abandon(self, maintenance: StratumMaintenance) -> None:
+        """Forgets what maintenance has done to its stratum."""
+        maintenance.abandon()
+        for name in maintenance.own:
+            transaction.rollback(self.relations[name])
+
+    def refold(self, stratum: LogicalStratum) -> None:
+        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+        assert stratum.aggregate is not None
+        members = self._transaction.changed[stratum.aggregate.members]
+        changed = aggregates.refold(
+            stratum.aggregate, members, self.relations, self.dictionary, self.program, self.is_global
+        )
+        if len(changed):
+            self._transaction.changed[stratum.aggregate.relation] = changed
+
+    def rebuild(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
+        done = self._transaction
+        for name in stratum.relations:
+            old = done.replaced[name] = self.relations[name]
+            new = KernelRelation(name, old.width, self.is_annotated)
+            new.load(self._new_explicit(name, old))
+            self.relations[name] = new
+        derivations = self.bootstrap(stratum)
+        self._plans.pop(stratum.number, None)
+        for name in stratum.relations:
+            new, old = self.relations[name], done.replaced[name]
+            if self.is_annotated:
+                changed = transaction.adopt(new, old, self.is_global)
+            else:
+                changed = _differences(new, old)
+            if len(changed):
+                done.changed[name] = changed
+        return derivations
+
+    def _new_explicit(self, name: str, old: KernelRelation) -> Matrix:
+        done = self._transaction
+        if self.is_annotated:
+            words = old.rows[transaction.explicit_rows(old)]
+        else:
+            words = old.rows[: self._explicit.get(name, 0)]
+        if name in done.deleted:
+            is_kept = np.ones(len(words), np.bool_)
+            if self.is_annotated:
+                is_kept = ~_is_in(words, done.deleted[name])
+            else:
+                is_kept[old.find(done.deleted[name])] = False
+            words = words[is_kept]
+        if name in done.inserted:
+            words = np.concatenate((words, done.inserted[name]))
+        return np.ascontiguousarray(words)
+
+    def changes(self) -> ChangedWords:
+        """The facts that the update has inserted and deleted so far, hidden relations left out."""
+        visible = {n: e for n, e in self._transaction.changed.items() if not self.program.relations[n].is_hidden}
+        if self.is_annotated:
+            return transaction.changed_words(self.relations, visible)
+        return {
+            name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible
+        }
+
+    def commit(self) -> None:
+        """Ends the update: its state becomes that of the new epoch."""
+        done = self._transaction
+        if self.is_annotated:
+            for name, relation in self.relations.items():
+                if relation.touched_used:
+                    transaction.commit(relation, name in done.replaced)
+        else:
+            for name in done.replaced:
+                before = self._explicit.get(name, 0)
+                gone, came = len(done.deleted.get(name, ())), len(done.inserted.get(name, ()))
+                self._explicit[name] = before - gone + came
+        self._transaction = Transaction()
+
+    def rollback(self) -> None:
+        """Ends the update: everything is as it was."""
+        for name, old in self._transaction.replaced.items():
+            self.relations[name] = old
+        for relation in self.relations.values():
+            if relation.touched_used or not relation.is_settled:
+                transaction.rollback(relation)
+        self._transaction = Transaction()
+
+
+def _is_in(words: Matrix, others: Matrix) -> Vector:
+    """Which rows of a matrix occur in another."""
+    scratch = KernelRelation("", words.shape[1], is_annotated=False)
+    scratch.load(np.ascontiguousarray(others))
+    result: Vector = scratch.find(words) >= 0
+    return result
+
+
+def _differences(new: KernelRelation, old: KernelRelation) -> Vector:
+    """A non-empty vector if two relations without annotations differ."""
+    if new.used == old.used and (new.find(old.rows[: old.used]) >= 0).all():
+        return np.empty(0, np.int32)
+    return np.zeros(1, np.int32)
+
+
+def _changed_facts(new: KernelRelation, old: KernelRelation) -> tuple[Matrix, Matrix]:
+    inserted = new.rows[: new.used][old.find(new.rows[: new.used]) < 0]
+    deleted = old.rows[: old.used][new.find(old.rows[: old.used]) < 0]
+    return inserted, deleted

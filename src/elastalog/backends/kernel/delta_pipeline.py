@@ -1,0 +1,157 @@
+"""A version of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a phase, and
+carries levels (see `join_levels`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from elastalog.backends.kernel import join_levels as level_operators
+from elastalog.backends.kernel.join import EVERY
+from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.marks import DELTA, IS, LOST, WAS, view
+from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.pipeline import BLOCK, Scratch, Sink, bind_actions, bind_probe, columns
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
+from elastalog.diagnostics.source import Source
+from elastalog.planning.logical import Absent
+from elastalog.planning.steps import Variant
+from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the start."""
+
+    is_loss: bool
+    sees: int
+    sees_before: int
+    lacks: int
+    lacks_before: int
+
+
+LOSSES = Phase(
+    True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA)
+)
+"""The previous epoch, without what has already been lost."""
+
+GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
+"""The present state."""
+
+
+class DeltaPipeline:
+    """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
+
+    __slots__ = ("gather", "gather_take", "is_negated_start", "probes", "start_transform", "variant")
+
+    def __init__(self, variant: Variant, dictionary: Dictionary, source: Source) -> None:
+        self.variant = variant
+        self.gather = variant.gather
+        self.gather_take = columns(variant.gather.take)
+        goal = variant.gather.goal
+        self.is_negated_start = goal is not None and isinstance(variant.clause.goals[goal], Absent)
+        self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
+        self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in variant.probes]
+
+    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Makes the indexes this version needs."""
+        for probe in self.probes:
+            if not probe.is_member and probe.key_columns:
+                relations[probe.relation].index(probe.key_columns)
+
+    def run(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        entries: Vector,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations in which the start goal is one of the touched entries."""
+        gather = self.gather
+        assert gather.relation is not None
+        relation = relations[gather.relation]
+        take, place = self.gather_take
+        block = scratch.block(0, gather.width + LEVELS)
+        state = scratch.state(0)
+        seen = phase.lacks if self.is_negated_start else phase.sees
+        is_flat = gather.relation in flat
+        for start in range(0, len(entries), BLOCK):
+            stop = min(start + BLOCK, len(entries))
+            if gather.goal is None:
+                level_operators.gather_heads(
+                    entries, start, stop, relation.rows, relation.touched, take, place, block
+                )
+                used = stop - start
+            else:
+                state[FILLED] = 0
+                level_operators.gather_entries(
+                    entries, start, stop, relation.rows, relation.level, relation.touched, seen, phase.is_loss, is_flat,
+                    self.is_negated_start, take, place, block, state,
+                )  # fmt: skip
+                used = int(state[FILLED])
+            result = block
+            if used and self.start_transform is not None:
+                result, used = self.start_transform(block, used)
+            if not used:
+                continue
+            if self.probes:
+                self._probe(relations, flat, 0, result, used, phase, scratch, sink)
+            else:
+                scratch.derivations += used
+                sink(result, used)
+
+    def _probe(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        depth: int,
+        left: Matrix,
+        stop: int,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        probe = self.probes[depth]
+        relation = relations[probe.relation]
+        out = scratch.block(depth + 1, probe.width + LEVELS)
+        state = scratch.state(depth + 1)
+        state[WITHIN] = 0
+        if probe.is_negated:
+            seen = phase.lacks_before if probe.is_before else phase.lacks
+        else:
+            seen = phase.sees_before if probe.is_before else phase.sees
+        slots, pool = NO_MATRIX, NO_WORDS
+        if probe.is_member:
+            kind, keys, shift = MEMBER, relation.table, relation.shift
+        elif probe.key_columns:
+            index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
+            kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+        else:
+            kind, keys, shift = EVERY, NO_KEYS, 0
+        is_flat = probe.relation in flat
+        is_last = depth + 1 == len(self.probes)
+        start = 0
+        while True:
+            state[FILLED] = 0
+            level_operators.join_levels(
+                left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
+                relation.used, relation.level, relation.touched, seen, phase.is_loss, is_flat, probe.is_negated,
+                probe.keep, probe.keep_place, probe.take, probe.take_place, out, state,
+            )  # fmt: skip
+            used = int(state[FILLED])
+            start = int(state[NEXT])
+            if used:
+                result = out
+                if probe.transform is not None:
+                    result, used = probe.transform(out, used)
+                if used:
+                    if is_last:
+                        scratch.derivations += used
+                        sink(result, used)
+                    else:
+                        self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink)
+            if start >= stop:
+                return

@@ -1,0 +1,308 @@
+"""Operators that apply derivations to the annotations of their heads, and move facts through the phases of an update.
+
+The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.compiled import (
+    HALF,
+    INT,
+    KEYS,
+    LOW,
+    MATRIX,
+    NONE,
+    ONE,
+    STATE,
+    WORDS,
+    hash_row,
+    inlined,
+    int64,
+    np_int32,
+    operator,
+    types,
+    uint64,
+)
+from elastalog.backends.kernel.marks import (
+    ABSENT,
+    COUNT,
+    DELTA,
+    FIXED,
+    IS,
+    LOST,
+    MARKS,
+    NEW,
+    OLD,
+    OTHER,
+    PENDING,
+    REFERENCE,
+    ROW,
+    UNTOUCHED,
+    WAS,
+)
+
+# Fields of the state vector.
+USED = 0  # rows in the relation
+TOUCHED = 1  # entries in the touched table
+LISTED = 2  # entries in the list that the operator appends to
+
+
+@inlined
+def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
+    """The row of a fact, or -1 - its empty slot."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    value = hash_row(block, i, width)
+    slot = value >> uint64(shift)
+    tag = value & LOW
+    while True:
+        entry = table[slot]
+        if entry == NONE:
+            return -1 - int64(slot)
+        if (entry >> HALF) == tag:
+            row = int64(entry & LOW) - 1
+            is_same = True
+            for c in range(width):
+                if rows[row, c] != block[i, c]:
+                    is_same = False
+            if is_same:
+                return row
+        slot = (slot + ONE) & mask
+
+
+@inlined
+def touch(row, level, count, touched, used):  # type: ignore[no-untyped-def]
+    """Makes a touched entry for a row that has none."""
+    value = level[row]
+    touched[used, ROW] = row
+    touched[used, OLD] = value
+    touched[used, NEW] = value
+    touched[used, OTHER] = ABSENT
+    touched[used, COUNT] = count[row]
+    touched[used, MARKS] = UNTOUCHED if value < ABSENT else 0
+    level[row] = REFERENCE + used
+
+
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX, WORDS, STATE)
+def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[no-untyped-def]
+    """The touched entry of each of some rows, made where there is none."""
+    used = state[TOUCHED]
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if level[row] < REFERENCE:
+            touch(row, level, count, touched, used)
+            used += 1
+        entries[i] = level[row] - REFERENCE
+    state[TOUCHED] = used
+
+
+@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, WORDS, STATE)
+def apply_losses(block, used, rows, table, shift, level, count, touched, emptied, state):  # type: ignore[no-untyped-def]
+    """Takes old derivations off the counts of their heads; lists the entries whose count reached 0."""
+    width = block.shape[1]
+    touched_used = state[TOUCHED]
+    listed = state[LISTED]
+    for i in range(used):
+        row = find_row(block, i, rows, table, shift)
+        if row < 0:
+            continue
+        value = level[row]
+        fires = block[i, width - 1] + 1
+        if value < REFERENCE:
+            if value != fires:
+                continue
+            touch(row, level, count, touched, touched_used)
+            touched_used += 1
+        entry = level[row] - REFERENCE
+        if touched[entry, MARKS] & (LOST | DELTA | FIXED) or touched[entry, OLD] != fires:
+            continue
+        touched[entry, COUNT] -= 1
+        if touched[entry, COUNT] == 0:
+            emptied[listed] = entry
+            listed += 1
+    state[TOUCHED] = touched_used
+    state[LISTED] = listed
+
+
+@inlined
+def offer(entry, fires, before, touched, pending, listed):  # type: ignore[no-untyped-def]
+    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head."""
+    marks = touched[entry, MARKS]
+    if marks & PENDING:
+        best = touched[entry, OTHER]
+        if fires < best:
+            touched[entry, OTHER] = fires
+            touched[entry, COUNT] = 1
+            pending[listed] = entry
+            return listed + 1
+        if fires == best and fires != before:
+            touched[entry, COUNT] += 1
+        return listed
+    present = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
+    if fires < present:
+        touched[entry, MARKS] = marks | PENDING
+        touched[entry, OTHER] = fires
+        touched[entry, COUNT] = 1
+        pending[listed] = entry
+        return listed + 1
+    if fires == present and fires != before:
+        touched[entry, COUNT] += 1
+    return listed
+
+
+@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, WORDS, STATE)
+def apply_gains(block, used, rows, table, shift, level, count, touched, pending, state):  # type: ignore[no-untyped-def]
+    """Offers new derivations to their heads; facts never seen get a row. Lists entries whose best level fell."""
+    width = rows.shape[1]
+    block_width = block.shape[1]
+    rows_used = state[USED]
+    touched_used = state[TOUCHED]
+    listed = state[LISTED]
+    for i in range(used):
+        fires = block[i, block_width - 2] + 1
+        before = block[i, block_width - 1]
+        before = before + 1 if before < ABSENT else np_int32(ABSENT)
+        row = find_row(block, i, rows, table, shift)
+        if row < 0:
+            slot = -1 - row
+            row = rows_used
+            tag = hash_row(block, i, width) & LOW
+            table[slot] = (tag << HALF) | uint64(row + 1)
+            for c in range(width):
+                rows[row, c] = block[i, c]
+            level[row] = ABSENT
+            count[row] = 0
+            rows_used += 1
+        value = level[row]
+        if value < REFERENCE:
+            if value < fires or (value == fires and fires == before):
+                continue
+            touch(row, level, count, touched, touched_used)
+            touched_used += 1
+        listed = offer(level[row] - REFERENCE, fires, before, touched, pending, listed)
+    state[USED] = rows_used
+    state[TOUCHED] = touched_used
+    state[LISTED] = listed
+
+
+@operator(types.void, MATRIX, INT, MATRIX, WORDS, STATE)
+def apply_recoveries(block, used, touched, pending, state):  # type: ignore[no-untyped-def]
+    """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they stood
+    before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
+    width = block.shape[1]
+    listed = state[LISTED]
+    for i in range(used):
+        before = block[i, width - 1]
+        if before < ABSENT:
+            listed = offer(int64(block[i, 0]), before + 1, np_int32(ABSENT), touched, pending, listed)
+    state[LISTED] = listed
+
+
+@operator(types.void, WORDS, MATRIX, INT, INT)
+def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
+    """Adds and removes marks."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+
+
+@operator(types.void, WORDS, MATRIX)
+def lose(entries, touched):  # type: ignore[no-untyped-def]
+    """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~(DELTA | IS)) | LOST
+        touched[entry, NEW] = ABSENT
+        touched[entry, OTHER] = ABSENT
+        touched[entry, COUNT] = 0
+
+
+@operator(INT, WORDS, MATRIX, INT, WORDS)
+def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
+    """The pending entries whose best level is `at` get that level and become the delta; lists them."""
+    listed = 0
+    for i in range(pending.shape[0]):
+        entry = pending[i]
+        marks = touched[entry, MARKS]
+        if not marks & PENDING or touched[entry, OTHER] != at:
+            continue
+        touched[entry, OTHER] = touched[entry, NEW] if marks & IS else ABSENT
+        touched[entry, NEW] = at
+        touched[entry, MARKS] = (marks & ~PENDING) | IS | DELTA
+        settled[listed] = entry
+        listed += 1
+    return listed
+
+
+@operator(types.void, WORDS, MATRIX)
+def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
+    """Inserted explicit facts: level 0, count 1, in the delta of gains."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, OTHER] = touched[entry, NEW] if touched[entry, MARKS] & IS else ABSENT
+        touched[entry, NEW] = 0
+        touched[entry, COUNT] = 1
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~PENDING) | IS | DELTA | FIXED
+
+
+@operator(INT, MATRIX, INT, types.boolean, WORDS)
+def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-def]
+    """Ends the update of a relation's stratum: keeps only WAS and IS, sets the level before for those who read it next, lists
+    the entries that changed (membership, or also level)."""
+    listed = 0
+    for entry in range(used):
+        marks = touched[entry, MARKS] & (WAS | IS)
+        touched[entry, MARKS] = marks
+        old = touched[entry, OLD] if marks & WAS else np_int32(ABSENT)
+        new = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
+        touched[entry, OTHER] = old if new < old else np_int32(ABSENT)
+        if (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new):
+            changed[listed] = entry
+            listed += 1
+    return listed
+
+
+@operator(INT, MATRIX, INT, WORDS, WORDS)
+def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
+    """Makes current annotations those of the epoch; returns by how much the number of present facts grew."""
+    grown = 0
+    for entry in range(used):
+        row = touched[entry, ROW]
+        if touched[entry, MARKS] & IS:
+            level[row] = touched[entry, NEW]
+            count[row] = touched[entry, COUNT]
+            grown += 0 if touched[entry, MARKS] & WAS else 1
+        else:
+            level[row] = ABSENT
+            count[row] = 0
+            grown -= 1 if touched[entry, MARKS] & WAS else 0
+    return grown
+
+
+@operator(types.void, MATRIX, INT, WORDS)
+def rollback(touched, used, level):  # type: ignore[no-untyped-def]
+    """Restores the levels of the previous epoch; counts were never changed."""
+    for entry in range(used):
+        level[touched[entry, ROW]] = touched[entry, OLD] if touched[entry, MARKS] & WAS else ABSENT
+
+
+@operator(INT, WORDS, MATRIX, INT, WORDS)
+def select(entries, touched, view, selected):  # type: ignore[no-untyped-def]
+    """Lists the entries whose marks are in a view."""
+    listed = 0
+    for i in range(entries.shape[0]):
+        if (view >> int64(touched[entries[i], MARKS])) & 1:
+            selected[listed] = entries[i]
+            listed += 1
+    return listed
+
+
+def room(array: np.ndarray, used: int) -> np.ndarray:
+    """The array, or a longer copy if it has no `used` places."""
+    if used <= len(array):
+        return array
+    wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
+    wider[: len(array)] = array
+    return wider

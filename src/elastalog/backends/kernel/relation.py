@@ -1,0 +1,116 @@
+"""A relation of the kernel: facts as rows of words, found by a set table, joined through indexes, annotated in parallel arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel import rows as row_operators
+from elastalog.backends.kernel.index import Index
+from elastalog.backends.kernel.marks import ABSENT, TOUCHED_WIDTH
+from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector, cleared, grown, power_of_two
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+
+_FIRST_ROWS = 64
+_FIRST_TABLE = 128
+_MOST_ROWS = (1 << 30) - 64
+_LOAD = 11 / 16
+
+
+class KernelRelation:
+    """Facts of one relation. A row number identifies a fact for as long as the relation object lives.
+
+    `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update under way
+    (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at levels."""
+
+    __slots__ = (
+        "_state", "count", "indexes", "is_annotated", "is_settled", "level", "name", "present", "rows", "shift", "table",
+        "touched", "touched_used", "used", "width",
+    )  # fmt: skip
+
+    def __init__(self, name: str, width: int, is_annotated: bool) -> None:
+        self.name = name
+        self.width = width
+        self.is_annotated = is_annotated
+        self.used = 0
+        self.present = 0
+        self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
+        self.table: Vector = cleared(_FIRST_TABLE, np.uint64)
+        self.shift = 64 - 7
+        self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
+        self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
+        self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
+        self.touched_used = 0
+        self.is_settled = True
+        self.indexes: dict[tuple[int, ...], Index] = {}
+        self._state: Vector = np.zeros(8, np.int64)
+
+    def reserve(self, size: int) -> None:
+        """Makes room for `size` rows."""
+        if size > _MOST_ROWS:
+            raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
+        capacity = len(self.rows)
+        if size > capacity:
+            capacity = max(size, int(capacity * 1.6))
+            self.rows = grown(self.rows, self.used, capacity)
+            if self.is_annotated:
+                self.level = grown(self.level, self.used, capacity)
+                self.count = grown(self.count, self.used, capacity)
+        if size > int(len(self.table) * _LOAD):
+            self.table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
+            self.shift = 65 - len(self.table).bit_length()
+            row_operators.rebuild(self.rows, self.used, self.table, self.shift)
+
+    def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
+        """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
+        state = self._state
+        state[row_operators.USED] = self.used
+        while start < stop:
+            row_operators.insert(
+                block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
+            )
+            self.used = int(state[row_operators.USED])
+            start = int(state[row_operators.NEXT])
+            if start < stop:
+                self.reserve(max(self.used + 64, int(self.used * 1.5)))
+
+    def load(self, block: Matrix) -> None:
+        """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
+        first = self.used
+        self.reserve(self.used + len(block) + 64)
+        self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
+        if self.is_annotated:
+            self.level[first : self.used] = 0
+            self.count[first : self.used] = 1
+        self.present = self.used
+
+    def find(self, block: Matrix) -> Vector:
+        """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
+        found = np.empty(len(block), np.int32)
+        row_operators.find(np.ascontiguousarray(block, np.int32), self.rows, self.table, self.shift, found)
+        return found
+
+    def index(self, columns: tuple[int, ...]) -> Index:
+        """The index on some columns, made when first asked for, up to date."""
+        index = self.indexes.get(columns)
+        if index is None:
+            index = self.indexes[columns] = Index(columns, self.rows, self.used)
+        if index.done < self.used:
+            index.extend(self.rows, self.used)
+        return index
+
+    def extend_indexes(self) -> None:
+        """Adds the latest rows to every index."""
+        for index in self.indexes.values():
+            if index.done < self.used:
+                index.extend(self.rows, self.used)
+
+    def present_rows(self) -> Vector:
+        """The row numbers of the facts that are present, outside an update."""
+        if self.is_settled:
+            return np.arange(self.used, dtype=np.int32)
+        return np.flatnonzero(self.level[: self.used] < ABSENT).astype(np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        own = self.rows.nbytes + self.table.nbytes + self.level.nbytes + self.count.nbytes
+        return int(own + sum(index.nbytes for index in self.indexes.values()))

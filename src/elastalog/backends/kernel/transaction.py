@@ -1,0 +1,142 @@
+"""What an update has done so far to the kernel's relations, so that it can be ended either way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elastalog.backends.kernel import maintain
+from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
+from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.relation import KernelRelation
+
+
+@dataclass(slots=True)
+class Transaction:
+    """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of finished relations
+    that strata above must hear of. `replaced`: relations that were evaluated anew, as they were."""
+
+    deleted: dict[str, Matrix] = field(default_factory=dict)
+    inserted: dict[str, Matrix] = field(default_factory=dict)
+    changed: dict[str, Vector] = field(default_factory=dict)
+    replaced: dict[str, KernelRelation] = field(default_factory=dict)
+
+
+def touch(relation: KernelRelation, rows: Vector) -> Vector:
+    """The touched entries of rows, made where there are none."""
+    relation.is_settled = False
+    relation.touched = maintain.room(relation.touched, relation.touched_used + len(rows))
+    entries = np.empty(len(rows), np.int32)
+    state = np.zeros(4, np.int64)
+    state[maintain.TOUCHED] = relation.touched_used
+    maintain.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
+    relation.touched_used = int(state[maintain.TOUCHED])
+    return entries
+
+
+def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
+    """The rows of facts, which are appended as absent ones where the relation never held them."""
+    found = relation.find(words)
+    is_new = found < 0
+    if is_new.any():
+        first = relation.used
+        relation.reserve(first + len(words) + 64)
+        fresh = np.ascontiguousarray(words[is_new])
+        relation.insert(fresh, 0, len(fresh), first)
+        relation.level[first : relation.used] = ABSENT
+        relation.count[first : relation.used] = 0
+        relation.is_settled = False
+        relation.extend_indexes()
+        found = relation.find(words)
+    return found
+
+
+def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | int, is_present: bool) -> None:
+    """Writes the current state of touched entries directly: present at a level with count 1, or absent."""
+    touched = relation.touched
+    if is_present:
+        touched[entries, NEW] = level
+        touched[entries, COUNT] = 1
+        touched[entries, MARKS] |= IS
+    else:
+        touched[entries, NEW] = ABSENT
+        touched[entries, COUNT] = 0
+        touched[entries, MARKS] &= ~IS
+
+
+def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Vector:
+    """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata above can be
+    maintained. Returns the entries that changed."""
+    present = old.present_rows()
+    found = new.find(old.rows[present])
+    is_kept = found >= 0
+    seen = np.zeros(new.used, np.bool_)
+    seen[found[is_kept]] = True
+    evaluated = new.used
+    came = touch(new, np.flatnonzero(~seen[:evaluated]).astype(np.int32))
+    new.touched[came, OLD] = ABSENT
+    new.touched[came, MARKS] = IS
+    gone_rows = present[~is_kept]
+    gone = touch(new, add_rows(new, np.ascontiguousarray(old.rows[gone_rows])))
+    new.touched[gone, OLD] = old.level[gone_rows]
+    new.touched[gone, MARKS] = WAS
+    if is_level_change:
+        kept, as_before = found[is_kept], present[is_kept]
+        moved = new.level[kept] != old.level[as_before]
+        entries = touch(new, kept[moved])
+        new.touched[entries, OLD] = old.level[as_before[moved]]
+    new.present = evaluated
+    changed = np.empty(new.touched_used, np.int32)
+    number = maintain.finish(new.touched, new.touched_used, is_level_change, changed)
+    return changed[:number]
+
+
+def commit(relation: KernelRelation, is_new: bool) -> None:
+    """The current state becomes that of the epoch. `is_new`: the relation was evaluated anew in this update."""
+    if not relation.touched_used:
+        return
+    grown = maintain.commit(relation.touched, relation.touched_used, relation.level, relation.count)
+    if not is_new:
+        relation.present += int(grown)
+    end(relation)
+
+
+def rollback(relation: KernelRelation) -> None:
+    """The relation is as it was; rows added meanwhile stay, absent."""
+    if relation.touched_used:
+        maintain.rollback(relation.touched, relation.touched_used, relation.level)
+    end(relation)
+
+
+def end(relation: KernelRelation) -> None:
+    """Forgets the touched entries."""
+    relation.touched_used = 0
+    relation.is_settled = relation.present == relation.used
+
+
+def explicit_rows(relation: KernelRelation) -> Vector:
+    """The rows of the explicit facts of an annotated relation, outside an update: those of level 0."""
+    return np.flatnonzero(relation.level[: relation.used] == 0).astype(np.int32)
+
+
+def changed_words(
+    relations: Mapping[str, KernelRelation], changed: Mapping[str, Vector]
+) -> dict[str, tuple[Matrix, Matrix]]:
+    """Facts inserted and deleted, by relation."""
+    changes = {}
+    for name, entries in changed.items():
+        relation = relations[name]
+        marks = relation.touched[entries, MARKS] & (WAS | IS)
+        rows = relation.touched[entries, ROW]
+        inserted, deleted = rows[marks == IS], rows[marks == WAS]
+        if len(inserted) or len(deleted):
+            changes[name] = (relation.rows[inserted], relation.rows[deleted])
+    return changes
+
+
+__all__ = [
+    "REFERENCE", "Transaction", "add_rows", "adopt", "changed_words", "commit", "end", "explicit_rows", "rollback",
+    "set_annotation", "touch",
+]  # fmt: skip

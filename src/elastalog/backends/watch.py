@@ -1,0 +1,94 @@
+"""Watching work in progress: limits of time and memory, budgets, interruption, and news for whoever shows progress."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+
+
+class BudgetExceeded(Exception):
+    """An update has cost more than it was allowed: the caller abandons it and evaluates anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """News of an evaluation: which stratum, which iteration, how many facts it found."""
+
+    stratum: int
+    iteration: int
+    found: int
+
+
+class Watch:
+    """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
+
+    `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process."""
+
+    def __init__(
+        self,
+        deadline: float | None = None,
+        memory: int | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.deadline = deadline
+        self.memory = memory
+        self.on_progress = on_progress
+        self.derivations = 0
+        self._budget: int | None = None
+        self._budget_deadline: float | None = None
+        self._blocks = 0
+
+    def allow(self, derivations: int | None, seconds: float | None = None) -> None:
+        """Sets the budget of the work that follows; None for none."""
+        self._budget = None if derivations is None else self.derivations + derivations
+        self._budget_deadline = None if seconds is None else time.monotonic() + seconds
+
+    def derived(self, derivations: int) -> None:
+        """Counts derivations and checks what may have run out."""
+        self.derivations += derivations
+        if self._budget is not None and self.derivations > self._budget:
+            raise BudgetExceeded
+        self._blocks += 1
+        if not self._blocks & 15:
+            self.check()
+
+    def iteration(self, stratum: int, iteration: int, found: int) -> None:
+        """One iteration of a stratum has ended."""
+        self.check()
+        if self.on_progress is not None:
+            self.on_progress(Progress(stratum, iteration, found))
+
+    def check(self) -> None:
+        """Raises if a limit has been reached."""
+        if self.deadline is None and self._budget_deadline is None and self.memory is None:
+            return
+        now = time.monotonic()
+        if self.deadline is not None and now > self.deadline:
+            raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
+        if self._budget_deadline is not None and now > self._budget_deadline:
+            raise BudgetExceeded
+        if self.memory is not None:
+            resident = resident_bytes()
+            if resident > self.memory:
+                raise LimitReached(
+                    [
+                        Diagnostic(
+                            "E0604",
+                            f"the memory limit was reached: {resident >> 20} MiB of {self.memory >> 20} MiB",
+                            help="raise --max-memory, or evaluate on Spark",
+                        )
+                    ]
+                )
+
+
+def resident_bytes() -> int:
+    """The memory of this process, 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

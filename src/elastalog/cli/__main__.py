@@ -1,0 +1,5 @@
+"""`python -m elastalog.cli`"""
+
+from elastalog.cli.main import main
+
+main()

@@ -1,0 +1,33 @@
+"""`elastalog check`"""
+
+from __future__ import annotations
+
+import click
+
+from elastalog.cli.exits import exit_codes, show_diagnostics
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+
+
+@click.command()
+@program_argument
+@format_option
+@verbosity_options
+@click.pass_context
+def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: bool) -> None:
+    """Check PROGRAM: its grammar, names, types, variables and strata.
+
+    Diagnostics go to standard error. The exit code is 0 when the program has no error, 1 otherwise.
+
+    \b
+    Examples:
+      elastalog check reach.dl
+      elastalog check -v reach.dl                   notes too: hints that have no effect
+      elastalog check --format json reach.dl        for editors and scripts
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity):
+        from elastalog.program import Program
+
+        warnings = Program.load(program).warnings
+        if warnings or form == "json":
+            show_diagnostics(warnings, form, verbosity)

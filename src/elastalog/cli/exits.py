@@ -1,0 +1,70 @@
+"""How commands end: which failure gives which exit code, and how diagnostics are shown on the way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, Literal, TypeAlias
+
+import click
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
+
+FINE: Final = 0
+AT_FAULT: Final = 1
+WRONG_USAGE: Final = 2
+LIMIT: Final = 3
+INTERRUPTED: Final = 130
+
+Verbosity: TypeAlias = Literal["quiet", "normal", "verbose"]
+
+_MOST_SHOWN: Final = 50
+_SHOWN: Final[dict[Verbosity, tuple[str, ...]]] = {
+    "quiet": ("error",),
+    "normal": ("error", "warning"),
+    "verbose": ("error", "warning", "note"),
+}
+
+
+@contextmanager
+def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[None]:
+    """Run a command; end with the exit code that its failure has, diagnostics on standard error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except LimitReached as limit:
+        show_diagnostics(limit.diagnostics, form, verbosity)
+        sys.exit(LIMIT)
+    except ElastalogError as fault:
+        show_diagnostics(fault.diagnostics, form, verbosity)
+        sys.exit(AT_FAULT)
+    except InternalError as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(AT_FAULT)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FINE)
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic], form: str, verbosity: Verbosity) -> None:
+    """Write the diagnostics that the verbosity asks for to standard error: text, coloured on a terminal, or a JSON
+    list. Of very many only the first are shown as text."""
+    from elastalog.diagnostics.render import render_json, render_text
+
+    shown = [diagnostic for diagnostic in diagnostics if diagnostic.severity in _SHOWN[verbosity]]
+    if form == "json":
+        click.echo(render_json(shown), err=True)
+        return
+    color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    first = sorted(shown, key=lambda diagnostic: diagnostic.severity != "error")[:_MOST_SHOWN]
+    kept = set(map(id, first))
+    for diagnostic in shown:
+        if id(diagnostic) in kept:
+            click.echo(render_text(diagnostic, color=color) + "\n", err=True, color=color)
+    if len(shown) > _MOST_SHOWN:
+        click.echo(f"… and {len(shown) - _MOST_SHOWN} more", err=True)

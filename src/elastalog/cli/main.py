@@ -1,0 +1,74 @@
+"""The command `elastalog`: finds its subcommands when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from elastalog import __version__
+
+COMMANDS: Final[dict[str, str]] = {
+    "check": "elastalog.cli.check:check",
+    "show": "elastalog.cli.show:show",
+    "explain-error": "elastalog.cli.explain_error:explain_error",
+}
+"""Where each subcommand lives, as `module:function`, in the order of `--help`."""
+
+
+class LazyGroup(click.Group):
+    """Imports the module of a subcommand only when it runs, or when `--help` describes it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        home = COMMANDS.get(cmd_name)
+        if home is None:
+            return None
+        module, _, name = home.partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as fault:
+            from elastalog.diagnostics.nearest import nearest
+
+            near = nearest(args[0], COMMANDS) if args else None
+            if near is not None:
+                raise click.UsageError(f"{fault.message} Did you mean '{near}'?", ctx) from None
+            raise
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="elastalog")
+@click.option("-v", "--verbose", is_flag=True, help="Show notes too.")
+@click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
+@click.pass_context
+def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
+    """Datalog that keeps its answers up to date and can say why they are so.
+
+    \b
+    Example:
+      elastalog check reach.dl
+    """
+    if verbose and quiet:
+        raise click.UsageError("-v and -q exclude each other")
+    ctx.obj = "verbose" if verbose else "quiet" if quiet else "normal"
+
+
+def main() -> Any:
+    """The entry point of the command."""
+    run: Callable[..., Any] = cli.main
+    return run(prog_name="elastalog")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""`elastalog show`"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+
+
+def _tokens(path: str) -> Iterator[str]:
+    from elastalog.diagnostics.source import Source
+    from elastalog.program import read_program_text
+    from elastalog.syntax.tokens import tokenize
+
+    source = Source(path, read_program_text(path))
+    tokens, diagnostics = tokenize(source)
+    for kind, text, span in tokens:
+        line, column = source.locate(span.start)
+        yield f"{line}:{column}\t{kind}\t{text}"
+    _fail_on(diagnostics)
+
+
+def _tree(path: str) -> Iterator[str]:
+    from elastalog.cli.outline import outline
+    from elastalog.diagnostics.source import Source
+    from elastalog.program import read_program_text
+    from elastalog.syntax.parser import parse
+
+    tree, diagnostics = parse(Source(path, read_program_text(path)))
+    yield from outline(tree)
+    _fail_on(diagnostics)
+
+
+def _checked(path: str) -> Iterator[str]:
+    from elastalog.analysis.listing import list_program
+    from elastalog.program import Program
+
+    yield from list_program(Program.load(path).checked)
+
+
+def _strata(path: str) -> Iterator[str]:
+    from elastalog.analysis.listing import list_strata
+    from elastalog.program import Program
+
+    yield from list_strata(Program.load(path).checked)
+
+
+STAGES: Final[dict[str, Callable[[str], Iterator[str]]]] = {
+    "tokens": _tokens,
+    "tree": _tree,
+    "checked": _checked,
+    "strata": _strata,
+}
+"""The lines that each stage shows of the program at a path."""
+
+
+def _fail_on(diagnostics: tuple[object, ...]) -> None:
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    found = [diagnostic for diagnostic in diagnostics if isinstance(diagnostic, Diagnostic)]
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        raise ElastalogError(found)
+
+
+@click.command()
+@program_argument
+@click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
+@format_option
+@verbosity_options
+@click.pass_context
+def show(ctx: click.Context, program: str, stage: str, form: str, verbose: bool, quiet: bool) -> None:
+    """Show what becomes of PROGRAM on its way from text to strata.
+
+    \b
+    Stages:
+      tokens    the words of the text, with line and column
+      tree      what was written, as a tree
+      checked   what it means: one head and one conjunction a rule, every variable typed
+      strata    the order in which relations are evaluated
+
+    \b
+    Examples:
+      elastalog show reach.dl --stage strata
+      elastalog show reach.dl --stage tokens | head
+    """
+    with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
+        for line in STAGES[stage](program):
+            click.echo(line)

@@ -1,0 +1,413 @@
+"""Errors of meaning: names (E02xx), types and variables (E03xx), strata (E04xx)."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.catalogue.entry import Entry
+
+ANALYSIS: tuple[Entry, ...] = (
+    Entry(
+        "E0201",
+        "relation declared twice",
+        "Every relation has one `.decl`, which says how many attributes it has and of which types. Two "
+        "declarations of one name would leave open which of them holds, even when they agree.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl edge(from: symbol, to: symbol)",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl road(from: symbol, to: symbol)\n.input road",
+    ),
+    Entry(
+        "E0202",
+        "type declared twice",
+        "Every type name has one `.type`, and the names `number`, `unsigned`, `float` and `symbol` are taken.",
+        ".type Name <: symbol\n.type Name <: number",
+        ".type Name <: symbol\n.type Id <: number",
+    ),
+    Entry(
+        "E0203",
+        "unknown type",
+        "An attribute or a `.type` names a type that is neither one of `number`, `unsigned`, `float` and "
+        "`symbol` nor declared with `.type`. The order of declarations does not matter.",
+        ".decl person(name: string)\n.input person",
+        ".decl person(name: symbol)\n.input person",
+    ),
+    Entry(
+        "E0204",
+        "unknown relation",
+        "A fact, a rule or a directive names a relation that has no `.decl`. Names are case-sensitive. The "
+        "order of declarations and rules does not matter.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- egde(x, y).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
+    ),
+    Entry(
+        "E0205",
+        "wrong number of arguments of a relation",
+        "An atom has as many arguments as its relation has attributes. An argument that does not matter is "
+        "written `_`.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, x) :- edge(x).",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, x) :- edge(x, _).",
+    ),
+    Entry(
+        "E0206",
+        "unknown functor",
+        "Inside an expression, a name with arguments is a functor: `strlen(s)`, `cat(a, b)`. Relations are no"
+        " functors: they stand as atoms in the body and bind variables there.",
+        ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, length(s)) :- word(s).",
+        ".decl word(s: symbol)\n.input word\n.decl size(s: symbol, n: number)\nsize(s, strlen(s)) :- word(s).",
+    ),
+    Entry(
+        "E0207",
+        "wrong number of arguments of a functor",
+        "Every functor takes a fixed number of arguments, except `min`, `max` and `cat`, which take two or "
+        "more, and `range`, which takes two or three.",
+        ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 1)) :- word(s).",
+        ".decl word(s: symbol)\n.input word\n.decl start(s: symbol)\nstart(substr(s, 0, 1)) :- word(s).",
+    ),
+    Entry(
+        "E0208",
+        "type defined by itself",
+        "Following the definitions of a type must end at `number`, `unsigned`, `float` or `symbol`. Here it "
+        "comes back to where it started.",
+        ".type A = B\n.type B = A",
+        ".type A = B\n.type B <: symbol",
+    ),
+    Entry(
+        "E0209",
+        "union of different base types",
+        "A union is of use where several subtypes meet in one attribute. All of them must have the same base "
+        "type, because a column holds values of one base type.",
+        ".type Name <: symbol\n.type Id <: number\n.type Key = Name | Id",
+        ".type Name <: symbol\n.type Id <: symbol\n.type Key = Name | Id",
+    ),
+    Entry(
+        "E0210",
+        "attribute named twice",
+        "The attributes of a relation have different names: they become the columns of its tables.",
+        ".decl edge(x: number, x: number)\n.input edge",
+        ".decl edge(x: number, y: number)\n.input edge",
+    ),
+    Entry(
+        "E0213",
+        "directive given twice",
+        "A relation has at most one `.input`, one `.printsize` and one `.limitsize`, and one `.output` "
+        "without parameters. The old qualifiers `input`, `output` and `printsize` of `.decl` count as "
+        "directives.",
+        ".decl edge(x: number, y: number)\n.input edge\n.input edge",
+        ".decl edge(x: number, y: number)\n.input edge\n.output edge",
+    ),
+    Entry(
+        "E0214",
+        "unknown parameter of a directive",
+        "`.input` and `.output` take `IO`, `filename`, `delimiter`, `headers`, `rfc4180` and `compress`; "
+        "`.printsize` takes `IO`; `.limitsize` takes `n`. Anything else is ignored, with this warning.",
+        '.decl edge(x: number, y: number)\n.input edge(filenam="e.csv")',
+        '.decl edge(x: number, y: number)\n.input edge(filename="e.csv")',
+    ),
+    Entry(
+        "E0215",
+        "bad value of a parameter",
+        "`IO` is `file` or `stdin` for `.input`, `file` or `stdout` for `.output`, `stdout` for `.printsize`."
+        " `headers`, `rfc4180` and `compress` are `true` or `false`. `n` of `.limitsize` is a whole number "
+        "above 0. A delimiter is not empty.",
+        ".decl edge(x: number, y: number)\n.input edge(headers=yes)",
+        ".decl edge(x: number, y: number)\n.input edge(headers=true)",
+    ),
+    Entry(
+        "E0216",
+        "file name leaves its folder",
+        "A program reads facts below the folder given with `-F` and writes below the one given with `-D`, and"
+        " nowhere else. So file names are relative and do not climb out with `..`. Whoever runs a program "
+        "chooses the folders, not the program.",
+        '.decl edge(x: number, y: number)\n.input edge(filename="../edges.csv")',
+        '.decl edge(x: number, y: number)\n.input edge(filename="edges.csv")',
+    ),
+    Entry(
+        "E0217",
+        "limit without a number",
+        "`.limitsize` ends the evaluation of a relation once it holds `n` facts, so it must say `n`.",
+        ".decl edge(x: number, y: number)\n.input edge\n.limitsize edge",
+        ".decl edge(x: number, y: number)\n.input edge\n.limitsize edge(n=1000)",
+    ),
+    Entry(
+        "E0218",
+        "plan that does not fit its rule",
+        "`.plan` orders the positive atoms of the rule before it, counted from 1, for each version of the "
+        "rule. The versions are those in which one recursive atom after the other reads only new facts; they "
+        "count from 0. Every order names every atom exactly once.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, z) :- path(x, y), edge(y, z).\n"
+        ".plan 0:(1, 3)\n"
+        "path(x, y) :- edge(x, y).",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, z) :- path(x, y), edge(y, z).\n"
+        ".plan 0:(2, 1)\n"
+        "path(x, y) :- edge(x, y).",
+    ),
+    Entry(
+        "E0219",
+        "pragma without effect",
+        "Pragmas are read, so that programs written for Soufflé can be used as they are, but none of them has"
+        " an effect. Options are given on the command line.",
+        '.pragma "legacy"\n.decl edge(x: number, y: number)\n.input edge',
+        ".decl edge(x: number, y: number)\n.input edge",
+    ),
+    Entry(
+        "E0220",
+        "hint without effect",
+        "The qualifiers `btree`, `brie`, `magic`, `inline` and their kin tell other engines how to store or "
+        "rewrite a relation. They do not change what a program means and are ignored here.",
+        ".decl edge(x: number, y: number) btree\n.input edge",
+        ".decl edge(x: number, y: number)\n.input edge",
+    ),
+    Entry(
+        "E0221",
+        "too many alternatives",
+        "A rule with `;` stands for one rule for each way to choose among the alternatives, and several "
+        "groups multiply: ten groups of two are 1024 rules. Up to 1000 are accepted. A relation of its own "
+        "for each group keeps them apart.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl out(x: number)\n"
+        "out(x) :- edge(x, _), (edge(x, 0); edge(0, x)), (edge(x, 1); edge(1, x)), (edge(x, 2); edge(2, x)), "
+        "(edge(x, 3); edge(3, x)), (edge(x, 4); edge(4, x)), (edge(x, 5); edge(5, x)), (edge(x, 6); edge(6, "
+        "x)), (edge(x, 7); edge(7, x)), (edge(x, 8); edge(8, x)), (edge(x, 9); edge(9, x)).",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl out(x: number)\n"
+        ".decl near(x: number, i: number)\n"
+        "near(x, i) :- edge(x, i) ; edge(i, x).\n"
+        "out(x) :- edge(x, _), near(x, 0), near(x, 1), near(x, 2), near(x, 3), near(x, 4), near(x, 5), "
+        "near(x, 6), near(x, 7), near(x, 8), near(x, 9).",
+    ),
+    Entry(
+        "E0223",
+        "relation that never holds a fact",
+        "The relation has no `.input`, no fact and no rule, so it stays empty and every rule that needs it "
+        "does nothing. Mostly an `.input` was forgotten or a rule has a slip in the name of its head. When it"
+        " is filled from Python, `.input` says so.",
+        ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
+    ),
+    Entry(
+        "E0230",
+        "program cannot be read",
+        "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "
+        "sets of facts belong into fact files, named with `.input`.",
+        "elastalog check no-such-file.dl",
+        "elastalog check reach.dl",
+    ),
+    Entry(
+        "E0231",
+        "program is not UTF-8",
+        "Program files are text in UTF-8. The label shows the first byte that is none. Text in an old "
+        "encoding can be converted with `iconv`.",
+        "iconv -f utf-8 -t latin1 reach.dl > old.dl\nelastalog check old.dl",
+        "iconv -f latin1 -t utf-8 old.dl > reach.dl\nelastalog check reach.dl",
+    ),
+    Entry(
+        "E0301",
+        "variable of two types",
+        "Within a rule, a variable stands for one value, so it has one type. Here two arguments of different "
+        "base types share a variable. Convert the value, or use two variables.",
+        ".decl age(name: symbol, years: number)\n.input age\n.decl label(text: symbol)\nlabel(years) :- age(_, years).",
+        ".decl age(name: symbol, years: number)\n"
+        ".input age\n"
+        ".decl label(text: symbol)\n"
+        "label(to_string(years)) :- age(_, years).",
+    ),
+    Entry(
+        "E0302",
+        "argument of the wrong type",
+        "A constant or an expression stands where the declaration asks for another base type. Nothing is "
+        "converted silently. A whole number without suffix fits `number`, `unsigned` and `float`.",
+        '.decl age(name: symbol, years: number)\nage("ann", "31").',
+        '.decl age(name: symbol, years: number)\nage("ann", 31).',
+    ),
+    Entry(
+        "E0303",
+        "comparison of different types",
+        "Both sides of a comparison have the same base type, and so have a variable and the aggregate that it"
+        " equals: `count` gives a number, `mean` a float, and `sum`, `min` and `max` what they are taken of. "
+        "`match` and `contains` compare symbols.",
+        ".decl age(name: symbol, years: number)\n"
+        ".input age\n"
+        ".decl adult(name: symbol)\n"
+        'adult(name) :- age(name, years), years >= "18".',
+        ".decl age(name: symbol, years: number)\n"
+        ".input age\n"
+        ".decl adult(name: symbol)\n"
+        "adult(name) :- age(name, years), years >= 18.",
+    ),
+    Entry(
+        "E0304",
+        "literal outside its type",
+        "`number` holds whole numbers from -9223372036854775808 to 9223372036854775807, `unsigned` from 0 to "
+        "18446744073709551615. Which of them a literal is read as follows from its place.",
+        ".decl port(p: unsigned)\nport(-1).",
+        ".decl port(p: unsigned)\nport(65535).",
+    ),
+    Entry(
+        "E0305",
+        "functor applied to the wrong type",
+        "Arithmetic takes arguments of one numeric type, functors on strings take symbols. Symbols are joined"
+        " with `cat`, and `to_number`, `to_unsigned`, `to_float` and `to_string` convert.",
+        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(s + "s") :- word(s).',
+        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(cat(s, "s")) :- word(s).',
+    ),
+    Entry(
+        "E0307",
+        "value passed between unrelated types",
+        "Different subtypes of one base type may meet, since that is how values of both are compared. But a "
+        "head argument declared with one subtype and fed only from another, where neither is above the other,"
+        " is often a swap of two arguments. This is a warning.",
+        ".type City <: symbol\n"
+        ".type Person <: symbol\n"
+        ".decl lives(p: Person, c: City)\n"
+        ".input lives\n"
+        ".decl home(c: City, p: Person)\n"
+        "home(p, c) :- lives(p, c).",
+        ".type City <: symbol\n"
+        ".type Person <: symbol\n"
+        ".decl lives(p: Person, c: City)\n"
+        ".input lives\n"
+        ".decl home(c: City, p: Person)\n"
+        "home(c, p) :- lives(p, c).",
+    ),
+    Entry(
+        "E0308",
+        "aggregate over the wrong type",
+        "`sum`, `min`, `max` and `mean` are taken of numbers, unsigned numbers or floats.",
+        ".decl age(name: symbol, years: number)\n"
+        ".input age\n"
+        ".decl last(n: symbol)\n"
+        "last(n) :- n = max m : { age(m, _) }.",
+        ".decl age(name: symbol, years: number)\n"
+        ".input age\n"
+        ".decl last(n: symbol)\n"
+        "last(n) :- age(n, y), y = max z : { age(_, z) }.",
+    ),
+    Entry(
+        "E0310",
+        "not a regular expression",
+        "The first argument of `match` is a regular expression that the whole text must match. Characters "
+        "with a meaning of their own are taken as they are after a backslash, which is written twice in a "
+        "string.",
+        '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*(", s).',
+        '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*\\\\(", s).',
+    ),
+    Entry(
+        "E0320",
+        "variable not grounded",
+        "Every variable of a rule must get its values from somewhere: from a positive atom in which it is an "
+        "argument by itself, from `v = expression` where the variables of the expression have values, from `v"
+        " = range(…)`, or from `v = aggregate`. Negated atoms and other comparisons only test values. Without"
+        " this, a rule would have infinitely many answers.\n"
+        "\n"
+        "A variable inside an aggregate that also stands outside it is shared with the rule: the aggregate is"
+        " taken for each of its values, which must come from outside.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, z) :- edge(x, _).",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, z) :- edge(x, z).",
+    ),
+    Entry(
+        "E0321",
+        "wildcard without a value",
+        "`_` stands for any value in an argument of an atom. In the head of a rule, in a comparison, in an "
+        "argument of a functor and as the target of an aggregate a certain value is needed.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, _) :- edge(x, _).",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl path(x: number, y: number)\n"
+        ".output path\n"
+        "path(x, y) :- edge(x, y).",
+    ),
+    Entry(
+        "E0322",
+        "range inside an expression",
+        "`range(a, b)` has many values: it gives a variable each of them in turn. So it stands only beside "
+        "`=`, with a variable on the other side.",
+        ".decl digit(n: number)\ndigit(range(0, 10)).",
+        ".decl digit(n: number)\ndigit(n) :- n = range(0, 10).",
+    ),
+    Entry(
+        "E0323",
+        "target of an aggregate not grounded inside",
+        "An aggregate is taken over the values that its own body gives the target. A variable that has its "
+        "value only from outside would be the same every time.",
+        ".decl edge(x: number, y: number)\n"
+        ".input edge\n"
+        ".decl out(s: number)\n"
+        "out(s) :- edge(x, _), s = sum x : { edge(_, _) }.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl out(s: number)\nout(s) :- s = sum x : { edge(x, _) }.",
+    ),
+    Entry(
+        "E0324",
+        "variable that occurs once",
+        "A variable that occurs only once joins nothing. It may be a slip in its name. When its value does "
+        "not matter, `_` says so; a name that starts with `_` does too. This is a warning.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl node(x: number)\nnode(x) :- edge(x, other).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl node(x: number)\nnode(x) :- edge(x, _).",
+    ),
+    Entry(
+        "E0412",
+        "negation in a cycle",
+        "A rule that negates a relation reads what is not in it, so the relation must be complete first. When"
+        " the relation depends, directly or through others, on the rule that negates it, neither can come "
+        "first. The labels show every step of the cycle.\n"
+        "\n"
+        "Often a relation that is too large is negated: negate one that does not depend on the rule.",
+        ".decl node(x: number)\n"
+        ".input node\n"
+        ".decl on(x: number)\n"
+        ".decl off(x: number)\n"
+        "on(x) :- node(x), !off(x).\n"
+        "off(x) :- node(x), !on(x).",
+        ".decl node(x: number)\n"
+        ".input node\n"
+        ".decl broken(x: number)\n"
+        ".input broken\n"
+        ".decl on(x: number)\n"
+        ".decl off(x: number)\n"
+        "on(x) :- node(x), !off(x).\n"
+        "off(x) :- node(x), broken(x).",
+    ),
+    Entry(
+        "E0413",
+        "aggregate in a cycle",
+        "An aggregate reads all facts of the relations in its body, so they must be complete first. When one "
+        "of them depends, directly or through others, on the rule with the aggregate, neither can come first.",
+        ".decl part(whole: symbol, part: symbol)\n"
+        ".input part\n"
+        ".decl weight(p: symbol, w: number)\n"
+        ".input weight\n"
+        "weight(p, w) :- part(p, _), w = sum v : { part(p, q), weight(q, v) }.",
+        ".decl part(whole: symbol, part: symbol)\n"
+        ".input part\n"
+        ".decl weight(p: symbol, w: number)\n"
+        ".input weight\n"
+        ".decl total(p: symbol, w: number)\n"
+        "total(p, w) :- part(p, _), w = sum v : { part(p, q), weight(q, v) }.",
+    ),
+)

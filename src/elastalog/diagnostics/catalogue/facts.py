@@ -1,0 +1,206 @@
+"""Errors of facts: rows that do not fit their relation, files that cannot be read or written, and diff files."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.catalogue.entry import Entry
+
+FACTS: tuple[Entry, ...] = (
+    Entry(
+        code="E0501",
+        title="a row has the wrong number of values",
+        explanation=(
+            "Every fact of a relation has exactly one value per column. In a fact file the values of a line "
+            "are separated by the delimiter, a tab unless the directive says otherwise; a file with another "
+            "delimiter has one long value a line. A nullary relation has the single row `()`."
+        ),
+        example=".decl edge(x: number, y: number)\n.input edge\n\nedge.facts:\n1,2",
+        fix='.decl edge(x: number, y: number)\n.input edge(delimiter=",")\n\nedge.facts:\n1,2',
+    ),
+    Entry(
+        code="E0502",
+        title="a value has the wrong type",
+        explanation=(
+            "Values are never converted silently: text is no number, a float is not cut to an integer, and a "
+            "truth value is not 0 or 1. Numbers in text are decimal, hexadecimal (0x1f) or binary (0b101), "
+            "with an optional sign."
+        ),
+        example=".decl age(person: symbol, years: number)\n.input age\n\nage.facts:\nann\t3.5",
+        fix=".decl age(person: symbol, years: float)\n.input age\n\nage.facts:\nann\t3.5",
+    ),
+    Entry(
+        code="E0503",
+        title="a value is out of range",
+        explanation=(
+            "A `number` has 64 bits with sign, an `unsigned` 64 bits without, a `float` is finite unless "
+            "written as inf, and an integer given for a float must be one that a float holds exactly."
+        ),
+        example=".decl id(x: number)\n.input id\n\nid.facts:\n9223372036854775808",
+        fix=".decl id(x: unsigned)\n.input id\n\nid.facts:\n9223372036854775808",
+    ),
+    Entry(
+        code="E0504",
+        title="a value is null",
+        explanation=(
+            "A relation is a set of tuples and has no missing values. Drop such rows, fill them, or keep the "
+            "optional attribute in a relation of its own, which has a row only where there is a value."
+        ),
+        example='db.update().insert("age", [("ann", None)])',
+        fix='db.update().insert("person", [("ann",)])',
+    ),
+    Entry(
+        code="E0505",
+        title="text is not UTF-8",
+        explanation=(
+            "Symbols are Unicode text, and fact files hold it as UTF-8. Other encodings have to be converted first."
+        ),
+        example="name.facts, written as Latin-1",
+        fix="iconv -f LATIN1 -t UTF-8 name.facts",
+    ),
+    Entry(
+        code="E0506",
+        title="a quoted field is not well formed",
+        explanation=(
+            "Under rfc4180 a field that begins with a quote ends with one, directly before the delimiter or "
+            "the end of the line, and a quote inside it is doubled."
+        ),
+        example='said.csv:\nann,"he said "no""',
+        fix='said.csv:\nann,"he said ""no"""',
+    ),
+    Entry(
+        code="E0507",
+        title="a line is not a JSON row",
+        explanation=(
+            "A file of JSON lines holds one object (by attribute name) or one array (by position) on every line."
+        ),
+        example='edge.jsonl:\n{"x": 1, "y": 2',
+        fix='edge.jsonl:\n{"x": 1, "y": 2}\n[2, 3]',
+    ),
+    Entry(
+        code="E0508",
+        title="too many distinct wide numbers and floats",
+        explanation=(
+            "Numbers from -2^30 to 2^30 - 1 are stored as they are. Larger ones and all floats are stored "
+            "once in a table of at most 2^30 distinct values."
+        ),
+        example="two thousand million distinct 64-bit hashes as identifiers",
+        fix="number the identifiers from 0, or split the database",
+    ),
+    Entry(
+        code="E0510",
+        title="an input relation has no fact file",
+        explanation=(
+            "A relation with `.input` and no `filename` is read from the facts folder (-F): R.facts, or one "
+            "of R.csv, R.tsv, R.parquet, R.jsonl, packed with gzip or not. A missing file is an error, since "
+            "an empty relation is seldom what was meant; an empty file says that it is."
+        ),
+        example=".decl edge(x: number, y: number)\n.input edge\n\n(the folder holds edges.facts)",
+        fix='.decl edge(x: number, y: number)\n.input edge(filename="edges.facts")',
+    ),
+    Entry(
+        code="E0511",
+        title="several files could hold the facts of a relation",
+        explanation=(
+            "R.facts is taken whatever else is there, as Soufflé does. Without it there must be only one file "
+            "for the relation, so that no facts are overlooked."
+        ),
+        example=".input edge\n\n(the folder holds edge.csv and edge.parquet)",
+        fix='.input edge(filename="edge.parquet")',
+    ),
+    Entry(
+        code="E0512",
+        title="a path leads out of its folder",
+        explanation=(
+            "A program may name files only below the facts folder (-F) and the output folder (-D): no "
+            "absolute paths, no `..`, and no symbolic links that lead elsewhere. A program from someone else "
+            "can then read and write nothing but what it was given."
+        ),
+        example='.input edge(filename="../secrets/edge.facts")',
+        fix='.input edge(filename="edge.facts")',
+    ),
+    Entry(
+        code="E0513",
+        title="more bad rows than may be skipped",
+        explanation=(
+            "With --bad-rows skip, bad rows are dropped up to a bound, so that a wrong delimiter does not "
+            "empty a relation unnoticed. Beyond the bound nothing is loaded."
+        ),
+        example="elastalog run program.dl -F facts --bad-rows skip --max-bad-rows 10",
+        fix="elastalog run program.dl -F facts -D out --bad-rows quarantine",
+    ),
+    Entry(
+        code="E0514",
+        title="a parameter of a directive has an impossible value",
+        explanation=(
+            "IO is `file`, `stdin` (.input) or `stdout` (.output); headers, rfc4180 and compress are `true` "
+            "or `false`; a delimiter is some text without quotes and line ends."
+        ),
+        example='.input edge(headers=yes, delimiter="")',
+        fix='.input edge(headers=true, delimiter=",")',
+    ),
+    Entry(
+        code="E0515",
+        title="a fact file cannot be read",
+        explanation="The file is there but cannot be opened, or it is not what its suffix says (gzip, Parquet).",
+        example="edge.facts.gz, a text file that was never packed",
+        fix="edge.facts",
+    ),
+    Entry(
+        code="E0516",
+        title="a symbol cannot be written as plain text",
+        explanation=(
+            "A symbol with a tab (or the delimiter that was chosen) or a line end in it would be read back as "
+            "something else. Quoted output can hold any text."
+        ),
+        example=".output message",
+        fix=".output message(rfc4180=true)",
+    ),
+    Entry(
+        code="E0517",
+        title="an output file cannot be written",
+        explanation=(
+            "Output is written beside its place and then moved there, so what was there before is still "
+            "whole. Check that the folder may be written to and has space."
+        ),
+        example="elastalog run program.dl -D /read-only",
+        fix="elastalog run program.dl -D out",
+    ),
+    Entry(
+        code="E0520",
+        title="a line of a diff file is not a change",
+        explanation=(
+            "A diff file has one change a line: `+` or `-`, a relation, and constants in parentheses, written "
+            "as in a program. Empty lines and `//` comments do not count."
+        ),
+        example="edge(1, 2).\n+edge(1, x).",
+        fix="+edge(1, 2).\n-edge(1, 3).  // a comment",
+    ),
+    Entry(
+        code="E0521",
+        title="a diff file changes an unknown relation",
+        explanation=(
+            "A change names a relation that the program declares. The relation of a CSV or Parquet file of "
+            "changes is the name of the file."
+        ),
+        example=".decl edge(x: number, y: number)\n\n+edges(1, 2).",
+        fix=".decl edge(x: number, y: number)\n\n+edge(1, 2).",
+    ),
+    Entry(
+        code="E0522",
+        title="a tabular diff file has no proper `op` column",
+        explanation=(
+            "CSV and Parquet files of changes have a column `op` that holds `+` for an insertion and `-` for "
+            "a deletion."
+        ),
+        example="edge.csv:\nx,y\n1,2",
+        fix="edge.csv:\nop,x,y\n+,1,2",
+    ),
+    Entry(
+        code="E0523",
+        title="there is no such folder of updates",
+        explanation=(
+            "A series of updates is a folder of diff files, applied in the order of the numbers in their names."
+        ),
+        example='update_files("update")  # the folder is called updates',
+        fix='update_files("updates")  # updates/1.diff, updates/2.diff, updates/10.diff',
+    ),
+)

@@ -1,0 +1,27 @@
+"""The entries of all stages under their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from elastalog.diagnostics.catalogue.analysis import ANALYSIS
+from elastalog.diagnostics.catalogue.entry import Entry
+from elastalog.diagnostics.catalogue.facts import FACTS
+from elastalog.diagnostics.catalogue.run import RUN
+from elastalog.diagnostics.catalogue.syntax import SYNTAX
+from elastalog.diagnostics.diagnostic import InternalError
+
+
+def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
+    """All entries by code, in order of code; a code must not be given twice."""
+    entries: dict[str, Entry] = {}
+    for entry in sorted((entry for stage in stages for entry in stage), key=lambda entry: entry.code):
+        if entry.code in entries:
+            raise InternalError("catalogue", f"the code {entry.code} is given twice")
+        entries[entry.code] = entry
+    return MappingProxyType(entries)
+
+
+CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN)
+"""Every entry by its code."""

@@ -1,0 +1,36 @@
+"""Text from programs made fit for a terminal: nothing in it can move the cursor or reorder the line."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_TAB = "    "
+_BLOCKS = {"\n": "\\n", "\r": "\\r", "\x00": "\\0", "\x1b": "\\x1b"}
+
+
+def show_character(character: str) -> str:
+    """What to print for a character: itself, or an escape when it is invisible or controls the terminal."""
+    if " " <= character <= "~":
+        return character
+    if character == "\t":
+        return _TAB
+    category = unicodedata.category(character)
+    # Cc control, Cf format (bidirectional marks), Cs surrogate, Co private, Cn unassigned, Zl and Zp line separators
+    if category[0] == "C" or category in ("Zl", "Zp"):
+        return _BLOCKS.get(character) or f"\\u{{{ord(character):x}}}"
+    return character
+
+
+def show_text(text: str) -> str:
+    """What to print for a text of one line."""
+    return text if text.isascii() and text.isprintable() else "".join(map(show_character, text))
+
+
+def width(shown: str) -> int:
+    """The number of terminal columns of a text that is shown."""
+    if shown.isascii():
+        return len(shown)
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in shown
+    )

@@ -1,0 +1,107 @@
+"""The elastic choice: what an update of a stratum may cost, and whether to try it at all.
+
+The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates enumerated for
+each changed input fact. It only skips an update that experience says is hopeless; a budget protects against all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from elastalog.planning.logical import LogicalStratum
+
+_LEAST_BUDGET = 2_000
+"""Derivations that are always allowed: cheaper than planning a bootstrap."""
+
+_LEAST_SECONDS = 0.02
+_SLOWDOWN = 4.0
+"""An update enumerates a derivation more slowly than a bootstrap does; the time budget is only a backstop for that."""
+
+_MEMORY = 0.7
+"""How much of the past a new observation leaves."""
+
+_TRUST = 3
+"""How often in a row a forecast is believed before it is put to the test."""
+
+_HOPELESS = 3.0
+"""An expected cost beyond the budget by this factor is not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The choice for one stratum. `expected` is the number of derivations the model expects of an update, None without
+    experience."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    how: str
+    why: str
+    expected: float | None
+    derivations_allowed: int | None
+    seconds_allowed: float | None
+
+
+@dataclass(slots=True)
+class _Experience:
+    bootstrap_derivations: int = 0
+    bootstrap_seconds: float = 0.0
+    derivations_per_change: float | None = None
+    skipped: int = 0
+
+
+@dataclass(slots=True)
+class CostModel:
+    """`budget` is the fraction of the last bootstrap that an update may cost; None: updates are never abandoned."""
+
+    budget: float | None
+    _strata: dict[int, _Experience] = field(default_factory=dict)
+
+    def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float) -> None:
+        """Remembers what a bootstrap cost."""
+        experience = self._strata.setdefault(stratum.number, _Experience())
+        experience.bootstrap_derivations = derivations
+        experience.bootstrap_seconds = seconds
+
+    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, *, is_finished: bool) -> None:
+        """Remembers what an update cost; an abandoned one cost at least that."""
+        experience = self._strata.setdefault(stratum.number, _Experience())
+        rate = derivations / max(changes, 1)
+        known = experience.derivations_per_change
+        if known is None:
+            experience.derivations_per_change = rate
+        elif is_finished or rate > known:
+            experience.derivations_per_change = _MEMORY * known + (1 - _MEMORY) * rate
+        experience.skipped = 0
+
+    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+        """The choice for an update that changes so many inputs of a stratum."""
+        experience = self._strata.setdefault(stratum.number, _Experience())
+        rate = experience.derivations_per_change
+        expected = None if rate is None else rate * changes
+        if self.budget is None:
+            return self._choice(stratum, "update", "updates only", expected, None, None)
+        allowed = max(int(self.budget * experience.bootstrap_derivations), _LEAST_BUDGET)
+        seconds = max(_SLOWDOWN * self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
+        if expected is not None and expected > _HOPELESS * allowed and experience.skipped < _TRUST:
+            why = f"about {expected:,.0f} derivations expected of an update, {allowed:,} allowed"
+            return self._choice(stratum, "bootstrap", why, expected, allowed, seconds)
+        why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
+        return self._choice(stratum, "update", why, expected, allowed, seconds)
+
+    def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
+        """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer hold."""
+        forecast = self.forecast(stratum, changes)
+        if forecast.how == "bootstrap":
+            self._strata[stratum.number].skipped += 1
+        return forecast
+
+    def _choice(
+        self,
+        stratum: LogicalStratum,
+        how: str,
+        why: str,
+        expected: float | None,
+        allowed: int | None,
+        seconds: float | None,
+    ) -> Forecast:
+        return Forecast(stratum.number, stratum.relations, how, why, expected, allowed, seconds)

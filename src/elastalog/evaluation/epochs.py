@@ -1,0 +1,90 @@
+"""Epochs: the materialisation of a program and its updates, each a transaction.
+
+Between epochs the state is exactly the fixpoint of the rules over the explicit facts. An update that fails for whatever reason
+(an error in a rule, a limit, Ctrl-C) is rolled back, and the previous epoch stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.evaluation.update import Update
+
+log = logging.getLogger("elastalog.evaluation")
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """What is remembered of an epoch: its number, the update as it took effect, what it changed and cost."""
+
+    epoch: int
+    deleted: int
+    inserted: int
+    ignored: int
+    changes: ChangedWords
+    work: Work
+    seconds: float
+    source: str | None = None
+    batch: str | None = None
+
+    @property
+    def impact(self) -> int:
+        return sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+
+
+class Epochs:
+    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1."""
+
+    def __init__(self, backend: Backend, strategy: Strategy) -> None:
+        self.backend = backend
+        self.strategy = strategy
+        self.number = 0
+
+    def bootstrap(self, facts: Mapping[str, Matrix]) -> EpochRecord:
+        """Loads the explicit facts of the first epoch and evaluates every stratum."""
+        began = time.perf_counter()
+        for relation, words in facts.items():
+            self.backend.load(relation, words)
+        work = self.strategy.bootstrap(self.backend)
+        self.number = 1
+        inserted = sum(len(words) for words in facts.values())
+        return EpochRecord(1, 0, inserted, 0, {}, work, time.perf_counter() - began)
+
+    def forecast(self, update: Update) -> tuple[Forecast, ...]:
+        """What would be chosen for the strata that an update reaches directly. Nothing is changed."""
+        backend = self.backend
+        try:
+            backend.begin(update.deleted, update.inserted)
+            affected = [stratum for stratum in backend.program.strata if backend.is_affected(stratum)]
+            return tuple(self.strategy.forecast(backend, stratum) for stratum in affected)
+        finally:
+            backend.rollback()
+
+    def apply(self, update: Update) -> EpochRecord:
+        """Applies an update and commits it: the next epoch."""
+        began = time.perf_counter()
+        backend = self.backend
+        try:
+            deleted, inserted = backend.begin(update.deleted, update.inserted)
+            work = self.strategy.update(backend)
+            changes = backend.changes()
+            backend.commit()
+        except BaseException:
+            backend.rollback()
+            raise
+        self.number += 1
+        seconds = time.perf_counter() - began
+        record = EpochRecord(
+            self.number, deleted, inserted, update.size - deleted - inserted, changes, work, seconds,
+            update.source, update.batch,
+        )  # fmt: skip
+        if log.isEnabledFor(logging.INFO):
+            for stratum in work.strata:
+                log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
+        return record

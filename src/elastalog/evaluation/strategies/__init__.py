@@ -1,0 +1,20 @@
+"""The strategies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from elastalog.backends.watch import Watch
+from elastalog.evaluation.strategies.elastic import Elastic
+from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.evaluation.strategies.recompute import Recompute
+
+STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
+    "elastic": Elastic,
+    "recompute": lambda watch, budget: Recompute(),
+}
+
+
+def make_strategy(name: str, watch: Watch, budget: float | None) -> Strategy:
+    """A strategy with its budget, the fraction of a bootstrap that an update may cost."""
+    return STRATEGIES[name](watch, budget)

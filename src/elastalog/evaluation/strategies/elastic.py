@@ -1,0 +1,98 @@
+"""Elastic: small changes are followed through the derivations they touch, large ones are evaluated anew, stratum by stratum.
+
+Invariant (the sparse state of the papers, exact after every epoch): an explicit fact t has level(t) = 0 and count(t) = 1; every
+other fact of the materialisation has
+
+    level(t) = 1 + min over derivations d of t of max { level(f) : f in body(d) },
+    count(t) = | { d : 1 + max level(body(d)) = level(t) } |,
+
+where facts of lower strata count as level 0 (local levels) or as their own level (global levels: level(t) is then the height of
+the lowest proof of t).
+
+An update of a stratum has a budget, a fraction of what its last bootstrap cost. Beyond it, the stratum alone is abandoned and
+bootstrapped; the strata above see only what changed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from elastalog.backends.protocol import Backend, Maintenance
+from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.strategies.protocol import StratumWork, Work
+from elastalog.planning.logical import LogicalStratum
+
+
+class Elastic:
+    name: ClassVar[str] = "elastic"
+    is_annotated: ClassVar[bool] = True
+
+    def __init__(self, watch: Watch, budget: float | None = 0.2) -> None:
+        self.watch = watch
+        self.costs = CostModel(budget)
+
+    def bootstrap(self, backend: Backend) -> Work:
+        work = Work()
+        for stratum in backend.program.strata:
+            began = time.perf_counter()
+            derivations = backend.bootstrap(stratum)
+            seconds = time.perf_counter() - began
+            self.costs.bootstrapped(stratum, derivations, seconds)
+            work.strata.append(
+                StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
+            )
+        return work
+
+    def update(self, backend: Backend) -> Work:
+        work = Work()
+        for stratum in backend.program.strata:
+            if backend.is_affected(stratum):
+                work.strata.append(self.update_stratum(backend, stratum))
+        return work
+
+    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
+        return self.costs.forecast(stratum, backend.input_size(stratum))
+
+    def update_stratum(self, backend: Backend, stratum: LogicalStratum) -> StratumWork:
+        began = time.perf_counter()
+        before = self.watch.derivations
+        if stratum.aggregate is not None:
+            backend.refold(stratum)
+            how, why = "refold", "an aggregate"
+        else:
+            size = backend.input_size(stratum)
+            forecast = self.costs.choose(stratum, size)
+            how, why = forecast.how, forecast.why
+            if how == "update":
+                maintenance = backend.maintain(stratum)
+                self.watch.allow(forecast.derivations_allowed, forecast.seconds_allowed)
+                try:
+                    maintain(maintenance)
+                    backend.finish(maintenance)
+                except BudgetExceeded:
+                    backend.abandon(maintenance)
+                    how, why = "switch", f"the update cost more than {self.costs.budget:.0%} of the last bootstrap"
+                finally:
+                    self.watch.allow(None)
+                self.costs.updated(stratum, size, self.watch.derivations - before, is_finished=how == "update")
+            if how != "update":
+                again = time.perf_counter()
+                derivations = backend.rebuild(stratum)
+                self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
+        derivations = self.watch.derivations - before
+        return StratumWork(
+            stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began
+        )
+
+
+def maintain(stratum: Maintenance) -> None:
+    """The delta-driven Update: losses to their end, then gains in the order of their levels."""
+    stratum.begin_losses()
+    while stratum.propagate_losses():
+        pass
+    stratum.begin_gains()
+    stratum.propagate_gains()
+    while stratum.settle_next() is not None:
+        stratum.propagate_gains()

@@ -1,0 +1,50 @@
+"""A strategy builds a materialisation (bootstrap) and maintains it through updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from elastalog.backends.protocol import Backend
+from elastalog.evaluation.costs import Forecast
+from elastalog.planning.logical import LogicalStratum
+
+
+@dataclass(slots=True)
+class StratumWork:
+    """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for a
+    bootstrap), why, how many derivations were enumerated, and how long it took."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    how: str
+    why: str
+    derivations: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Work:
+    """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
+
+    strata: list[StratumWork] = field(default_factory=list)
+
+    @property
+    def derivations(self) -> int:
+        return sum(stratum.derivations for stratum in self.strata)
+
+
+class Strategy(Protocol):
+    """`update` runs between the backend's `begin` and `commit`; it may raise, and the caller rolls back."""
+
+    name: ClassVar[str]
+    is_annotated: ClassVar[bool]
+
+    def bootstrap(self, backend: Backend) -> Work:
+        """Evaluates every stratum from the explicit facts."""
+
+    def update(self, backend: Backend) -> Work:
+        """Brings every stratum that the update under way affects to its new fixpoint."""
+
+    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
+        """What it would choose for a stratum, between `begin` and `commit`."""

@@ -1,0 +1,45 @@
+"""Recompute: every affected stratum is evaluated anew. No annotations.
+
+Invariant: after every epoch each relation holds exactly the facts of the fixpoint of its stratum.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from elastalog.backends.protocol import Backend
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.strategies.protocol import StratumWork, Work
+from elastalog.planning.logical import LogicalStratum
+
+
+class Recompute:
+    name: ClassVar[str] = "recompute"
+    is_annotated: ClassVar[bool] = False
+
+    def bootstrap(self, backend: Backend) -> Work:
+        work = Work()
+        for stratum in backend.program.strata:
+            began = time.perf_counter()
+            derivations = backend.bootstrap(stratum)
+            seconds = time.perf_counter() - began
+            work.strata.append(
+                StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
+            )
+        return work
+
+    def update(self, backend: Backend) -> Work:
+        work = Work()
+        for stratum in backend.program.strata:
+            if backend.is_affected(stratum):
+                began = time.perf_counter()
+                derivations = backend.rebuild(stratum)
+                seconds = time.perf_counter() - began
+                work.strata.append(
+                    StratumWork(stratum.number, stratum.relations, "bootstrap", "recompute", derivations, seconds)
+                )
+        return work
+
+    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
+        return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None, None)

@@ -1,0 +1,96 @@
+"""JSON lines: one fact a line, an object by attribute name or an array by position. Blank lines do not count.
+
+A float that JSON cannot write is one of the texts `NaN`, `Infinity`, `-Infinity`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault, shown
+from elastalog.relations.rows import array_of_values, first_fault
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import table_of_columns
+
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a file of JSON lines and the bad ones."""
+    rows: list[list[Any]] = []
+    numbers: list[int] = []
+    bad: list[BadRow] = []
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, raw in enumerate(lines, 1):
+        if not raw.strip():
+            continue
+        row = _row(schema, raw)
+        if isinstance(row, Fault):
+            bad.append(_bad_row(file, number, row, raw))
+        else:
+            rows.append(row)
+            numbers.append(number)
+    arrays = _arrays(schema, rows)
+    if arrays is None:
+        found = [first_fault(schema, row) for row in rows]
+        bad += [_bad_row(file, n, f, lines[n - 1]) for n, f in zip(numbers, found, strict=True) if f is not None]
+        bad.sort(key=lambda row: row.line)
+        rows = [row for row, fault in zip(rows, found, strict=True) if fault is None]
+        arrays = _arrays(schema, rows)
+    return table_of_columns(schema.arrow(), len(rows), arrays or []), bad
+
+
+def _arrays(schema: Schema, rows: list[list[Any]]) -> list[pa.Array] | None:
+    """The columns, None if one of the values does not fit."""
+    arrays = [array_of_values(column, [row[i] for row in rows]) for i, column in enumerate(schema.columns)]
+    return None if any(array is None for array in arrays) else arrays
+
+
+def _bad_row(file: str, number: int, fault: Fault, raw: bytes) -> BadRow:
+    return BadRow(file, number, fault, raw.removesuffix(b"\r").decode("utf-8", "backslashreplace"))
+
+
+def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:
+    """A table as the contents of a file of JSON lines, objects by attribute name."""
+    lines = []
+    for row in table.rename_columns(list(schema.names)).to_pylist() if schema.arity else [{}] * table.num_rows:
+        for column in schema.columns:
+            if column.base is Base.FLOAT and not math.isfinite(row[column.name]):
+                value = row[column.name]
+                row[column.name] = next(
+                    name for name, special in _SPECIAL.items() if value == special or value != value
+                )
+        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+    return "".join(lines).encode()
+
+
+def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
+    try:
+        value = json.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        return Fault(faults.ENCODING, f"byte 0x{raw[error.start]:02x} is not UTF-8")
+    except (ValueError, RecursionError) as error:
+        reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep or too long a number"
+        return Fault(faults.JSON, f"not JSON: {reason}")
+    if isinstance(value, dict):
+        if value.keys() != set(schema.names):
+            missing = next((name for name in schema.names if name not in value), None)
+            unknown = next((name for name in value if name not in schema.names), "")
+            reason = f"no column for attribute {shown(unknown)}" if missing is None else f"no attribute `{missing}`"
+            return Fault(faults.ARITY, reason)
+        value = [value[name] for name in schema.names]
+    if not isinstance(value, list):
+        return Fault(faults.JSON, "neither an object nor an array")
+    if len(value) != schema.arity:
+        return Fault(faults.ARITY, f"{len(value)} value{'' if len(value) == 1 else 's'} for {schema.arity} columns")
+    for i, column in enumerate(schema.columns):
+        if column.base is Base.FLOAT and isinstance(value[i], str):
+            value[i] = _SPECIAL.get(value[i], value[i])
+    return value

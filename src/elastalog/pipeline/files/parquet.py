@@ -1,0 +1,74 @@
+"""Parquet files of facts. A file cannot have rows without columns, so the facts of a nullary relation are rows of one
+column called `()`."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import table_of_columns
+
+NULLARY = "()"
+
+
+def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a Parquet file and the bad ones (nulls, values out of range), which are placed by row number."""
+    return read_parquet_table(schema, parquet_table(data, file), file)
+
+
+def read_parquet_table(schema: Schema, table: pa.Table, file: str) -> tuple[pa.Table, list[BadRow]]:
+    """The same for a table already read."""
+    if schema.arity == 0 and table.column_names == [NULLARY]:
+        return table_of_columns(schema.arrow(), table.num_rows, []), []
+    columns = columns_in_order(schema, table, file)
+    columns = [as_base_column(schema, c, array, file) for c, array in zip(schema.columns, columns, strict=True)]
+    found = faults_of(schema.columns, columns)
+    bad = [BadRow(file, row + 1, fault, _text(columns, row)) for row, fault in found.items()]
+    if bad:
+        is_good = np.ones(table.num_rows, bool)
+        is_good[[row.line - 1 for row in bad]] = False
+        columns = [array.filter(pa.array(is_good)) for array in columns]
+    arrow_schema = schema.arrow()
+    columns = [array.cast(kind) for array, kind in zip(columns, arrow_schema.types, strict=True)]
+    return table_of_columns(arrow_schema, table.num_rows - len(bad), columns), bad
+
+
+def parquet_table(data: bytes, file: str) -> pa.Table:
+    """The whole table of a Parquet file."""
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        raise ElastalogError([_unreadable(file, error)]) from None
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as the contents of a Parquet file."""
+    from pyarrow import parquet
+
+    if table.num_columns == 0:
+        table = pa.table({NULLARY: pa.array([True] * table.num_rows, pa.bool_())})
+    out = io.BytesIO()
+    parquet.write_table(table, out)
+    return out.getvalue()
+
+
+def _text(columns: list[pa.ChunkedArray], row: int) -> str:
+    return ", ".join(repr(array[row].as_py()) for array in columns)
+
+
+def _unreadable(file: str, error: Exception) -> Diagnostic:
+    return Diagnostic(
+        code="E0515",
+        message=f"cannot read `{file}` as Parquet",
+        notes=(str(error).splitlines()[0],),
+        help="check that the file is whole, or give it the suffix of what it is",
+        location=file,
+    )

@@ -1,0 +1,103 @@
+"""Where fact files are: under the root the user gave, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+from elastalog.relations.faults import shown
+
+# In the order in which they are looked for. Soufflé's own name comes first and wins; any other must be alone.
+SUFFIXES = (
+    ".facts",
+    ".facts.gz",
+    ".csv",
+    ".csv.gz",
+    ".tsv",
+    ".tsv.gz",
+    ".parquet",
+    ".jsonl",
+    ".jsonl.gz",
+    ".ndjson",
+    ".ndjson.gz",
+)
+
+
+def resolve_under(root: Path | str, relative: str) -> Path:
+    """The path of a file named by a program, which must lie under `root`: no absolute path, no `..`, no symbolic link
+    that leads out. The file need not exist."""
+    parts = (*PurePosixPath(relative).parts, *PureWindowsPath(relative).parts)
+    is_absolute = PurePosixPath(relative).is_absolute() or bool(PureWindowsPath(relative).anchor)
+    if not relative or "\0" in relative or is_absolute or ".." in parts:
+        raise ElastalogError([_outside(root, relative, "it is not a plain path below the folder")])
+    path = Path(root) / relative
+    try:
+        is_inside = path.resolve().is_relative_to(Path(root).resolve())
+    except (OSError, RuntimeError):  # a loop of symbolic links
+        is_inside = False
+    if not is_inside:
+        raise ElastalogError([_outside(root, relative, "a symbolic link leads out of the folder")])
+    return path
+
+
+def find_facts(root: Path | str, relation: str) -> Path:
+    """The fact file of a relation in a folder: `R.facts` if there is one, otherwise the only one among `R.csv`,
+    `R.tsv`, these with `.gz`, `R.parquet` and `R.jsonl`."""
+    found = [path for suffix in SUFFIXES if (path := resolve_under(root, relation + suffix)).is_file()]
+    if not found:
+        raise ElastalogError([_missing(root, relation, [relation + suffix for suffix in SUFFIXES])])
+    if len(found) > 1 and found[0].suffix != ".facts":
+        raise ElastalogError([_ambiguous(relation, found)])
+    return found[0]
+
+
+def require_file(root: Path | str, relation: str, relative: str) -> Path:
+    """The fact file a program names, which must exist under `root`."""
+    path = resolve_under(root, relative)
+    if not path.is_file():
+        raise ElastalogError([_missing(root, relation, [relative])])
+    return path
+
+
+def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:
+    """A sort key under which `update-10` follows `update-9`."""
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"([0-9]+)", path.name))
+
+
+def _missing(root: Path | str, relation: str, tried: list[str]) -> Diagnostic:
+    folder = Path(root)
+    notes = [f"looked in `{folder}` for {', '.join(tried)}"]
+    if folder.is_dir():
+        near = nearest(tried[0], (path.name for path in folder.iterdir() if path.is_file()))
+        if near:
+            notes.append(f"there is a file `{near}`: is that the one?")
+    else:
+        notes.append(f"there is no folder `{folder}`")
+    return Diagnostic(
+        code="E0510",
+        message=f"no facts for input relation `{relation}`",
+        notes=tuple(notes),
+        help=f"add the file (an empty one means no facts), or remove `.input {relation}`",
+        location=str(folder / tried[0]),
+    )
+
+
+def _ambiguous(relation: str, found: list[Path]) -> Diagnostic:
+    return Diagnostic(
+        code="E0511",
+        message=f"several files could hold the facts of `{relation}`: {', '.join(path.name for path in found)}",
+        help=f'keep one of them, or say which: `.input {relation}(filename="{found[0].name}")`',
+        location=str(found[0].parent),
+    )
+
+
+def _outside(root: Path | str, relative: str, why: str) -> Diagnostic:
+    return Diagnostic(
+        code="E0512",
+        message=f"path {shown(relative)} does not stay under `{root}`",
+        notes=(why,),
+        help="name files by a path below the facts folder (-F) or the output folder (-D)",
+        location=str(root),
+    )

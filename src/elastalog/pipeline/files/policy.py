@@ -1,0 +1,125 @@
+"""Bad rows: located, counted, and then refused, set aside or skipped, as the user says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, assert_never
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.pipeline.files.atomic import replacing
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault, shown
+
+MOST_REPORTED = 5
+MAX_BAD_ROWS = 1000
+
+Mode = Literal["fail", "quarantine", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What happens to bad rows. `fail`: an error (the default). `quarantine`: they are written to `R.bad.jsonl` in
+    `folder`, the good rows are loaded. `skip`: they are dropped while there are at most `max_bad_rows` in a
+    relation."""
+
+    mode: Mode = "fail"
+    max_bad_rows: int = MAX_BAD_ROWS
+    folder: Path = Path(".")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that cannot be a fact. `line` counts from 1: the line of a text file, the row of a Parquet file."""
+
+    file: str
+    line: int
+    fault: Fault
+    text: str
+
+    @property
+    def location(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What reading the facts of one relation came to."""
+
+    relation: str
+    files: tuple[str, ...]
+    loaded: int
+    bad: int
+    first_bad: tuple[BadRow, ...] = ()
+    quarantine: Path | None = None
+
+
+def settle(policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow]) -> Report:
+    """Applies the policy to the bad rows of a relation: an error, or the report of what was done."""
+    first = tuple(bad[:MOST_REPORTED])
+    match policy.mode:
+        case "fail":
+            if bad:
+                raise ElastalogError(_diagnostics(relation, bad))
+            return Report(relation, tuple(files), loaded, 0)
+        case "quarantine":
+            path = policy.folder / f"{relation}.bad.jsonl"
+            if not bad:
+                path.unlink(missing_ok=True)  # of an earlier run: it would speak of rows that are fine now
+                return Report(relation, tuple(files), loaded, 0)
+            _write_quarantine(path, bad)
+            return Report(relation, tuple(files), loaded, len(bad), first, path)
+        case "skip":
+            if len(bad) > policy.max_bad_rows:
+                raise LimitReached([_too_many(policy, relation, bad), *_diagnostics(relation, bad)])
+            return Report(relation, tuple(files), loaded, len(bad), first)
+        case _:
+            assert_never(policy.mode)
+
+
+def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
+    """The diagnostic of one bad row, which may speak for others."""
+    notes = [f"the row is {shown(row.text)}"]
+    if more:
+        notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
+    return Diagnostic(
+        code=row.fault.code,
+        message=f"bad row for `{relation}`: {row.fault.reason}",
+        notes=tuple(notes),
+        help=faults.helps(row.fault.code),
+        location=row.location,
+    )
+
+
+def _diagnostics(relation: str, bad: list[BadRow]) -> list[Diagnostic]:
+    reported = bad[:MOST_REPORTED]
+    return [
+        bad_row_diagnostic(
+            relation, row, len(bad) - MOST_REPORTED if row is reported[-1] and len(bad) > MOST_REPORTED else 0
+        )
+        for row in reported
+    ]
+
+
+def _too_many(policy: Policy, relation: str, bad: list[BadRow]) -> Diagnostic:
+    return Diagnostic(
+        code="E0513",
+        message=f"{len(bad):,} bad rows for `{relation}`, more than the {policy.max_bad_rows:,} that may be skipped",
+        help="raise --max-bad-rows, or set them aside with --bad-rows quarantine",
+        location=bad[0].file,
+    )
+
+
+def _write_quarantine(path: Path, bad: list[BadRow]) -> None:
+    with replacing(path) as out:
+        for row in bad:
+            record = {
+                "file": row.file,
+                "line": row.line,
+                "code": row.fault.code,
+                "reason": row.fault.reason,
+                "text": row.text,
+            }
+            out.write(json.dumps(record).encode() + b"\n")

@@ -1,0 +1,107 @@
+"""Facts from files: one file, or the inputs of a program's relation."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, assert_never
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Relation
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.format import Format, Kind, medium
+from elastalog.pipeline.files.json_lines import read_json_lines
+from elastalog.pipeline.files.parquet import read_parquet
+from elastalog.pipeline.files.paths import find_facts, require_file
+from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
+from elastalog.pipeline.files.text import read_text
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import joined
+
+NO_PARAMETERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class FactsRead:
+    """The facts of a relation as a table of its Arrow schema (duplicates included), and how the reading went."""
+
+    table: pa.Table
+    report: Report
+
+
+def read_facts(
+    schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: Policy | None = None
+) -> FactsRead:
+    """The facts in one file. Its format follows from its name and the parameters (see `Format.of`)."""
+    table, bad = _read_file(schema, Path(path), parameters)
+    return FactsRead(table, settle(policy or Policy(), schema.name, [str(path)], table.num_rows, bad))
+
+
+def read_input(
+    relation: Relation, root: Path | str, policy: Policy | None = None, stdin: BinaryIO | None = None
+) -> FactsRead:
+    """The input facts of a relation: those of all its `.input` directives, from files under `root` or standard input.
+
+    Without `filename` the file is looked for as `find_facts` says. A relation without `.input` has no such facts."""
+    schema = Schema.of(relation)
+    tables: list[pa.Table] = [schema.arrow().empty_table()]
+    bad: list[BadRow] = []
+    files: list[str] = []
+    for directive in relation.directives:
+        if directive.kind != "input":
+            continue
+        parameters = directive.parameters
+        if medium(parameters, ("file", "stdin")) == "stdin":
+            data = (stdin or sys.stdin.buffer).read()
+            table, bad_here = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
+            files.append("<stdin>")
+        else:
+            named = parameters.get("filename")
+            path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
+            table, bad_here = _read_file(schema, path, parameters)
+            files.append(str(path))
+        tables.append(table)
+        bad += bad_here
+    table = tables[-1] if len(tables) <= 2 else joined(tables)
+    return FactsRead(table, settle(policy or Policy(), relation.name, files, table.num_rows, bad))
+
+
+def file_bytes(path: Path, is_gzip: bool) -> bytes:
+    """The contents of a file, unpacked; a diagnostic if it cannot be read."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if is_gzip else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise ElastalogError([_unreadable(path, error, is_gzip)]) from None
+
+
+def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
+    form = Format.of(parameters, path.name)
+    return _read_bytes(schema, file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET), str(path), form)
+
+
+def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+    match form.kind:
+        case Kind.TEXT:
+            return read_text(schema, data, file, form)
+        case Kind.PARQUET:
+            return read_parquet(schema, data, file)
+        case Kind.JSON_LINES:
+            return read_json_lines(schema, data, file)
+        case _:
+            assert_never(form.kind)
+
+
+def _unreadable(path: Path, error: Exception, is_gzip: bool) -> Diagnostic:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return Diagnostic(
+        code="E0515",
+        message=f"cannot read `{path}`: {reason}",
+        help="check that the file is whole gzip" if is_gzip else "check the path and its permissions",
+        location=str(path),
+    )

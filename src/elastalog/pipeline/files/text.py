@@ -1,0 +1,238 @@
+"""Text files of facts: one row a line, fields between delimiters.
+
+A line ends with `\\n` or `\\r\\n` (the `\\r` is no part of the last field, as in Soufflé); the last line needs no end;
+a byte order mark is ignored. Every line is a row: for a relation of one symbol the empty line is the empty text. A
+nullary relation has lines `()`. Under rfc4180 a field may be quoted and then hold delimiters and line ends.
+
+Arrow's reader is tried first. It says only that something is wrong, not where, and is more generous than the language
+in a few places; then, and only then, the rows are read one by one, in the blocks concerned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elastalog.analysis.program import Base, Value
+from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.pipeline.files.values import parser_of
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import joined, table_of_columns
+
+BLOCK = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_text(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a text file and the bad ones. A header is skipped; if it has the relation's attributes in
+    another order, the columns are taken in that order."""
+    data = data.removeprefix(BYTE_ORDER_MARK)
+    as_written = schema
+    if form.has_header:
+        header, _, data = data.partition(b"\n")
+        as_written = _in_order_of(header, schema, form)
+    if not data:
+        return schema.arrow().empty_table(), []
+    table = _read_fast(as_written, data, form)
+    bad: list[BadRow] = []
+    if table is None:
+        table, bad = _read_in_blocks(as_written, data, file, form)
+    return (table if as_written is schema else table.select(schema.names)), bad
+
+
+def _in_order_of(header: bytes, schema: Schema, form: Format) -> Schema:
+    text = header.removesuffix(b"\r").decode("utf-8", "replace")
+    names = [name.strip('"') for name in text.split(form.delimiter)]
+    if names == list(schema.names) or sorted(names) != sorted(schema.names):
+        return schema
+    columns = {column.name: column for column in schema.columns}
+    return Schema(schema.name, tuple(columns[name] for name in names))
+
+
+# --- the fast way --------------------------------------------------------------------------------------------------
+
+
+def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
+    """None unless Arrow reads the whole file as `_read_exactly` would."""
+    from pyarrow import csv
+
+    if schema.arity == 0 or len(form.delimiter) != 1 or not form.delimiter.isascii():
+        return None
+    has_quotes = form.is_rfc4180 and b'"' in data
+    if has_quotes and not _is_quoted_strictly(data, form.delimiter):
+        return None
+    # Arrow takes an empty line for a row of empty fields.
+    if schema.arity > 1 and (data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data):
+        return None
+    # Arrow takes a lone carriage return for the end of a line.
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return None
+    arrow_schema = schema.arrow()
+    names = [str(i) for i in range(schema.arity)]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(column_names=names, block_size=4 << 20),
+            csv.ParseOptions(
+                delimiter=form.delimiter,
+                quote_char='"' if has_quotes else False,
+                newlines_in_values=has_quotes,
+                ignore_empty_lines=False,
+            ),
+            csv.ConvertOptions(
+                column_types=dict(zip(names, arrow_schema.types, strict=True)),
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    columns_with_bases = zip(schema.columns, table.columns, strict=True)
+    if not all(_is_exact(column.base, array, data) for column, array in columns_with_bases):
+        return None
+    return pa.Table.from_arrays(table.columns, schema=arrow_schema)
+
+
+def _is_exact(base: Base, array: pa.ChunkedArray, data: bytes) -> bool:
+    match base:
+        case Base.NUMBER:
+            # Arrow reads 0xffffffffffffffff as -1.
+            is_hexadecimal = b"0x" in data or b"0X" in data
+            return not is_hexadecimal or not pc.any(pc.less(array, 0)).as_py()
+        case Base.FLOAT:
+            # Arrow reads 1e999 as infinity.
+            return not pc.any(pc.is_inf(array)).as_py()
+        case Base.UNSIGNED | Base.SYMBOL:
+            return True
+
+
+def _is_quoted_strictly(data: bytes, delimiter: str) -> bool:
+    """Whether every quote opens or closes a field or is doubled inside one. Arrow lets more pass."""
+    text = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(text == ord('"'))
+    if len(quotes) % 2:
+        return False
+    before = text[quotes[0::2] - 1]
+    if len(quotes) and quotes[0] == 0:
+        before[0] = ord("\n")
+    after = np.append(text, np.uint8(ord("\n")))[quotes[1::2] + 1]
+    return bool(
+        np.isin(before, np.frombuffer(b'"\n' + delimiter.encode(), np.uint8)).all()
+        and np.isin(after, np.frombuffer(b'"\r\n' + delimiter.encode(), np.uint8)).all()
+    )
+
+
+# --- the exact way -------------------------------------------------------------------------------------------------
+
+
+def _read_in_blocks(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+    """Only the blocks that hold something unusual are read row by row."""
+    first_line = 2 if form.has_header else 1
+    if form.is_rfc4180 or len(data) <= BLOCK:
+        return _read_exactly(schema, data, file, form, first_line)
+    tables: list[pa.Table] = []
+    bad: list[BadRow] = []
+    position = 0
+    while position < len(data):
+        end = data.find(b"\n", position + BLOCK) + 1 or len(data)
+        block = data[position:end]
+        table = _read_fast(schema, block, form)
+        if table is None:
+            table, bad_here = _read_exactly(schema, block, file, form, first_line)
+            bad += bad_here
+        tables.append(table)
+        first_line += block.count(b"\n")
+        position = end
+    return joined(tables), bad
+
+
+def _read_exactly(
+    schema: Schema, data: bytes, file: str, form: Format, first_line: int
+) -> tuple[pa.Table, list[BadRow]]:
+    records = _quoted_records(data, form.delimiter) if form.is_rfc4180 else _plain_records(data, form.delimiter)
+    parsers = [parser_of(column) for column in schema.columns]
+    columns: list[list[Value]] = [[] for _ in parsers]
+    bad: list[BadRow] = []
+    count = 0
+    for line, raw, fields in records:
+        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers)
+        if isinstance(row, Fault):
+            bad.append(BadRow(file, first_line + line, row, raw.decode("utf-8", "backslashreplace")))
+            continue
+        count += 1
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    arrow_schema = schema.arrow()
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
+    return table_of_columns(arrow_schema, count, arrays), bad
+
+
+def _row(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[Value] | Fault:
+    if schema.arity == 0:
+        return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
+    if len(fields) != schema.arity:
+        plural = "" if len(fields) == 1 else "s"
+        return Fault(faults.ARITY, f"{len(fields)} field{plural} for {schema.arity} columns")
+    row: list[Value] = []
+    for parse, text in zip(parsers, fields, strict=True):
+        value = parse(text)
+        if isinstance(value, Fault):
+            return value
+        row.append(value)
+    return row
+
+
+def _plain_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
+    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n")):
+        line = raw.removesuffix(b"\r")
+        try:
+            yield number, line, line.decode().split(delimiter)
+        except UnicodeDecodeError as error:
+            yield number, line, _not_utf8(error)
+
+
+def _quoted_records(data: bytes, delimiter: str) -> Iterator[tuple[int, bytes, list[str] | Fault]]:
+    """Records of RFC 4180 with the line they begin on, from 0. After a fault reading goes on at the next line."""
+    mark = re.escape(delimiter.encode())
+    # Possessive, so that an unclosed quote costs one scan and no backtracking.
+    quoted_or_plain = rb'(?:"((?:[^"]|"")*+)"|((?!")(?:(?!' + mark + rb"|\r?\n|\r?\Z).)*))"
+    field = re.compile(quoted_or_plain + rb"(" + mark + rb"|\r?\n|\r?\Z)", re.DOTALL)
+    position, line = 0, 0
+    while position < len(data):
+        start, first_line = position, line
+        fields: list[bytes] = []
+        fault: Fault | None = None
+        while fault is None:
+            found = field.match(data, position)
+            if found is None:
+                fault = Fault(faults.QUOTING, f"field {len(fields) + 1} is quoted wrongly")
+                break
+            quoted, plain, end = found.groups()
+            fields.append(plain if quoted is None else quoted.replace(b'""', b'"'))
+            position = found.end()
+            if end != delimiter.encode():
+                break
+        if fault is not None:
+            next_line = data.find(b"\n", start)
+            position = len(data) if next_line < 0 else next_line + 1
+        raw = data[start:position]
+        line += raw.count(b"\n")
+        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if fault is None:
+            try:
+                yield first_line, raw, [text.decode() for text in fields]
+                continue
+            except UnicodeDecodeError as error:
+                fault = _not_utf8(error)
+        yield first_line, raw, fault
+
+
+def _not_utf8(error: UnicodeDecodeError) -> Fault:
+    return Fault(faults.ENCODING, f"byte 0x{error.object[error.start]:02x} is not UTF-8")

@@ -1,0 +1,135 @@
+"""Facts into files, as Soufflé writes them: `NAME.csv`, tab-separated, no header, unless the directive says
+otherwise."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elastalog.analysis.program import Base, Relation
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.atomic import replacing
+from elastalog.pipeline.files.format import Format, Kind, medium
+from elastalog.pipeline.files.json_lines import json_lines_bytes
+from elastalog.pipeline.files.parquet import parquet_bytes
+from elastalog.pipeline.files.paths import resolve_under
+from elastalog.relations.faults import shown
+from elastalog.relations.schema import Column, Schema
+
+ROWS_AT_ONCE = 1 << 18
+CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
+
+
+def write_facts(schema: Schema, table: pa.Table, path: Path | str, parameters: Mapping[str, str] | None = None) -> None:
+    """Writes the facts to one file, which appears whole or not at all. A symbol that plain text cannot hold (one with
+    the delimiter or a line end in it) is a diagnostic: it would be read back as something else."""
+    path = Path(path)
+    form = Format.of(parameters or {}, path.name)
+    with replacing(path) as out:
+        if form.kind is Kind.PARQUET or not form.is_gzip:
+            _write(schema, table, form, out)
+        else:
+            # No name and time inside: the same facts give the same file.
+            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
+                _write(schema, table, form, packed)  # type: ignore[arg-type]
+
+
+def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None) -> list[Path]:
+    """Obeys the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
+    schema = Schema.of(relation)
+    written: list[Path] = []
+    for directive in relation.directives:
+        if directive.kind == "printsize":
+            (stdout or sys.stdout.buffer).write(f"{relation.name}\t{table.num_rows}\n".encode())
+        if directive.kind != "output":
+            continue
+        parameters = directive.parameters
+        if medium(parameters, ("file", "stdout")) == "stdout":
+            print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
+            continue
+        default = f"{relation.name}.csv" + (".gz" if parameters.get("compress", "").lower() == "true" else "")
+        path = resolve_under(root, parameters.get("filename", default))
+        write_facts(schema, table, path, parameters)
+        written.append(path)
+    return written
+
+
+def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: Mapping[str, str] | None = None) -> None:
+    """The facts between rulers, as Soufflé prints them for `IO=stdout`."""
+    form = Format.of(parameters or {}, "")
+    body = b"".join(_text_blocks(schema, table, form))
+    header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
+    stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
+    stdout.flush()
+
+
+def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None:
+    match form.kind:
+        case Kind.TEXT:
+            if form.has_header:
+                out.write(form.delimiter.join(schema.names).encode() + b"\n")
+            for block in _text_blocks(schema, table, form):
+                out.write(block)
+        case Kind.PARQUET:
+            out.write(parquet_bytes(table))
+        case Kind.JSON_LINES:
+            out.write(json_lines_bytes(schema, table))
+        case _:
+            assert_never(form.kind)
+
+
+def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
+    if schema.arity == 0:
+        yield b"()\n" * table.num_rows
+        return
+    for start in range(0, table.num_rows, ROWS_AT_ONCE):
+        block = table.slice(start, ROWS_AT_ONCE)
+        columns = [_field(schema, c, a, form) for c, a in zip(schema.columns, block.columns, strict=True)]
+        columns[-1] = _join(columns[-1], "\n", "")
+        # The bytes of the joined column, one text after the other, are the bytes of the file.
+        for chunk in _join(*columns, form.delimiter).chunks:
+            offsets = np.frombuffer(chunk.buffers()[1], np.int64)
+            first, last = int(offsets[chunk.offset]), int(offsets[chunk.offset + len(chunk)])
+            yield chunk.buffers()[2].slice(first, last - first)
+
+
+def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
+    """The texts of columns and constants row by row, with the last part between the others."""
+    large = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in parts]
+    return pc.binary_join_element_wise(*large)
+
+
+def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format) -> pa.ChunkedArray:
+    texts = array.cast(pa.large_string())
+    if column.base is not Base.SYMBOL and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
+        return texts
+    if form.is_rfc4180:
+        needs_quotes = pc.match_substring_regex(texts, f'["\\r\\n]|{_pattern(form.delimiter)}')
+        if not pc.any(needs_quotes).as_py():
+            return texts
+        quoted = _join('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        return pc.if_else(needs_quotes, quoted, texts)
+    breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
+    if pc.any(breaks_line).as_py():
+        raise ElastalogError([_not_plain(schema, column, texts.filter(breaks_line)[0].as_py())])
+    return texts
+
+
+def _pattern(delimiter: str) -> str:
+    return "\\Q" + delimiter.replace("\\E", "\\E\\\\E\\Q") + "\\E"
+
+
+def _not_plain(schema: Schema, column: Column, text: str) -> Diagnostic:
+    return Diagnostic(
+        code="E0516",
+        message=f"symbol {shown(text)} of `{schema.name}` cannot be written as plain text",
+        notes=(f"`{column.name}` holds the delimiter or a line end, so the row would be read back as another one",),
+        help=f"use rfc4180=true: `.output {schema.name}(rfc4180=true)`",
+    )

@@ -1,0 +1,121 @@
+"""How one version of a clause runs: a start, then probes, each followed by actions on the rows it gave.
+
+Rows of bindings are matrices of words; a *slot* is a column of such a matrix. Every step states the layout of the matrix it
+makes (`slots`, `width`), so a backend needs no knowledge of variables beyond the expressions of actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from elastalog.analysis.program import Apply, Base, Constant, Expression
+from elastalog.planning.logical import Clause
+
+ROW = -1
+"""As a column of a relation: the row number of the fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Puts a constant into a slot."""
+
+    slot: int
+    constant: Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    source: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Evaluates an expression into a slot; rows for which it has no value are dropped."""
+
+    slot: int
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Puts each result of a `range` into a slot, in a row of its own."""
+
+    slot: int
+    expression: Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Keeps the rows for which a comparison holds."""
+
+    operator: str
+    base: Base
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class KeepEqual:
+    """Keeps the rows whose two slots hold the same word."""
+
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeepConstant:
+    """Keeps the rows whose slot holds a constant."""
+
+    slot: int
+    constant: Constant
+
+
+Action: TypeAlias = Fill | Copy | Compute | Generate | Keep | KeepEqual | KeepConstant
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The start: rows of a relation (the delta, all rows, or the heads of backward evaluation), or one row without columns when
+    `relation` is None. `goal` is the goal whose relation is read, None for heads and for the single row.
+    `is_direct`: slots are the relation's columns and there is nothing to do, so the relation's own matrix serves."""
+
+    relation: str | None
+    goal: int | None
+    take: tuple[tuple[int, int], ...]
+    slots: Mapping[str, int]
+    width: int
+    actions: tuple[Action, ...]
+    is_direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Finds, for every row, the facts of a relation that agree with it on the key; `is_negated` keeps the rows without any.
+
+    `is_before`: the goal stands before the goal the version starts at, so facts of the delta are left to another version."""
+
+    relation: str
+    goal: int
+    is_negated: bool
+    is_before: bool
+    key_columns: tuple[int, ...]
+    key_slots: tuple[int, ...]
+    is_member: bool
+    keep: tuple[tuple[int, int], ...]
+    take: tuple[tuple[int, int], ...]
+    slots: Mapping[str, int]
+    width: int
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One version of a clause. The first slots of its last step are `results` in order."""
+
+    clause: Clause
+    gather: Gather
+    probes: tuple[Probe, ...]
+    results: tuple[str | Constant, ...]

@@ -1,0 +1,300 @@
+"""Versions of clauses as steps: where each variable lives after each probe, and what is carried on.
+
+A version starts at one goal (a delta, in semi-naive or incremental evaluation), at the whole of some relation, or at the head
+(backward evaluation). Variables are kept only while something later needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from elastalog.analysis.program import Apply, Constant, Expression
+from elastalog.planning.logical import Absent, Clause, Scan, Test
+from elastalog.planning.lower import variables_of
+from elastalog.planning.order import Bind, Statistics, Visit, first_scan, order_goals
+from elastalog.planning.steps import (
+    ROW,
+    Action,
+    Compute,
+    Copy,
+    Fill,
+    Gather,
+    Generate,
+    Keep,
+    KeepConstant,
+    KeepEqual,
+    Probe,
+    Variant,
+)
+
+HEAD_ROW = "@head"
+"""The name under which backward evaluation carries the row number of the head."""
+
+
+def body_row(scan: int) -> str:
+    """The name under which the row number of a scan's fact is carried, when derivations are wanted."""
+    return f"@body{scan}"
+
+
+def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+    """The version that starts at the facts of one goal, a scan or a negated atom."""
+    return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
+
+
+def plan_full(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+    """The version that enumerates all derivations."""
+    hint = _hint(clause, None)
+    start = first_scan(clause, statistics, hint)
+    return _plan(clause, start, set(), statistics, _results(clause, with_rows), hint=hint)
+
+
+def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+    """The version that starts at facts of the head; its results begin with the head's row number."""
+    bound = {term for term in clause.head_terms if isinstance(term, str)}
+    results: tuple[str | Constant, ...] = (HEAD_ROW,)
+    if with_rows:
+        results += tuple(body_row(i) for i in range(len(clause.scans)))
+    return _plan(clause, None, bound, statistics, results, from_head=True)
+
+
+def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
+    rows = tuple(body_row(i) for i in range(len(clause.scans))) if with_rows else ()
+    return (*clause.head_terms, *rows)
+
+
+def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
+    """The user's order for this version: version 0 is the first delta, as in Soufflé; a full version obeys version 0."""
+    if clause.rule is None or not clause.rule.plan or len(clause.scans) != len(_atoms(clause)):
+        return ()
+    if goal is None:
+        return clause.rule.plan.get(0, ())
+    scans = [i for i, g in enumerate(clause.goals) if isinstance(g, Scan)]
+    return clause.rule.plan.get(scans.index(goal), ()) if goal in scans else ()
+
+
+def _atoms(clause: Clause) -> list[object]:
+    from elastalog.analysis.program import Atom
+
+    return [literal for literal in clause.rule.body if isinstance(literal, Atom)] if clause.rule else []
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A step before its layout is known: what it binds, and its actions in terms of names."""
+
+    visit: Visit
+    taken: dict[str, int] = field(default_factory=dict)  # name -> column of the relation
+    key: list[tuple[int, str]] = field(default_factory=list)  # column of the relation, name
+    fills: list[tuple[str, Constant]] = field(default_factory=list)  # for the *next* step's key, or the results
+    same: list[tuple[str, str]] = field(default_factory=list)  # names that must hold the same word
+    fixed: list[tuple[str, Constant]] = field(default_factory=list)  # names that must hold a constant
+
+    def bound_here(self) -> set[str]:
+        binds = {test.variable.name for test in self.visit.tests if isinstance(test, Bind)}
+        return {*self.taken, *binds, *(name for name, _ in self.fills)}
+
+
+def _plan(
+    clause: Clause,
+    start: int | None,
+    bound: set[str],
+    statistics: Statistics,
+    results: tuple[str | Constant, ...],
+    hint: tuple[int, ...] = (),
+    from_head: bool = False,
+) -> Variant:
+    visits = order_goals(clause, start, bound, statistics, hint)
+    drafts = [_draft_start(clause, visits[0], results, from_head)]
+    known = drafts[0].bound_here()
+    for visit in visits[1:]:
+        drafts.append(_draft_probe(clause, visit, known, drafts[-1], results))
+        known |= drafts[-1].bound_here()
+    return _lay_out(clause, start, drafts, results, from_head)
+
+
+def _draft_start(clause: Clause, visit: Visit, results: tuple[str | Constant, ...], from_head: bool) -> _Draft:
+    draft = _Draft(visit)
+    if from_head:
+        draft.taken[HEAD_ROW] = ROW
+        _take_columns(draft, clause.head_terms, set())
+    elif visit.goal is not None:
+        goal = clause.goals[visit.goal]
+        assert not isinstance(goal, Test)
+        _take_columns(draft, goal.terms, set())
+        _take_row(draft, clause, visit.goal, results)
+    return draft
+
+
+def _draft_probe(
+    clause: Clause, visit: Visit, known: set[str], before: _Draft, results: tuple[str | Constant, ...]
+) -> _Draft:
+    assert visit.goal is not None
+    goal = clause.goals[visit.goal]
+    assert not isinstance(goal, Test)
+    draft = _Draft(visit)
+    for column, term in enumerate(goal.terms):
+        if isinstance(term, Constant):
+            name = f"#{visit.goal}.{column}"
+            before.fills.append((name, term))
+            draft.key.append((column, name))
+        elif term in known and term is not None:
+            draft.key.append((column, term))
+    if isinstance(goal, Scan):
+        _take_columns(draft, goal.terms, known)
+        _take_row(draft, clause, visit.goal, results)
+    return draft
+
+
+def _take_columns(draft: _Draft, terms: tuple[str | Constant | None, ...], known: set[str]) -> None:
+    keyed = {column for column, _ in draft.key}
+    for column, term in enumerate(terms):
+        if column in keyed or term is None:
+            continue
+        if isinstance(term, Constant):
+            name = f"#fixed{column}"
+            draft.taken[name] = column
+            draft.fixed.append((name, term))
+        elif term not in draft.taken:
+            draft.taken[term] = column
+        else:
+            name = f"#again{column}"
+            draft.taken[name] = column
+            draft.same.append((term, name))
+
+
+def _take_row(draft: _Draft, clause: Clause, goal: int, results: tuple[str | Constant, ...]) -> None:
+    scans = [i for i, g in enumerate(clause.goals) if isinstance(g, Scan)]
+    if goal in scans and body_row(scans.index(goal)) in results:
+        draft.taken[body_row(scans.index(goal))] = ROW
+
+
+def _uses(clause: Clause, draft: _Draft) -> Iterator[str]:
+    """The names that a step's own actions read."""
+    for left, right in draft.same:
+        yield from (left, right)
+    for name, _ in draft.fixed:
+        yield name
+    for test in draft.visit.tests:
+        goal = clause.goals[test.goal if isinstance(test, Bind) else test]
+        assert isinstance(goal, Test)
+        for side in (goal.left, goal.right):
+            for variable in variables_of(side):
+                yield variable.name
+
+
+def _lay_out(
+    clause: Clause,
+    start: int | None,
+    drafts: list[_Draft],
+    results: tuple[str | Constant, ...],
+    from_head: bool,
+) -> Variant:
+    # What the steps after each one still need, from the last to the first.
+    needs: list[set[str]] = []
+    later = {term for term in results if isinstance(term, str)}
+    for draft in reversed(drafts):
+        needs.append(set(later))
+        own = {*later, *_uses(clause, draft)}
+        later = (own - draft.bound_here()) | {name for _, name in draft.key}
+    needs.reverse()
+
+    slots: dict[str, int] = {}
+    gather: Gather | None = None
+    probes: list[Probe] = []
+    for i, draft in enumerate(drafts):
+        is_last = i == len(drafts) - 1
+        wanted = needs[i] | set(_uses(clause, draft)) | {name for name, _ in draft.fills}
+        layout: list[str | Constant] = list(results) if is_last else []
+        names = [*slots, *draft.taken, *sorted(draft.bound_here() - draft.taken.keys())]
+        layout += [name for name in dict.fromkeys(names) if name in wanted and name not in layout]
+        keep: list[tuple[int, int]] = []
+        take: list[tuple[int, int]] = []
+        placed: dict[str, int] = {}
+        actions: list[Action] = []
+        copies: list[Action] = []
+        for slot, name in enumerate(layout):
+            if isinstance(name, Constant):
+                actions.append(Fill(slot, name))
+            elif name in slots and (i == 0 or name not in draft.taken):
+                keep.append((slots[name], slot))
+                placed.setdefault(name, slot)
+            elif name in draft.taken:
+                take.append((draft.taken[name], slot))
+                placed.setdefault(name, slot)
+            elif name in placed:
+                copies.append(Copy(placed[name], slot))
+            else:
+                placed[name] = slot
+        actions += _actions(clause, draft, placed) + copies
+        if i == 0:
+            relation = clause.head if from_head else None if start is None else _relation(clause, start)
+            is_direct = relation is not None and not actions and not is_last and all(c != ROW for c, _ in take)
+            if is_direct:
+                placed = {name: column for name, column in draft.taken.items() if name in placed}
+                take = [(column, column) for column in placed.values()]
+            width = max(placed.values(), default=-1) + 1 if is_direct else len(layout)
+            gather = Gather(relation, start, tuple(take), placed, width, tuple(actions), is_direct)
+        else:
+            goal = draft.visit.goal
+            assert goal is not None
+            literal = clause.goals[goal]
+            assert not isinstance(literal, Test)
+            probes.append(
+                Probe(
+                    relation=literal.relation,
+                    goal=goal,
+                    is_negated=isinstance(literal, Absent),
+                    is_before=start is not None and goal < start,
+                    key_columns=tuple(column for column, _ in draft.key),
+                    key_slots=tuple(slots[name] for _, name in draft.key),
+                    is_member=len(draft.key) == len(literal.terms),
+                    keep=tuple(keep),
+                    take=tuple(take),
+                    slots=placed,
+                    width=len(layout),
+                    actions=tuple(actions),
+                )
+            )
+        slots = placed
+    assert gather is not None
+    return Variant(clause, gather, tuple(probes), results)
+
+
+def _relation(clause: Clause, goal: int) -> str:
+    literal = clause.goals[goal]
+    assert not isinstance(literal, Test)
+    return literal.relation
+
+
+def _actions(clause: Clause, draft: _Draft, slots: dict[str, int]) -> list[Action]:
+    actions: list[Action] = [KeepConstant(slots[name], constant) for name, constant in draft.fixed]
+    actions += [KeepEqual(slots[left], slots[right]) for left, right in draft.same]
+    actions += [Fill(slots[name], constant) for name, constant in draft.fills]
+    for test in draft.visit.tests:
+        goal = clause.goals[test.goal if isinstance(test, Bind) else test]
+        assert isinstance(goal, Test)
+        actions.extend(_test_actions(goal, test.variable.name if isinstance(test, Bind) else None, slots))
+    return actions
+
+
+def _test_actions(goal: Test, binds: str | None, slots: dict[str, int]) -> list[Action]:
+    if binds is None:
+        return [Keep(goal.operator, goal.base, goal.left, goal.right)]
+    expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
+    if isinstance(expression, Apply) and expression.functor == "range":
+        return [Generate(slots[binds], expression)]
+    return [Compute(slots[binds], expression)]
+
+
+def _is_variable(expression: Expression, name: str) -> bool:
+    from elastalog.analysis.program import Variable
+
+    match expression:
+        case Variable():
+            return expression.name == name
+        case Constant() | Apply():
+            return False
+        case _:
+            assert_never(expression)

@@ -1,0 +1,48 @@
+"""What can be wrong with a row of facts, wherever it comes from: Python, Arrow or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ARITY = "E0501"
+TYPE = "E0502"
+RANGE = "E0503"
+NULL = "E0504"
+ENCODING = "E0505"
+QUOTING = "E0506"
+JSON = "E0507"
+
+MOST_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a row cannot be a fact. `code` is one of the codes above; `reason` a lower-case clause."""
+
+    code: str
+    reason: str
+
+
+def shown(text: str) -> str:
+    """Text of a user, quoted, safe for a terminal and of bounded length: what is not printable is escaped."""
+    cut = text[:MOST_SHOWN]
+    escaped = "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in cut
+    )
+    return f"`{escaped}`" if len(text) <= MOST_SHOWN else f"`{escaped}…` ({len(text):,} characters)"
+
+
+def helps(code: str) -> str:
+    """The help line for a fault."""
+    return _HELP[code]
+
+
+_HELP = {
+    ARITY: "give every row as many values as the relation has columns",
+    TYPE: "convert the column first, or declare the attribute with another type",
+    RANGE: "use a value the type can hold, or declare the attribute as `symbol`",
+    NULL: "drop or fill the missing values: a relation has none",
+    ENCODING: "convert the text to UTF-8",
+    QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
+    JSON: "write one JSON object (by attribute name) or one array a line",
+}

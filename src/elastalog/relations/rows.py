@@ -1,0 +1,151 @@
+"""Rows given as Python values: tuples into Arrow columns, with every type looked at."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.relations import faults
+from elastalog.relations.checks import MOST_EXACT_INTEGER_IN_FLOAT
+from elastalog.relations.faults import Fault, shown
+from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.words import ARROW_TYPES
+
+
+def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.Array]]:
+    """The number of rows and the columns of rows of Python values; a diagnostic for the first bad row."""
+    listed = rows if isinstance(rows, list) else list(rows)
+    if not all(issubclass(kind, tuple | list) for kind in set(map(type, listed))):
+        listed = [_as_sequence(schema, number, row) for number, row in enumerate(listed, 1)]
+    if any(length != schema.arity for length in set(map(len, listed))):
+        _refuse(schema, listed, [_arity_fault(schema, row) for row in listed])
+    if not listed or schema.arity == 0:
+        return len(listed), [pa.array([], ARROW_TYPES[column.base]) for column in schema.columns]
+    columns: list[Sequence[Any]] = list(zip(*listed, strict=True))
+    arrays = [array_of_values(column, values) for column, values in zip(schema.columns, columns, strict=True)]
+    if any(array is None for array in arrays):
+        _refuse(schema, listed, [first_fault(schema, row) for row in listed])
+    return len(listed), arrays
+
+
+def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
+    """The values of one column as an Arrow array, None if `value_fault` finds fault with one of them."""
+    # The common case costs one pass over the types; anything unusual is looked at value by value.
+    kinds = set(map(type, values))
+    if not kinds <= _PLAIN[column.base]:
+        if any(value_fault(column, value) for value in values):
+            return None
+        values = [_plain(column.base, value) for value in values]
+    if column.base is Base.FLOAT and kinds != {float} and any(value_fault(column, value) for value in values):
+        return None
+    try:
+        return pa.array(values, ARROW_TYPES[column.base])
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        return None
+
+
+def value_fault(column: Column, value: Any) -> Fault | None:
+    """Why a Python value cannot stand in a column, None if it can. bool is no number; a float is never cut to an
+    integer."""
+    base = column.base
+    if type(value) is int and base in _INTEGER_RANGES:  # nearly all values; the abstract number types are slow to ask
+        least, most = _INTEGER_RANGES[base]
+        return None if least <= value <= most else _range_fault(column, value)
+    if value is None:
+        return Fault(faults.NULL, f"`{column.name}` is null")
+    match base:
+        case Base.SYMBOL:
+            if not isinstance(value, str):
+                return _type_fault(column, value)
+            return None if _is_encodable(value) else Fault(faults.ENCODING, f"`{column.name}` holds a lone surrogate")
+        case _ if isinstance(value, bool):
+            return _type_fault(column, value)
+        case Base.FLOAT:
+            if isinstance(value, numbers.Integral):
+                is_exact = -MOST_EXACT_INTEGER_IN_FLOAT <= int(value) <= MOST_EXACT_INTEGER_IN_FLOAT
+                return None if is_exact else _range_fault(column, value)
+            is_float = isinstance(value, numbers.Real) and hasattr(value, "is_integer")  # no Fraction
+            return None if is_float else _type_fault(column, value)
+        case Base.NUMBER | Base.UNSIGNED:
+            if not isinstance(value, numbers.Integral):
+                return _type_fault(column, value)
+            least, most = _INTEGER_RANGES[base]
+            return None if least <= int(value) <= most else _range_fault(column, value)
+
+
+_INTEGER_RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
+_PLAIN: dict[Base, set[type]] = {
+    Base.SYMBOL: {str},
+    Base.NUMBER: {int},
+    Base.UNSIGNED: {int},
+    Base.FLOAT: {float, int},
+}
+
+
+def _plain(base: Base, value: Any) -> int | float | str:
+    if base is Base.SYMBOL:
+        return str(value)
+    return float(value) if base is Base.FLOAT else int(value)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _type_fault(column: Column, value: object) -> Fault:
+    kind = type(value).__name__
+    return Fault(faults.TYPE, f"`{column.name}` is {column.base.value}, not {kind} {shown(repr(value))}")
+
+
+def _range_fault(column: Column, value: object) -> Fault:
+    return Fault(faults.RANGE, f"{shown(str(value))} does not fit {column.base.value} `{column.name}`")
+
+
+def _arity_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
+    if len(row) == schema.arity:
+        return None
+    return Fault(faults.ARITY, f"{len(row)} value{'' if len(row) == 1 else 's'} for {schema.arity} columns")
+
+
+def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
+    """Why a row of the right length cannot be a fact, None if it can."""
+    return next((f for c, v in zip(schema.columns, row, strict=True) if (f := value_fault(c, v)) is not None), None)
+
+
+def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
+    if isinstance(row, tuple | list):
+        return row
+    if hasattr(row, "__len__") and hasattr(row, "__getitem__") and not isinstance(row, str | bytes | dict):
+        return tuple(row)
+    fault = Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple")
+    raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, 0)])
+
+
+def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:
+    bad = [(number, fault) for number, fault in enumerate(found, 1) if fault is not None]
+    number, fault = bad[0]
+    raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, len(bad) - 1)])
+
+
+def row_diagnostic(schema: Schema, place: str, fault: Fault, more: int) -> Diagnostic:
+    """The diagnostic of the first bad row among rows given in memory."""
+    notes = [f"declared as {schema}"]
+    if more:
+        notes.append(f"{more:,} more row{' is' if more == 1 else 's are'} bad")
+    return Diagnostic(
+        code=fault.code,
+        message=f"{place} given for `{schema.name}`: {fault.reason}",
+        notes=tuple(notes),
+        help=faults.helps(fault.code),
+        location=f"{schema.name}, {place}",
+    )

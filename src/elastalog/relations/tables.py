@@ -1,0 +1,149 @@
+"""Facts in and out: anything tabular into rows of words, rows of words into an Arrow table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.relations import faults
+from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.faults import Fault
+from elastalog.relations.limits import Words
+from elastalog.relations.rows import columns_of_rows, row_diagnostic
+from elastalog.relations.schema import Schema
+from elastalog.relations.words import Dictionary
+
+
+def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
+    """The facts as words, C-contiguous, of shape (number of rows, arity).
+
+    `rows` may be an iterable of tuples, a pyarrow table, record batch or reader, a pandas or polars data frame, a
+    DuckDB relation, a two-dimensional NumPy array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`.
+    Columns go by position, or by name when the names are the relation's in another order. A bad row raises an
+    ElastalogError that names it."""
+    if isinstance(rows, np.ndarray):
+        return _words_of_numpy(schema, rows, dictionary)
+    table = as_table(rows)
+    if table is not None:
+        arrays = _checked_columns(schema, table)
+        return _words_of_columns(schema, table.num_rows, arrays, dictionary)
+    if _is_pandas(rows):  # a column of mixed types
+        rows = rows.itertuples(index=False, name=None)
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise ElastalogError([_not_rows(schema, rows)])
+    count, columns = columns_of_rows(schema, rows)
+    return _words_of_columns(schema, count, columns, dictionary)
+
+
+def to_table(
+    schema: Schema, words: Words, dictionary: Dictionary, annotations: Mapping[str, np.ndarray] | None = None
+) -> pa.Table:
+    """The facts of words as an Arrow table, one column per attribute, then one per annotation. A nullary relation
+    keeps its number of rows."""
+    fields = list(schema.arrow())
+    columns = [dictionary.decode_column(column.base, words[:, i]) for i, column in enumerate(schema.columns)]
+    for i, column in enumerate(columns):
+        fields[i] = fields[i].with_type(column.type)  # large strings beyond 2 GiB
+    for name, values in (annotations or {}).items():
+        columns.append(pa.array(values))
+        fields.append(pa.field(name, columns[-1].type, nullable=False))
+    return table_of_columns(pa.schema(fields), len(words), columns)
+
+
+def table_of_columns(arrow_schema: pa.Schema, count: int, columns: list[Any]) -> pa.Table:
+    """A table that knows its number of rows even without columns."""
+    if columns:
+        return pa.Table.from_arrays(columns, schema=arrow_schema)
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))])
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """Tables of one schema one after the other. `pa.concat_tables` forgets the rows of tables without columns."""
+    if tables[0].num_columns:
+        return pa.concat_tables(tables)
+    return table_of_columns(tables[0].schema, sum(table.num_rows for table in tables), [])
+
+
+def as_table(rows: Any) -> pa.Table | None:
+    """The rows as an Arrow table if they are tabular, None if they are not."""
+    if isinstance(rows, pa.Table):
+        return rows
+    if _is_pandas(rows):
+        return _table_of_pandas(rows)
+    try:
+        if hasattr(rows, "__arrow_c_stream__"):
+            return pa.table(rows)
+        if hasattr(rows, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(rows)])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+        return None
+    if hasattr(rows, "fetch_arrow_table"):  # DuckDB before it had streams
+        return rows.fetch_arrow_table()
+    return None
+
+
+def _is_pandas(rows: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(rows, pandas.DataFrame)
+
+
+def _table_of_pandas(frame: Any) -> pa.Table | None:
+    """None when a column holds a mixture of types: then the rows are looked at one by one."""
+    columns = []
+    try:
+        for i in range(frame.shape[1]):
+            series = frame.iloc[:, i]
+            # A NaN of a NumPy column of floats is a value; in any other column it means that none is there.
+            is_float = isinstance(series.dtype, np.dtype) and series.dtype.kind == "f"
+            columns.append(pa.array(series.to_numpy() if is_float else series, from_pandas=not is_float))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+    if not columns:
+        return table_of_columns(pa.schema([]), len(frame), [])
+    return pa.Table.from_arrays(columns, names=[str(name) for name in frame.columns])
+
+
+def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
+    arrays = [
+        as_base_column(schema, column, array)
+        for column, array in zip(schema.columns, columns_in_order(schema, table), strict=True)
+    ]
+    if bad := faults_of(schema.columns, arrays):
+        row, fault = next(iter(bad.items()))
+        raise ElastalogError([row_diagnostic(schema, f"row {row + 1}", fault, len(bad) - 1)])
+    return arrays
+
+
+def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:
+    words: Words = np.empty((count, schema.arity), np.int32)
+    for i, column in enumerate(schema.columns):
+        words[:, i] = dictionary.encode_column(column.base, columns[i])
+    return words
+
+
+def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) -> Words:
+    if rows.ndim != 2:
+        raise ElastalogError([_not_rows(schema, rows)])
+    if rows.dtype.kind not in "iufb":
+        count, arrays = columns_of_rows(schema, rows.tolist())
+        return _words_of_columns(schema, count, arrays, dictionary)
+    columns = [pa.chunked_array([pa.array(np.ascontiguousarray(rows[:, i]))]) for i in range(rows.shape[1])]
+    table = table_of_columns(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), len(rows), columns)
+    return _words_of_columns(schema, len(rows), _checked_columns(schema, table), dictionary)
+
+
+def _not_rows(schema: Schema, rows: Any) -> Diagnostic:
+    shape = f" with {rows.ndim} dimensions" if isinstance(rows, np.ndarray) else ""
+    fault = Fault(faults.TYPE, f"{type(rows).__name__}{shape} is not a set of rows")
+    return Diagnostic(
+        code=fault.code,
+        message=f"facts given for `{schema.name}`: {fault.reason}",
+        notes=(f"declared as {schema}",),
+        help="give a list of tuples, an Arrow table, or a data frame",
+        location=schema.name,
+    )

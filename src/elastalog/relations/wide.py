@@ -1,0 +1,159 @@
+"""The wide table: distinct 64-bit patterns as small integers, append-only.
+
+It holds what does not fit a word: large numbers and unsigned numbers, and every float. Open addressing over ids, whose
+patterns lie in one array: 16 to 24 bytes a pattern. Blocks of rows are probed all at once with NumPy, a handful of
+values one by one, since a NumPy call costs as much as probing ten values.
+
+Readers need no lock: a pattern is written before its id, ids only enter empty slots, and a larger table replaces the
+smaller in one assignment. Writers exclude each other.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
+
+EMPTY = -1
+FEW = 24  # values up to which probing one by one is faster
+MULTIPLIER = 0x9E3779B97F4A7C15
+LOW_64_BITS = (1 << 64) - 1
+
+
+class WideTable:
+    """A bijection between 64-bit patterns (as int64) and ids 0, 1, 2, …, fewer than 2^30."""
+
+    __slots__ = ("_length", "_lock", "_patterns", "_slots")
+
+    def __init__(self) -> None:
+        self._length = 0
+        self._patterns: Integers = np.empty(64, np.int64)
+        self._slots: Words = np.full(128, EMPTY, np.int32)
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return self._length
+
+    def intern(self, patterns: Integers) -> Words:
+        """The ids of patterns, new ones added in order of value (large blocks) or of appearance (small ones)."""
+        if len(patterns) <= FEW:
+            return np.array([self.intern_one(pattern) for pattern in patterns.tolist()], np.int32)
+        patterns = np.ascontiguousarray(patterns)
+        ids = self._probe(patterns)
+        is_absent = ids == EMPTY
+        if is_absent.any():
+            distinct, position = np.unique(patterns[is_absent], return_inverse=True)
+            with self._lock:
+                new_ids = self._probe(distinct)  # another writer may have been here since
+                is_new = new_ids == EMPTY
+                new_ids[is_new] = self._append(distinct[is_new])
+            ids[is_absent] = new_ids[position]
+        return ids
+
+    def intern_one(self, pattern: int) -> int:
+        """The id of one pattern, which is added if new."""
+        found = self.find(pattern)
+        if found is not None:
+            return found
+        with self._lock:
+            found = self.find(pattern)
+            return int(self._append(np.array([pattern], np.int64))[0]) if found is None else found
+
+    def find(self, pattern: int) -> int | None:
+        """The id of one pattern if it has one; never adds."""
+        slots = self._slots
+        mask = len(slots) - 1
+        mixed = (pattern ^ ((pattern & LOW_64_BITS) >> 32)) * MULTIPLIER & LOW_64_BITS
+        slot = mixed >> (65 - len(slots).bit_length())
+        while (held := slots.item(slot)) != EMPTY:
+            if self._patterns.item(held) == pattern:
+                return held
+            slot = slot + 1 & mask
+        return None
+
+    def find_all(self, patterns: Integers) -> Words:
+        """The ids of patterns, -1 where absent; never adds."""
+        return self._probe(np.ascontiguousarray(patterns))
+
+    def patterns(self, ids: Words) -> Integers:
+        """The patterns of ids."""
+        return self._patterns[ids]
+
+    def pattern(self, pattern_id: int) -> int:
+        """The pattern of one id, as a signed integer."""
+        return self._patterns.item(pattern_id)
+
+    def patterns_from(self, first_id: int) -> Integers:
+        """The patterns with ids from `first_id` on, in order: what a journal has not written yet."""
+        return self._patterns[first_id : self._length].copy()
+
+    def _probe(self, patterns: Integers) -> Words:
+        slots = self._slots
+        mask = len(slots) - 1
+        found = np.full(len(patterns), EMPTY, np.int32)
+        slot = _home(patterns, len(slots))
+        open_rows: NDArray[np.intp] = np.arange(len(patterns))
+        wanted = patterns
+        while len(open_rows):
+            held = slots[slot]
+            is_held = held != EMPTY
+            # Read after `held`, so that it has a pattern for every id seen even while a writer appends.
+            is_equal = (self._patterns[held] == wanted) & is_held
+            found[open_rows[is_equal]] = held[is_equal]
+            goes_on = is_held & ~is_equal
+            open_rows, wanted = open_rows[goes_on], wanted[goes_on]
+            slot = slot[goes_on] + 1 & mask
+        return found
+
+    def _append(self, new: Integers) -> Words:
+        """Adds distinct absent patterns, under the lock."""
+        first, last = self._length, self._length + len(new)
+        if last > MOST_WIDE_PATTERNS:
+            raise LimitReached([_too_many_patterns()])
+        if last > len(self._patterns):
+            larger: Integers = np.empty(max(last, 2 * len(self._patterns)), np.int64)
+            larger[:first] = self._patterns[:first]
+            self._patterns = larger
+        self._patterns[first:last] = new
+        ids = np.arange(first, last, dtype=np.int32)
+        if 2 * last > len(self._slots):
+            slots: Words = np.full(1 << (4 * last - 1).bit_length(), EMPTY, np.int32)
+            _enter(slots, self._patterns[:last], np.arange(last, dtype=np.int32))
+            self._slots = slots
+        else:
+            _enter(self._slots, new, ids)
+        self._length = last  # last of all: what is counted can be found
+        return ids
+
+
+def _home(patterns: Integers, size: int) -> NDArray[np.int64]:
+    # The high half is folded in first: floats with short fractions differ only there, and a product carries upwards
+    # only.
+    raw = patterns.view(np.uint64)
+    mixed = (raw ^ (raw >> np.uint64(32))) * np.uint64(MULTIPLIER)
+    return (mixed >> np.uint64(65 - size.bit_length())).view(np.int64)
+
+
+def _enter(slots: Words, patterns: Integers, ids: Words) -> None:
+    mask = len(slots) - 1
+    slot = _home(np.ascontiguousarray(patterns), len(slots))
+    while len(ids):
+        is_free = slots[slot] == EMPTY
+        # Several ids may want one free slot: the last written stays, the others see that and go on.
+        slots[slot[is_free]] = ids[is_free]
+        goes_on = slots[slot] != ids
+        ids = ids[goes_on]
+        slot = slot[goes_on] + 1 & mask
+
+
+def _too_many_patterns() -> Diagnostic:
+    return Diagnostic(
+        code="E0508",
+        message=f"more than {MOST_WIDE_PATTERNS:,} distinct wide numbers and floats",
+        notes=("numbers from -2^30 to 2^30 - 1 are stored directly and do not count",),
+        help="partition the facts, or use symbols or smaller numbers as identifiers",
+    )

@@ -1,0 +1,196 @@
+"""Values as 32-bit words: a bijection per base type, so that joins and duplicate elimination look at words alone.
+
+| base | word |
+|---|---|
+| symbol | its id among the symbols |
+| number | itself from -2^30 to 2^30 - 1, otherwise 2^30 + the id of its 64 bits in the wide table |
+| unsigned | itself below 2^30, otherwise 2^30 + the id of its 64 bits |
+| float | 2^30 + the id of its 64 bits, where -0.0 is 0.0 and there is one NaN |
+
+Blocks of arithmetic hold narrow numbers nearly always; then one look at the extremes and a change of width is all.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.analysis.program import Base, Value
+from elastalog.relations.limits import (
+    LEAST_NARROW,
+    LEAST_NUMBER,
+    MOST_NUMBER,
+    MOST_UNSIGNED,
+    WIDE,
+    Floats,
+    Integers,
+    Unsigned,
+    Words,
+)
+from elastalog.relations.symbols import Symbols
+from elastalog.relations.wide import WideTable
+
+ARROW_TYPES = {
+    Base.NUMBER: pa.int64(),
+    Base.UNSIGNED: pa.uint64(),
+    Base.FLOAT: pa.float64(),
+    Base.SYMBOL: pa.string(),
+}
+
+_least = np.minimum.reduce
+_most = np.maximum.reduce
+
+
+class Dictionary:
+    """What words mean in one database: its symbols and its wide table. Safe for readers while a writer adds values."""
+
+    __slots__ = ("symbols", "wide")
+
+    def __init__(self, symbols: Symbols | None = None, wide: WideTable | None = None) -> None:
+        self.symbols = Symbols() if symbols is None else symbols
+        self.wide = WideTable() if wide is None else wide
+
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    def encode_column(self, base: Base, array: pa.Array | pa.ChunkedArray) -> Words:
+        """The words of a column without nulls. Integers of any width and 32-bit floats are widened; a value outside the
+        base type raises `pa.ArrowInvalid` (`relations.tables` turns that into a located diagnostic)."""
+        match base:
+            case Base.SYMBOL:
+                return self.symbols.encode(array)
+            case Base.NUMBER:
+                return self.from_integers(_as_numpy(array, pa.int64()))
+            case Base.UNSIGNED:
+                return self.from_unsigned(_as_numpy(array, pa.uint64()))
+            case Base.FLOAT:
+                return self.from_floats(_as_numpy(array, pa.float64()))
+            case _:
+                assert_never(base)
+
+    def decode_column(self, base: Base, words: Words) -> pa.Array:
+        """The values of words: `int64`, `uint64`, `float64` or `string` (`large_string` beyond 2 GiB of text)."""
+        match base:
+            case Base.SYMBOL:
+                return self.symbols.decode(words)
+            case Base.NUMBER:
+                return pa.array(self.integers(words))
+            case Base.UNSIGNED:
+                return pa.array(self.unsigned(words))
+            case Base.FLOAT:
+                return pa.array(self.floats(words))
+            case _:
+                assert_never(base)
+
+    # --- single values ---------------------------------------------------------------------------------------------
+
+    def encode_value(self, base: Base, value: Value) -> int:
+        """The word of a value, which is added to the dictionary if new. A value outside the base type: ValueError."""
+        if base is Base.SYMBOL:
+            return self.symbols.encode_one(_text(value))
+        narrow, pattern = _narrow_or_pattern(base, value)
+        return WIDE + self.wide.intern_one(pattern) if narrow is None else narrow
+
+    def find_value(self, base: Base, value: Value) -> int | None:
+        """The word of a value, None if the dictionary would have to add it: then no fact holds the value."""
+        if base is Base.SYMBOL:
+            return self.symbols.find(_text(value))
+        narrow, pattern = _narrow_or_pattern(base, value)
+        if narrow is not None:
+            return narrow
+        found = self.wide.find(pattern)
+        return None if found is None else WIDE + found
+
+    def decode_value(self, base: Base, word: int) -> Value:
+        """The value of a word."""
+        match base:
+            case Base.SYMBOL:
+                return self.symbols.text(word)
+            case Base.NUMBER:
+                return word if word < WIDE else self.wide.pattern(word - WIDE)
+            case Base.UNSIGNED:
+                return word if word < WIDE else self.wide.pattern(word - WIDE) & MOST_UNSIGNED
+            case Base.FLOAT:
+                value: float = struct.unpack("<d", struct.pack("<q", self.wide.pattern(word - WIDE)))[0]
+                return value
+            case _:
+                assert_never(base)
+
+    # --- blocks for arithmetic -------------------------------------------------------------------------------------
+
+    def integers(self, words: Words) -> Integers:
+        """The numbers of words, as a new array."""
+        values = words.astype(np.int64)
+        if len(words) and _most(words) >= WIDE:
+            is_wide = words >= WIDE
+            values[is_wide] = self.wide.patterns(words[is_wide] - WIDE)
+        return values
+
+    def from_integers(self, values: Integers) -> Words:
+        """The words of numbers."""
+        words = values.astype(np.int32)
+        if len(values) and (_most(values) >= WIDE or _least(values) < LEAST_NARROW):
+            is_wide = (values >= WIDE) | (values < LEAST_NARROW)
+            words[is_wide] = self.wide.intern(values[is_wide]) + np.int32(WIDE)
+        return words
+
+    def unsigned(self, words: Words) -> Unsigned:
+        """The unsigned numbers of words, as a new array."""
+        return self.integers(words).view(np.uint64)
+
+    def from_unsigned(self, values: Unsigned) -> Words:
+        """The words of unsigned numbers."""
+        words = values.astype(np.int32)
+        if len(values) and _most(values) >= WIDE:
+            is_wide = values >= WIDE
+            words[is_wide] = self.wide.intern(values[is_wide].view(np.int64)) + np.int32(WIDE)
+        return words
+
+    def floats(self, words: Words) -> Floats:
+        """The floats of words, as a new array."""
+        return self.wide.patterns(words - np.int32(WIDE)).view(np.float64)
+
+    def from_floats(self, values: Floats) -> Words:
+        """The words of floats; -0.0 becomes 0.0, every NaN the same NaN."""
+        values = values + 0.0
+        is_nan = values != values
+        if is_nan.any():
+            values[is_nan] = np.nan
+        return self.wide.intern(values.view(np.int64)) + np.int32(WIDE)
+
+
+def _as_numpy(array: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> np.ndarray:
+    if array.type != arrow_type:
+        array = array.cast(arrow_type)
+    values: np.ndarray = (
+        array.to_numpy() if isinstance(array, pa.ChunkedArray) else array.to_numpy(zero_copy_only=False)
+    )
+    return values
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a symbol")
+    return value
+
+
+def _narrow_or_pattern(base: Base, value: Value) -> tuple[int | None, int]:
+    """The word of a value that needs no pattern, or None and the pattern."""
+    if isinstance(value, str | bool):
+        raise ValueError(f"{value!r} is not a {base.value}")
+    if base is Base.FLOAT:
+        number = float(value) + 0.0
+        if number != number:
+            number = float("nan")
+        pattern: int = struct.unpack("<q", struct.pack("<d", number))[0]
+        return None, pattern
+    if not isinstance(value, int):
+        raise ValueError(f"{value!r} is not a {base.value}")
+    least, most = (LEAST_NUMBER, MOST_NUMBER) if base is Base.NUMBER else (0, MOST_UNSIGNED)
+    if not least <= value <= most:
+        raise ValueError(f"{value} is outside the range of {base.value}")
+    if LEAST_NARROW <= value < WIDE:
+        return value, 0
+    return None, value if value <= MOST_NUMBER else value - (MOST_UNSIGNED + 1)

@@ -1,0 +1,356 @@
+"""The front door: open a program over facts, read its relations, update them.
+
+    import elastalog
+
+    with elastalog.open("reach.dl", facts="facts/") as db:
+        with db.update() as update:
+            update.insert("edge", [(1, 2)])
+        print(update.changes["path"].inserted)
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern
+from elastalog.analysis.program import Value
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.watch import Progress, Watch
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.strategies import STRATEGIES, make_strategy
+from elastalog.evaluation.update import Update
+from elastalog.pipeline.files.diff import read_diff
+from elastalog.pipeline.files.policy import Mode, Policy
+from elastalog.pipeline.files.read import read_input
+from elastalog.planning.lower import lower
+from elastalog.program import Program
+from elastalog.relations.facts import Relation
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_words
+from elastalog.relations.words import Dictionary
+
+Rows = Any
+"""Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
+
+
+def open(
+    program: str | os.PathLike[str] | Program,
+    facts: str | os.PathLike[str] | Mapping[str, Rows] | None = None,
+    *,
+    engine: str = "auto",
+    strategy: str = "elastic",
+    levels: str = "local",
+    jobs: int | None = None,
+    memory: int | None = None,
+    timeout: float | None = None,
+    budget: float | None = 0.2,
+    bad_rows: Mode = "fail",
+    max_bad_rows: int = 1000,
+    quarantine: str | os.PathLike[str] = ".",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Session:
+    """Evaluates a program over facts and returns the session that keeps it up to date.
+
+    `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of relation
+    names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global` for exact heights
+    of proofs. `jobs`: threads. `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
+    `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
+    `bad_rows`: what happens to rows of fact files that are no facts."""
+    _require_one_of("engine", engine, ("auto", "local"))
+    _require_one_of("strategy", strategy, tuple(STRATEGIES))
+    _require_one_of("levels", levels, ("local", "global"))
+    session = Session(
+        _program(program), strategy=strategy, levels=levels, jobs=jobs or 1, memory=memory, timeout=timeout, budget=budget,
+        on_progress=on_progress,
+    )  # fmt: skip
+    session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)))
+    return session
+
+
+class Session:
+    """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        strategy: str,
+        levels: str,
+        jobs: int,
+        memory: int | None,
+        timeout: float | None,
+        budget: float | None,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.program = program
+        self.schemas = {name: Schema.of(relation) for name, relation in program.checked.relations.items()}
+        self._dictionary = Dictionary()
+        self._timeout = timeout
+        self._watch = Watch(memory=memory, on_progress=on_progress)
+        chosen = make_strategy(strategy, self._watch, budget)
+        self._backend = KernelBackend(
+            lower(program.checked), self._dictionary, is_annotated=chosen.is_annotated, is_global=levels == "global",
+            jobs=jobs, watch=self._watch,
+        )  # fmt: skip
+        self._epochs = Epochs(self._backend, chosen)
+        self._lock = threading.RLock()
+        self._history: list[EpochRecord] = []
+        self._is_closed = False
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the session. Relations taken from it can no longer be read."""
+        self._is_closed = True
+
+    def __repr__(self) -> str:
+        facts = sum(self._backend.size(name) for name in self.schemas)
+        return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
+
+    def _bootstrap(self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy) -> None:
+        self._start_clock()
+        explicit: dict[str, list[np.ndarray]] = {}
+        for fact in self.program.checked.facts:
+            bases = [column.base for column in self.schemas[fact.relation].columns]
+            words = [self._dictionary.encode_value(base, v) for base, v in zip(bases, fact.values, strict=True)]
+            explicit.setdefault(fact.relation, []).append(np.array([words or [0]], np.int32))
+        if isinstance(facts, Mapping):
+            for name, rows in facts.items():
+                explicit.setdefault(name, []).append(self._words(name, rows))
+        elif facts is not None:
+            for relation in self.program.checked.relations.values():
+                if any(directive.kind == "input" for directive in relation.directives):
+                    table = read_input(relation, Path(facts), policy).table
+                    explicit.setdefault(relation.name, []).append(self._words(relation.name, table))
+        joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
+        self._history.append(self._epochs.bootstrap(joined))
+
+    def _start_clock(self) -> None:
+        self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
+
+    def _words(self, name: str, rows: Rows) -> np.ndarray:
+        words = to_words(self._schema(name), rows, self._dictionary)
+        return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
+
+    def _schema(self, name: str) -> Schema:
+        schema = self.schemas.get(name)
+        if schema is None:
+            close = nearest(name, self.schemas)
+            advice = f"did you mean `{close}`?" if close else "the program declares: " + ", ".join(self.schemas)
+            raise ElastalogError([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
+        return schema
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The number of the latest epoch; the bootstrap is epoch 1."""
+        return self._epochs.number
+
+    def __getitem__(self, name: str) -> Relation:
+        schema = self._schema(name)
+        return Relation(
+            schema,
+            self._dictionary,
+            lambda: self._backend.facts(name),
+            size=lambda: self._backend.size(name),
+            contains=lambda words: bool(self._backend.contains(name, words)[0]),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schemas)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.schemas
+
+    def query(self, text: str) -> Relation:
+        """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
+        return self._answers(parse_pattern(text, self.program.checked))
+
+    def _answers(self, pattern: Pattern) -> Relation:
+        schema = self.schemas[pattern.relation]
+        columns: list[int] = []
+        key: list[int] = []
+        places: dict[str, int] = {}
+        same: list[tuple[int, int]] = []
+        answers: list[Column] = []
+        for position, (term, column) in enumerate(zip(pattern.terms, schema.columns, strict=True)):
+            match term:
+                case Free(name=None):
+                    pass
+                case Free(name=str(name)) if name in places:
+                    same.append((places[name], position))
+                case Free(name=str(name)):
+                    places[name] = position
+                    answers.append(Column(name, column.base))
+                case value:
+                    assert not isinstance(value, Free)
+                    word = self._dictionary.find_value(column.base, value)
+                    if word is None:
+                        return Relation.of(
+                            Schema(pattern.relation, tuple(answers)), self._dictionary, np.empty((0, 1), np.int32)
+                        )
+                    columns.append(position)
+                    key.append(word)
+        words = self._backend.select(pattern.relation, tuple(columns), np.array(key, np.int32)).words
+        for left, right in same:
+            words = words[words[:, left] == words[:, right]]
+        kept = words[:, list(places.values())]
+        if len(places) < schema.arity - len(columns) and len(kept):
+            kept = np.unique(kept, axis=0)
+        return Relation.of(Schema(pattern.relation, tuple(answers)), self._dictionary, kept)
+
+    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
+        """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""
+        if isinstance(written, str):
+            return parse_fact(written, self.program.checked)
+        name, values = written
+        self._words(name, [values])
+        return name, tuple(values)
+
+    # --- updating --------------------------------------------------------------------------------------------------
+
+    def update(self, source: str | None = None, batch: str | None = None) -> PendingUpdate:
+        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes."""
+        return PendingUpdate(self, source, batch)
+
+    def apply(
+        self,
+        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        source: str | None = None,
+        batch: str | None = None,
+    ) -> Changes:
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
+        update = self.update(source, batch)
+        if isinstance(inserted, str | os.PathLike):
+            diff = read_diff(Path(inserted), self.schemas)
+            inserted, deleted = diff.inserted, diff.deleted
+        for name, rows in (deleted or {}).items():
+            update.delete(name, rows)
+        for name, rows in (inserted or {}).items():
+            update.insert(name, rows)
+        return update.commit()
+
+    def forecast(
+        self, inserted: Mapping[str, Rows] | None = None, deleted: Mapping[str, Rows] | None = None
+    ) -> tuple[Forecast, ...]:
+        """What the strategy would choose for an update, by the strata that would be affected first: those that read a
+        changed relation or hold one. Strata further up depend on what these change."""
+        update = self.update()
+        for name, rows in (deleted or {}).items():
+            update.delete(name, rows)
+        for name, rows in (inserted or {}).items():
+            update.insert(name, rows)
+        return self._epochs.forecast(update.as_update())
+
+    def log(self) -> tuple[EpochRecord, ...]:
+        """What is known of every epoch of this session."""
+        return tuple(self._history)
+
+    def _commit(self, update: Update) -> EpochRecord:
+        with self._lock:
+            self._start_clock()
+            record = self._epochs.apply(update)
+            self._history.append(record)
+            return record
+
+    def _changes(self, record: EpochRecord) -> Changes:
+        def relation(name: str, words: np.ndarray) -> Relation:
+            return Relation.of(self.schemas[name], self._dictionary, words)
+
+        nothing = np.empty((0, 1), np.int32)
+        changed = {
+            name: RelationChanges(relation(name, inserted), relation(name, deleted))
+            for name, (inserted, deleted) in record.changes.items()
+        }
+        return Changes(changed, lambda name: RelationChanges(relation(name, nothing), relation(name, nothing)))
+
+
+class PendingUpdate:
+    """Insertions and deletions that become one epoch. After the commit: `changes`, `stats`."""
+
+    def __init__(self, session: Session, source: str | None, batch: str | None) -> None:
+        self._session = session
+        self._source = source
+        self._batch = batch
+        self._inserted: dict[str, list[np.ndarray]] = {}
+        self._deleted: dict[str, list[np.ndarray]] = {}
+        self._record: EpochRecord | None = None
+
+    def insert(self, relation: str, rows: Rows) -> None:
+        """Explicit facts to add."""
+        self._inserted.setdefault(relation, []).append(self._session._words(relation, rows))
+
+    def delete(self, relation: str, rows: Rows) -> None:
+        """Explicit facts to remove; removing one that is not there changes nothing."""
+        self._deleted.setdefault(relation, []).append(self._session._words(relation, rows))
+
+    def as_update(self) -> Update:
+        """The update as it stands."""
+        return Update(_joined(self._deleted), _joined(self._inserted), self._source, self._batch)
+
+    def commit(self) -> Changes:
+        """Applies it: the next epoch."""
+        self._record = self._session._commit(self.as_update())
+        self._inserted, self._deleted = {}, {}
+        return self.changes
+
+    def __enter__(self) -> PendingUpdate:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+
+    @property
+    def changes(self) -> Changes:
+        """What the update changed, once committed."""
+        return self._session._changes(self.stats)
+
+    @property
+    def stats(self) -> EpochRecord:
+        """What the update did and cost, once committed."""
+        if self._record is None:
+            raise ElastalogError([Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")])
+        return self._record
+
+
+def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for name, blocks in parts.items()}
+
+
+def _program(program: str | os.PathLike[str] | Program) -> Program:
+    if isinstance(program, Program):
+        return program
+    if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
+        return Program.parse(program)
+    return Program.load(program)
+
+
+def _require_one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        close = nearest(value, allowed)
+        advice = f"did you mean `{close}`?" if close else "one of " + ", ".join(f"`{name}`" for name in allowed)
+        raise ElastalogError([Diagnostic("E0612", f"`{value}` is not a known {option}", help=advice)])

@@ -1,0 +1,222 @@
+"""Clauses: facts and rules, with their plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.cursor import MOST_NESTED, UnreadableItemError
+from elastalog.syntax.literals import LiteralParser
+from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
+from elastalog.syntax.tree import (
+    Aggregate,
+    Atom,
+    Body,
+    Call,
+    Clause,
+    Comparison,
+    Disjunction,
+    Item,
+    Literal,
+    Negation,
+    Plan,
+    Term,
+)
+from elastalog.syntax.words import AGGREGATES
+
+_ARROW_HABITS = frozenset({":=", "=>", "<-", "->", ":", "if"})
+
+
+class ClauseParser(LiteralParser):
+    """Reads facts and rules."""
+
+    __slots__ = ()
+
+    def clause(self, into: list[Item]) -> None:
+        """Reads one clause and adds it unless it uses a feature that comes later."""
+        first = self.position
+        heads = [self.head()]
+        texts = self.texts
+        body: Body = ()
+        while True:
+            text = texts[self.position]
+            if text == ".":
+                break
+            if text == ":-":
+                self.position += 1
+                body = self.body()
+                break
+            if text == ",":
+                self.position += 1
+                heads.append(self.head())
+            elif text == "<=":
+                self.skip_subsumption()
+                return
+            elif self.is_arrow_habit():
+                body = self.body()
+                break
+            elif self.ends_without_dot():
+                break
+            else:
+                raise self.after_head()
+        if texts[self.position] == ".":
+            self.position += 1
+        else:
+            self.end_without_dot()
+        clause = Clause(tuple(heads), body, None, self.span_from(first))
+        if self.operators > MOST_NESTED:
+            self.check_depth(clause)
+        if texts[self.position] == ".plan":
+            clause = replace(clause, plan=self.plan())
+        if not self.unsupported:
+            into.append(clause)
+
+    def head(self) -> Atom:
+        index = self.position
+        kind = self.kinds[index]
+        if kind == NAME:
+            follow = self.texts[index + 1]
+            if follow == "(":
+                return self.atom()
+            if follow == "." and self.is_qualified(index):
+                self.skip_qualified(index)
+                self.position -= 1
+                if self.texts[self.position + 1] == "(":
+                    return self.atom()
+                self.position += 1
+                return Atom(self.texts[index], (), self.span_of(index), self.span_of(index))
+            if follow in (".", ",", ":-"):
+                return self.bare_atom()
+            raise self.failure(
+                "E0110",
+                f"expected `(` after the name `{self.describe(index)[1:-1]}`, found {self.describe(index + 1)}",
+                self.span_of(index + 1),
+                "expected `(`",
+                advice="an atom is written `relation(x, y)`",
+            )
+        if kind == KEYWORD:
+            raise self.reserved(index, "the name of a relation")
+        advice = None
+        if self.texts[index] == "!":
+            advice = "a rule can only derive facts; negation belongs into bodies"
+        elif self.texts[index] == ":-":
+            advice = "a rule starts with its head, as in `path(x, y) :- edge(x, y).`"
+        raise self.unexpected("an atom", advice=advice)
+
+    # --- what goes wrong around a head ---
+
+    def is_arrow_habit(self) -> bool:
+        """Reads what other languages write for `:-`, and reports it."""
+        index = self.position
+        text = self.texts[index]
+        length = 1
+        if text + self.texts[index + 1] in ("<-", "->", ":-") and self.ends[index] == self.starts[index + 1]:
+            text += self.texts[index + 1]
+            length = 2
+        if text == "if" and (self.is_first_on_line(index) or self.texts[index + 1] == "("):
+            return False  # more likely the name of a relation after a missing `.`
+        if text not in _ARROW_HABITS and not (text == "=" and self.texts[index + 2] == "("):
+            return False
+        self.position += length
+        span = self.span_from(index)
+        self.report("E0115", f"`{text}` does not start a body", span, "write `:-`", advice="write `:-` instead")
+        return True
+
+    def after_head(self) -> UnreadableItemError:
+        index = self.position
+        advice = None
+        if self.kinds[index] == NAME or self.texts[index] == "!":
+            advice = "if this is a rule, write `:-` between head and body; if it is a fact, end it with `.`"
+        return self.unexpected("`:-`, `,` or `.`", where="after a head", advice=advice)
+
+    def ends_without_dot(self) -> bool:
+        """Whether the token at hand starts something new, so that only a `.` is missing before it."""
+        index = self.position
+        return self.kinds[index] in (DIRECTIVE, END) or (
+            self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.is_first_on_line(index)
+        )
+
+    def end_without_dot(self) -> None:
+        """Reports a missing `.` when only that is missing, and fails otherwise."""
+        index = self.position
+        end = self.ends[index - 1]
+        if not self.ends_without_dot():
+            if self.texts[index] == ")":
+                raise self.failure("E0119", "`)` closes nothing", self.span_of(index), "no `(` is open here")
+            before = self.texts[index - 1].lower()
+            is_shouted = self.texts[index] == ":" and before in AGGREGATES
+            advice = f"aggregates are written in lower case: `{before} : {{ ... }}`" if is_shouted else None
+            raise self.unexpected("`,`, `;` or `.`", where="after a literal", advice=advice)
+        self.report(
+            "E0111",
+            "a clause does not end in `.`",
+            Span(end - 1, end),
+            "expected `.` after this",
+            advice=f"write `.` before {self.describe(index)}" if self.kinds[index] != END else "write `.` at the end",
+        )
+
+    def skip_subsumption(self) -> None:
+        index = self.position
+        self.skip_item()
+        self.report_later(
+            "E0195",
+            "subsumption (`<=` between heads) is",
+            self.span_of(index),
+            "keep the best facts by an aggregate, as in `best(x, min y : { all(x, y) })`",
+        )
+        if self.texts[self.position] == ".plan":
+            self.plan()
+
+    # --- plans ---
+
+    def plan(self) -> Plan:
+        """`.plan 0:(2,1), 1:(1,2)`"""
+        first = self.position
+        self.position += 1
+        versions: list[tuple[int, tuple[int, ...]]] = []
+        while True:
+            version = self.plan_number("the number of a version")
+            self.expect(":", "after the number of a version")
+            opened = self.position
+            self.expect("(", "before the order of a version")
+            order: list[int] = []
+            while self.texts[self.position] != ")":
+                order.append(self.plan_number("the number of an atom"))
+                if not self.skip_if(","):
+                    break
+            self.expect_close(")", opened, "or `,` in the order of a version")
+            versions.append((version, tuple(order)))
+            if not self.skip_if(","):
+                return Plan(tuple(versions), self.span_from(first))
+
+    def plan_number(self, what: str) -> int:
+        index = self.position
+        if self.kinds[index] != INTEGER:
+            raise self.unexpected(what)
+        self.position = index + 1
+        return self.integer(index, 1, index).value
+
+    # --- depth ---
+
+    def check_depth(self, clause: Clause) -> None:
+        """Chains of operators nest without brackets: `a + b + c` is `(a + b) + c`."""
+        pending: list[tuple[int, Term | Literal]] = [(1, node) for node in (*clause.heads, *clause.body)]
+        while pending:
+            depth, node = pending.pop()
+            if depth > MOST_NESTED:
+                raise self.too_deep(clause.span)
+            inner: tuple[Term | Literal, ...] = ()
+            match node:
+                case Atom() | Call():
+                    inner = node.arguments
+                case Negation():
+                    inner = node.atom.arguments
+                case Comparison():
+                    inner = (node.left, node.right)
+                case Aggregate():
+                    inner = node.body if node.target is None else (node.target, *node.body)
+                case Disjunction():
+                    inner = tuple(literal for body in node.alternatives for literal in body)
+                case _:
+                    pass
+            pending.extend((depth + 1, child) for child in inner)

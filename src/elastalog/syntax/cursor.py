@@ -1,0 +1,252 @@
+"""A position among tokens: looking, expecting, reporting, and finding the place to go on after an error."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.constants import read_string
+from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
+
+MOST_NESTED = 100
+"""How deep expressions and bodies may nest; it bounds the recursion of every later stage too."""
+
+
+class UnreadableItemError(Exception):
+    """The item at hand can not be read further; the reason has been reported."""
+
+
+class TooManyFindingsError(Exception):
+    """There are too many errors to go on."""
+
+
+class Cursor:
+    """Reads the tokens of one source from left to right. `position` is the index of the token to be read next."""
+
+    __slots__ = (
+        "closings",
+        "depth",
+        "diagnostics",
+        "ends",
+        "kinds",
+        "matched_to",
+        "operators",
+        "position",
+        "source",
+        "starts",
+        "texts",
+        "unsupported",
+    )
+
+    def __init__(self, source: Source, tokens: Tokens) -> None:
+        self.source = source
+        self.texts = tokens.texts
+        self.kinds = tokens.kinds
+        self.starts = tokens.starts
+        self.ends = tokens.ends
+        self.position = 0
+        self.depth = 0
+        self.operators = 0
+        self.unsupported = False  # the item at hand uses a feature that comes later and is left out of the tree
+        self.diagnostics: list[Diagnostic] = []
+        self.closings: dict[int, int] = {}  # brackets matched so far, and up to which token
+        self.matched_to = 0
+
+    # --- places ---
+
+    def span_from(self, first: int) -> Span:
+        """From the token `first` to the last token read."""
+        return Span(self.starts[first], self.ends[self.position - 1])
+
+    def span_of(self, index: int) -> Span:
+        """The span of a token; the end of the file is shown right behind the last token."""
+        if self.kinds[index] == END and index > 0:
+            return Span(self.ends[index - 1], self.ends[index - 1])
+        return Span(self.starts[index], self.ends[index])
+
+    def follows_open_string(self, index: int) -> bool:
+        """Whether the token before is a string that its line ended."""
+        if index == 0 or self.kinds[index - 1] != STRING:
+            return False
+        written = self.source.text[self.starts[index - 1] : self.ends[index - 1]]
+        return written[0] == '"' and (len(written) == 1 or written[-1] != '"')
+
+    def describe(self, index: int) -> str:
+        """A token for a message."""
+        if self.kinds[index] == END:
+            return "the end of the file"
+        return f"`{crop(self.texts[index])}`"
+
+    def is_first_on_line(self, index: int) -> bool:
+        """Whether a line break lies between the token and the one before it."""
+        return index == 0 or "\n" in self.source.text[self.ends[index - 1] : self.starts[index]]
+
+    # --- reporting ---
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        text: str = "",
+        *,
+        more: tuple[Label, ...] = (),
+        notes: tuple[str, ...] = (),
+        advice: str | None = None,
+        severity: Severity = "error",
+    ) -> None:
+        """Records a finding and goes on; stops the parser when there are too many."""
+        labels = (Label(span, text), *more)
+        self.diagnostics.append(Diagnostic(code, message, labels, notes, advice, severity, self.source))
+        if len(self.diagnostics) > MOST_ERRORS:
+            raise TooManyFindingsError
+
+    def failure(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        text: str = "",
+        *,
+        more: tuple[Label, ...] = (),
+        advice: str | None = None,
+    ) -> UnreadableItemError:
+        """Records an error and gives what to raise to abandon the item at hand."""
+        self.report(code, message, span, text, more=more, advice=advice)
+        return UnreadableItemError()
+
+    def unexpected(
+        self, expected: str, *, where: str = "", more: tuple[Label, ...] = (), advice: str | None = None
+    ) -> UnreadableItemError:
+        """The token at hand is not what the grammar asks for."""
+        if self.follows_open_string(self.position):
+            return UnreadableItemError()  # the string took in what is missing here, and has been reported
+        message = f"expected {expected}{' ' + where if where else ''}, found {self.describe(self.position)}"
+        return self.failure(
+            "E0110", message, self.span_of(self.position), f"expected {expected}", more=more, advice=advice
+        )
+
+    def report_later(self, code: str, feature: str, span: Span, advice: str) -> None:
+        """A feature that comes later: named, not a syntax error. The item at hand is left out of the tree."""
+        self.unsupported = True
+        self.report(code, f"{feature} not supported yet", span, "not supported yet", advice=advice)
+
+    # --- reading ---
+
+    def expect(self, text: str, where: str, *, advice: str | None = None) -> None:
+        if self.texts[self.position] != text:
+            raise self.unexpected(f"`{text}`", where=where, advice=advice)
+        self.position += 1
+
+    def expect_close(self, text: str, opened: int, where: str) -> None:
+        """Like `expect`, for a closing bracket: the label shows what it would close."""
+        if self.texts[self.position] != text:
+            opening = (Label(self.span_of(opened), "opened here", False),)
+            raise self.unexpected(f"`{text}`", where=where, more=opening)
+        self.position += 1
+
+    def skip_if(self, text: str) -> bool:
+        if self.texts[self.position] == text:
+            self.position += 1
+            return True
+        return False
+
+    def name(self, what: str, *, allow_reserved: bool = False) -> int:
+        """Reads a name and gives its index."""
+        index = self.position
+        kind = self.kinds[index]
+        if kind != NAME and not (allow_reserved and kind == KEYWORD):
+            if kind == KEYWORD:
+                raise self.reserved(index, what)
+            raise self.unexpected(what)
+        self.position = index + 1
+        return index
+
+    def reserved(self, index: int, what: str) -> UnreadableItemError:
+        word = self.texts[index]
+        return self.failure(
+            "E0113",
+            f"`{word}` is a reserved word and can not be {what}",
+            self.span_of(index),
+            "reserved word",
+            advice=f"choose another name, for example `{word}_`",
+        )
+
+    def string_value(self, index: int) -> str:
+        """The value of a string token."""
+        start = self.starts[index]
+
+        def report_unknown(first: int, end: int) -> None:
+            escape = self.source.text[start + first : start + end]
+            self.report(
+                "E0106",
+                f"unknown escape `{escape}` in a string",
+                Span(start + first, start + end),
+                "unknown escape",
+                advice="the escapes are \\n \\t \\r \\0 \\\\ \\\" \\' and \\x41; a backslash itself is written \\\\",
+            )
+
+        return read_string(self.texts[index], report_unknown)
+
+    def expect_string(self, what: str) -> str:
+        index = self.position
+        if self.kinds[index] != STRING:
+            raise self.unexpected(what)
+        self.position = index + 1
+        return self.string_value(index)
+
+    # --- nesting ---
+
+    def enter(self, index: int) -> None:
+        """One level deeper, opened by the token `index`. The depth is set back to 0 with each item."""
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            raise self.too_deep(self.span_of(index))
+
+    def too_deep(self, span: Span) -> UnreadableItemError:
+        return self.failure(
+            "E0116",
+            f"nested more than {MOST_NESTED} deep",
+            span,
+            "too deep",
+            advice="give inner parts a variable or a relation of their own",
+        )
+
+    # --- going on after an error ---
+
+    def skip_item(self) -> None:
+        """Moves behind the next `.`, or to what starts a new item: a directive, or a name at the start of a line that
+        is followed by `(` and does not continue a list."""
+        texts, kinds = self.texts, self.kinds
+        position = self.position
+        while kinds[position] != END:
+            text = texts[position]
+            if text == ".":
+                self.position = position + 1
+                return
+            if kinds[position] == DIRECTIVE or self._starts_clause(position):
+                break
+            position += 1
+        self.position = position
+
+    def _starts_clause(self, index: int) -> bool:
+        start = self.starts[index]
+        return (
+            self.kinds[index] == NAME
+            and self.texts[index + 1] == "("
+            and (start == 0 or self.source.text[start - 1] == "\n")
+            and index > 0
+            and self.texts[index - 1] not in (",", ";", ":-", "!", "(", "{", "&&", "||")
+        )
+
+    def skip_balanced(self, opening: str, closing: str) -> None:
+        """From an opening bracket behind the one that closes it, or to the end of the file."""
+        depth = 0
+        while self.kinds[self.position] != END:
+            text = self.texts[self.position]
+            self.position += 1
+            if text == opening:
+                depth += 1
+            elif text == closing:
+                depth -= 1
+                if depth == 0:
+                    return

@@ -1,0 +1,278 @@
+"""Declarations and directives: everything that starts with a dot."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.clauses import ClauseParser
+from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
+from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
+from elastalog.syntax.words import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
+
+_WRITE_OUT = "write the relations and rules of the component out"
+
+
+class DeclarationParser(ClauseParser):
+    """Reads declarations and directives."""
+
+    __slots__ = ()
+
+    def directive(self, into: list[Item]) -> None:
+        """Reads what starts with the directive at hand."""
+        index = self.position
+        word = self.texts[index][1:]
+        self.position = index + 1
+        if word == "decl":
+            self.relation_declaration(index, into)
+        elif word in ("input", "output", "printsize", "limitsize"):
+            self.io_directive(index, word, into)
+        elif word in ("type", "number_type", "symbol_type"):
+            self.type_declaration(index, word, into)
+        elif word == "pragma":
+            name = self.expect_string("the name of a pragma, a string")
+            value = self.expect_string("a string") if self.kinds[self.position] == STRING else ""
+            into.append(Pragma(name, value, self.span_from(index)))
+        elif word == "plan":
+            self.position = index
+            self.plan()
+            advice = "place it right behind the rule it belongs to"
+            self.report("E0122", "`.plan` does not follow a rule", self.span_from(index), advice=advice)
+        else:
+            self.later_directive(index, word)
+
+    def unknown_directive(self) -> None:
+        """A `.` where an item should start."""
+        index = self.position
+        if self.kinds[index + 1] not in (NAME, KEYWORD) or self.ends[index] != self.starts[index + 1]:
+            self.position = index + 1
+            self.report(
+                "E0110", "expected a clause or a directive, found `.`", self.span_of(index), "nothing ends here"
+            )
+            return
+        word = self.texts[index + 1]
+        found = nearest(word, DIRECTIVES + LATER_DIRECTIVES)
+        advice = (
+            f"did you mean `.{found}`?" if found else f"the directives are {', '.join('.' + d for d in DIRECTIVES)}"
+        )
+        self.position = index + 2
+        span = self.span_from(index)
+        raise self.failure(
+            "E0112", f"unknown directive `.{self.describe(index + 1)[1:-1]}`", span, "unknown directive", advice=advice
+        )
+
+    # --- relations ---
+
+    def relation_declaration(self, first: int, into: list[Item]) -> None:
+        names = self.names("the name of a relation")
+        opened = self.position
+        self.expect("(", "after the name of a relation", advice="attributes are written `(x: number, y: symbol)`")
+        attributes: list[Attribute] = []
+        while self.texts[self.position] != ")":
+            attributes.append(self.attribute())
+            if not self.skip_if(","):
+                break
+        self.expect_close(")", opened, "or `,` after an attribute")
+        end = self.position
+        qualifiers, directives = self.qualifiers()
+        span = Span(self.starts[first], self.ends[max(end, self.position) - 1])
+        self.skip_if_stray_dot(".decl")
+        shared = tuple(attributes)
+        for index in names:
+            name, name_span = self.texts[index], self.span_of(index)
+            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span))
+            into.extend(Directive(kind, name, (), place, place) for kind, place in directives)
+
+    def names(self, what: str) -> list[int]:
+        """`a, b, c`"""
+        names = [self.relation_name(what)]
+        while self.skip_if(","):
+            names.append(self.relation_name(what))
+        return names
+
+    def relation_name(self, what: str) -> int:
+        index = self.name(what)
+        if self.is_qualified(index):
+            self.skip_qualified(index)
+        return index
+
+    def attribute(self) -> Attribute:
+        name = self.name("the name of an attribute", allow_reserved=True)
+        self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
+        type_name = self.name("a type")
+        type_span = self.span_of(type_name)
+        if self.is_qualified(type_name):
+            self.skip_qualified(type_name)
+        if self.texts[self.position] == "<>" or self.texts[self.position : self.position + 2] == ["<", ">"]:
+            self.position += 1 if self.texts[self.position] == "<>" else 2
+            self.report_later("E0198", "lattice attributes (`<>`) are", self.span_from(type_name), "use an aggregate")
+        return Attribute(self.texts[name], self.texts[type_name], self.span_of(name), type_span)
+
+    def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
+        """The qualifiers proper, and those of the old style that stand for directives."""
+        qualifiers: list[tuple[str, Span]] = []
+        directives: list[tuple[str, Span]] = []
+        while self.kinds[self.position] == NAME and self.texts[self.position + 1] != "(":
+            index = self.position
+            word = self.texts[index]
+            if word in QUALIFIERS:
+                self.position += 1
+                (directives if word in IO_QUALIFIERS else qualifiers).append((word, self.span_of(index)))
+            elif word == "eqrel":
+                self.position += 1
+                advice = "write the rules of an equivalence: e(x, x), e(y, x) and e(x, z)"
+                self.report_later("E0193", "equivalence relations (`eqrel`) are", self.span_of(index), advice)
+            elif word == "choice" and self.texts[index + 1 : index + 3] == ["-", "domain"]:
+                self.choice_domain(index)
+            elif self.is_first_on_line(index):
+                break
+            else:
+                found = nearest(word, (*QUALIFIERS, "eqrel"))
+                advice = f"did you mean `{found}`?" if found else f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
+                self.position += 1
+                message = f"unknown qualifier `{self.describe(index)[1:-1]}`"
+                self.report("E0123", message, self.span_of(index), "unknown qualifier", advice=advice)
+        return tuple(qualifiers), directives
+
+    def choice_domain(self, index: int) -> None:
+        self.position = index + 3
+        while True:
+            if self.texts[self.position] == "(":
+                self.skip_balanced("(", ")")
+            else:
+                self.name("an attribute", allow_reserved=True)
+            if not self.skip_if(","):
+                break
+        advice = "choose by an aggregate, as in `y = min z : { all(x, z) }`"
+        self.report_later("E0194", "choice domains (`choice-domain`) are", self.span_from(index), advice)
+
+    def skip_if_stray_dot(self, directive: str) -> None:
+        """Directives do not end in a dot; one on the same line is a slip."""
+        index = self.position
+        if self.texts[index] == "." and not self.is_first_on_line(index):
+            self.position = index + 1
+            self.report(
+                "E0110",
+                f"`{directive}` does not end in `.`",
+                self.span_of(index),
+                "remove this",
+                advice="remove the `.`",
+            )
+
+    # --- types ---
+
+    def type_declaration(self, first: int, word: str, into: list[Item]) -> None:
+        name = self.name("the name of a type")
+        if self.is_qualified(name):
+            self.skip_qualified(name)
+        kind = "subtype"
+        parents: list[tuple[str, Span]] = []
+        if word != "type":
+            parents.append((word.removesuffix("_type"), self.span_of(first)))
+        elif self.skip_if("<:"):
+            parents.append(self.type_name())
+        elif self.skip_if("="):
+            kind = "alias"
+            follow = self.texts[self.position]
+            if follow == "[" or self.texts[self.position + 1] == "{":
+                kind = "subtype"
+                parents.append(("number", self.span_of(self.position)))
+                self.later_type(first, follow == "[")
+            else:
+                parents.append(self.type_name())
+                while self.skip_if("|"):
+                    kind = "union"
+                    parents.append(self.type_name())
+        else:
+            parents.append(("symbol", self.span_of(name)))
+        span = self.span_from(first)
+        self.skip_if_stray_dot("." + word)
+        into.append(TypeDeclaration(self.texts[name], kind, tuple(parents), self.span_of(name), span))
+
+    def type_name(self) -> tuple[str, Span]:
+        index = self.name("a type")
+        span = self.span_of(index)
+        if self.is_qualified(index):
+            self.skip_qualified(index)
+        return self.texts[index], span
+
+    def later_type(self, first: int, is_record: bool) -> None:
+        """Skips a record or an algebraic data type. It stays declared, so that its uses are no further errors."""
+        if is_record:
+            self.skip_balanced("[", "]")
+            advice = "keep the fields in columns of a relation"
+            self.report_later("E0190", "record types are", self.span_from(first), advice)
+            return
+        while self.kinds[self.position] == NAME:
+            self.position += 1
+            if self.texts[self.position] == "{":
+                self.skip_balanced("{", "}")
+            if not self.skip_if("|"):
+                break
+        advice = "use one relation for each kind of value"
+        self.report_later("E0191", "algebraic data types are", self.span_from(first), advice)
+
+    # --- input and output ---
+
+    def io_directive(self, first: int, kind: str, into: list[Item]) -> None:
+        while True:
+            names = self.names("the name of a relation")
+            parameters = self.parameters() if self.texts[self.position] == "(" else ()
+            span = self.span_from(first)
+            into.extend(Directive(kind, self.texts[index], parameters, self.span_of(index), span) for index in names)
+            if not self.skip_if(","):
+                break
+        self.skip_if_stray_dot("." + kind)
+
+    def parameters(self) -> tuple[tuple[str, str, Span], ...]:
+        """`(IO=file, filename="x.csv")`"""
+        opened = self.position
+        self.position += 1
+        parameters: list[tuple[str, str, Span]] = []
+        while self.texts[self.position] != ")":
+            key = self.texts[self.name("the name of a parameter", allow_reserved=True)]
+            self.expect("=", "after the name of a parameter")
+            index = self.position
+            kind = self.kinds[index]
+            if kind == STRING:
+                self.position = index + 1
+                value = self.string_value(index)
+            elif kind in (NAME, KEYWORD, INTEGER, FLOAT):
+                self.position = index + 1
+                value = self.source.text[self.starts[index] : self.ends[index]]
+            else:
+                raise self.unexpected("a value", advice="values are strings, words or numbers")
+            parameters.append((key, value, self.span_of(index)))
+            if not self.skip_if(","):
+                break
+        self.expect_close(")", opened, "or `,` after a parameter")
+        return tuple(parameters)
+
+    # --- features that come later ---
+
+    def later_directive(self, index: int, word: str) -> None:
+        if word == "comp":
+            self.skip_to_block()
+            self.report_later("E0192", "components (`.comp`) are", self.span_of(index), _WRITE_OUT)
+        elif word == "lattice":
+            self.skip_to_block()
+            self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
+        else:
+            self.skip_line()
+            if word == "functor":
+                advice = "compute the values before they are read"
+                self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
+            else:
+                self.report_later("E0192", f"components (`.{word}`) are", self.span_of(index), _WRITE_OUT)
+
+    def skip_to_block(self) -> None:
+        """Behind the block in braces that follows."""
+        while self.texts[self.position] != "{":
+            if self.kinds[self.position] in (DIRECTIVE, END) or self.texts[self.position] == ".":
+                return
+            self.position += 1
+        self.skip_balanced("{", "}")
+
+    def skip_line(self) -> None:
+        """To the first token of a later line."""
+        while self.kinds[self.position] != END and not self.is_first_on_line(self.position):
+            self.position += 1

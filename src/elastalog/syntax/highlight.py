@@ -1,0 +1,55 @@
+"""A Pygments lexer for the dialect."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pygments.lexer import RegexLexer, words
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
+
+from elastalog.syntax.words import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, LATER_DIRECTIVES, QUALIFIERS
+
+_END = r"(?![A-Za-z0-9_?])"
+
+
+class DatalogLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
+    """Programs in the dialect of Elastalog, which is a part of Soufflé's."""
+
+    name = "Elastalog"
+    aliases: ClassVar[list[str]] = ["elastalog", "datalog-souffle"]
+    filenames: ClassVar[list[str]] = ["*.dl"]
+    mimetypes: ClassVar[list[str]] = ["text/x-elastalog"]
+    url = "https://souffle-lang.github.io/program"
+
+    tokens: ClassVar = {
+        "root": [
+            (r"\s+", Whitespace),
+            (r"//[^\n]*", Comment.Single),
+            (r"/\*", Comment.Multiline, "comment"),
+            (r"#[^\n]*", Comment.Preproc),
+            (words(sorted(DIRECTIVES + LATER_DIRECTIVES), prefix=r"\.", suffix=_END), Keyword.Declaration),
+            (words(("number", "unsigned", "float", "symbol"), suffix=_END), Keyword.Type),
+            (words(("true", "false", "nil"), suffix=_END), Keyword.Constant),
+            (words(sorted(FUNCTORS | AGGREGATES | CONSTRAINTS), suffix=_END), Name.Builtin),
+            (words(sorted(QUALIFIERS), suffix=_END + r"(?!\s*\()"), Keyword.Pseudo),
+            (r"[A-Za-z_?][A-Za-z0-9_?]*(?=\()", Name.Function),
+            (r"[A-Za-z_?][A-Za-z0-9_?]*", Name.Variable),
+            (r"0x[0-9a-fA-F]+u?", Number.Hex),
+            (r"0b[01]+u?", Number.Bin),
+            (r"[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+", Number),
+            (r"[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", Number.Float),
+            (r"[0-9]+u?", Number.Integer),
+            (r'"', String.Double, "string"),
+            (r":-|<=|>=|!=|<:|[=<>!+\-*/%^|]", Operator),
+            (r"[.,;:(){}\[\]$@]", Punctuation),
+            (r".", Error),
+        ],
+        "comment": [(r"[^*]+", Comment.Multiline), (r"\*/", Comment.Multiline, "#pop"), (r"\*", Comment.Multiline)],
+        "string": [
+            (r'[^"\\\n]+', String.Double),
+            (r"\\(?:x[0-9a-fA-F]{2}|[^\n])", String.Escape),
+            (r'"', String.Double, "#pop"),
+            (r"\n", Error, "#pop"),
+            (r"\\", Error),
+        ],
+    }

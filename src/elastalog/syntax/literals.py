@@ -1,0 +1,286 @@
+"""Literals and bodies: atoms, negation, comparisons, truth values, disjunction."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.terms import TermParser, new_span
+from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
+from elastalog.syntax.tree import Atom, Body, Call, Comparison, Disjunction, Literal, Negation, Term, Truth
+from elastalog.syntax.words import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
+
+# What other languages write, and what it is here.
+_COMPARISON_HABITS = {"==": "=", "=<": "<=", "=>": ">=", "<>": "!=", "\\=": "!=", ":=": "="}
+_CONJUNCTION_HABITS = frozenset({"&&", "&", "and", "AND"})
+_DISJUNCTION_HABITS = frozenset({"||", "|", "or", "OR"})
+_NEGATION_HABITS = frozenset({"not", "NOT", "~", "\\+"})
+
+
+class LiteralParser(TermParser):
+    """Reads the bodies of rules and aggregates."""
+
+    __slots__ = ()
+
+    def atom(self) -> Atom:
+        first = self.position
+        arguments = self.arguments()
+        start, ends = self.starts[first], self.ends
+        name_span = new_span(Span, (start, ends[first]))
+        return Atom(self.texts[first], arguments, name_span, new_span(Span, (start, ends[self.position - 1])))
+
+    def body(self) -> Body:
+        """Conjunctions separated by `;`, up to what can not continue them."""
+        first = self.position
+        alternatives: list[Body] = []
+        literals: list[Literal] = []
+        texts = self.texts
+        while True:
+            self.literal(literals)
+            text = texts[self.position]
+            if text not in (",", ";") and (text in _CONJUNCTION_HABITS or text in _DISJUNCTION_HABITS):
+                text = self.read_habit()
+            if text == ",":
+                self.position += 1
+            elif text == ";":
+                self.position += 1
+                alternatives.append(tuple(literals))
+                literals = []
+            elif not alternatives:
+                return tuple(literals)
+            else:
+                alternatives.append(tuple(literals))
+                return (Disjunction(tuple(alternatives), self.span_from(first)),)
+
+    def read_habit(self) -> str:
+        """Reports `&&` and its like and gives what it stands for."""
+        index = self.position
+        written = self.texts[index]
+        if self.kinds[index] == NAME and (self.is_first_on_line(index) or self.texts[index + 1] in ("(", ".", ":-")):
+            return written  # more likely the name of a relation after a missing `.`
+        meant = "," if written in _CONJUNCTION_HABITS else ";"
+        self.report_habit(index, f"`{written}` does not separate literals", meant)
+        return meant
+
+    def report_habit(self, index: int, message: str, meant: str) -> None:
+        self.report("E0115", message, self.span_of(index), f"write `{meant}`", advice=f"write `{meant}` instead")
+
+    def braced_body(self) -> Body:
+        opened = self.position
+        self.position += 1
+        self.enter(opened)
+        if self.texts[self.position] == "}":
+            raise self.failure(
+                "E0121", "the body of an aggregate is empty", Span(self.starts[opened], self.ends[self.position])
+            )
+        body = self.body()
+        self.expect_close("}", opened, "or `,` after a literal")
+        self.depth -= 1
+        return body
+
+    def literal(self, into: list[Literal]) -> None:
+        """Reads one literal, or a group whose literals join the conjunction when it has no alternatives."""
+        index = self.position
+        kind = self.kinds[index]
+        text = self.texts[index]
+        if kind == NAME:
+            follow = self.texts[index + 1]
+            if follow == "(":
+                atom = self.atom()
+                after = self.texts[self.position]
+                if after == "," or after == "." or not self.continues_term(after):
+                    into.append(atom)
+                else:
+                    call = Call(atom.relation, atom.arguments, atom.relation_span, atom.span)
+                    into.append(self.comparison(self.operators_after(call)))
+                return
+            if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
+                self.report_habit(index, f"`{text}` does not negate an atom", "!")
+                into.append(self.negated_atom(index))
+                return
+            if follow == "." and self.is_qualified(index):
+                self.skip_qualified(index)
+                if self.texts[self.position] == "(":
+                    self.position -= 1
+                    self.arguments()
+                return
+            if not self.continues_term(follow):
+                into.append(self.bare_atom())
+                return
+        elif text == "!" or text in _NEGATION_HABITS:
+            if text != "!":
+                self.report_habit(index, f"`{text}` does not negate an atom", "!")
+            into.append(self.negated_atom(index))
+            return
+        elif text == "(":
+            if self.is_group(index):
+                self.group(into)
+                return
+        elif kind == KEYWORD:
+            if text in CONSTRAINTS:
+                into.append(self.constraint())
+                return
+            if text in ("true", "false"):
+                self.position = index + 1
+                into.append(Truth(text == "true", self.span_of(index)))
+                return
+        elif text in (".", ",", ";", ")", "}", ":-") or kind == END:
+            before = self.describe(index - 1)
+            raise self.unexpected("a literal", where=f"after {before}", advice=self.help_for_missing_literal(index))
+        into.append(self.comparison(self.term()))
+
+    def help_for_missing_literal(self, index: int) -> str | None:
+        before = self.texts[index - 1]
+        if before in (",", ";"):
+            return f"remove the `{before}`, or write the literal that should follow"
+        if before == ":-" and self.texts[index] == ".":
+            return "a fact is written without `:-`"
+        return None
+
+    def continues_term(self, text: str) -> bool:
+        """Whether a token behind a name makes it a term of a comparison."""
+        return text in COMPARISONS or text in PRECEDENCE or text in _COMPARISON_HABITS
+
+    def comparison(self, left: Term) -> Comparison:
+        index = self.position
+        operator = self.texts[index]
+        if operator not in COMPARISONS:
+            if operator not in _COMPARISON_HABITS:
+                raise self.failure(
+                    "E0110",
+                    f"expected a comparison after a term, found {self.describe(index)}",
+                    self.span_of(index),
+                    "expected one of `= != < <= > >=`",
+                    more=(Label(left.span, "this term is no literal by itself", False),),
+                )
+            operator = _COMPARISON_HABITS[operator]
+            self.report_habit(index, f"`{self.texts[index]}` is not a comparison", operator)
+        self.position = index + 1
+        right = self.term()
+        follow = self.texts[self.position]
+        if follow in COMPARISONS or follow in _COMPARISON_HABITS:
+            raise self.failure(
+                "E0110",
+                "comparisons can not be chained",
+                self.span_of(self.position),
+                "second comparison",
+                more=(Label(self.span_of(index), "first comparison", False),),
+                advice="write two comparisons, as in `1 < x, x < 5`",
+            )
+        return Comparison(operator, left, right, self.span_of(index), Span(left.span.start, right.span.end))
+
+    def constraint(self) -> Comparison:
+        """`match(pattern, text)`, `contains(part, text)`"""
+        index = self.position
+        word = self.texts[index]
+        if self.texts[index + 1] != "(":
+            raise self.reserved(index, "a literal")
+        arguments = self.arguments()
+        span = self.span_from(index)
+        if len(arguments) != 2:
+            raise self.failure(
+                "E0124",
+                f"`{word}` takes 2 arguments, not {len(arguments)}",
+                span,
+                advice="write `match(pattern, text)`" if word == "match" else "write `contains(part, text)`",
+            )
+        return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
+
+    def negated_atom(self, first: int) -> Negation:
+        """Behind a `!`, or a habit for it, at `first`."""
+        index = first + 1
+        self.position = index
+        parentheses = 0
+        while self.texts[index] == "(":
+            parentheses += 1
+            index += 1
+        if self.kinds[index] == NAME and self.texts[index + 1] == "(":
+            self.position = index
+            atom = self.atom()
+            if self.texts[self.position : self.position + parentheses] == [
+                ")"
+            ] * parentheses and not self.continues_term(self.texts[self.position + parentheses]):
+                self.position += parentheses
+                return Negation(atom, self.span_from(first))
+        elif self.kinds[index] == NAME and not parentheses and not self.continues_term(self.texts[index + 1]):
+            return Negation(self.bare_atom(), self.span_from(first))
+        raise self.failure(
+            "E0118",
+            "`!` can only negate an atom",
+            Span(self.starts[first], self.ends[first + 1]),
+            "negation of something else",
+            advice="negate a comparison by its opposite, as in `x != y`; give a group a relation of its own",
+        )
+
+    def bare_atom(self) -> Atom:
+        """A name where an atom should be; read as an atom without arguments."""
+        index = self.position
+        name = self.texts[index]
+        span = self.span_of(index)
+        self.position = index + 1
+        if name.lower() in AGGREGATES:
+            advice = f"aggregates are written in lower case: `{name.lower()}`"
+            raise self.failure("E0110", f"expected a literal, found `{name}`", span, "not a literal", advice=advice)
+        advice = f"write `{name.lower()}`" if name.lower() in ("true", "false") else f"write `{crop(name)}()`"
+        self.report(
+            "E0114", f"the atom `{crop(name)}` has no parentheses", span, "atom without parentheses", advice=advice
+        )
+        return Atom(name, (), span, span)
+
+    # --- groups ---
+
+    def group(self, into: list[Literal]) -> None:
+        opened = self.position
+        self.enter(opened)
+        self.position = opened + 1
+        into.extend(self.body())
+        self.expect_close(")", opened, "or `,` after a literal")
+        self.depth -= 1
+
+    def is_group(self, opened: int) -> bool:
+        """Whether a `(` at the start of a literal opens a group, not a term: an operator behind the closing bracket
+        makes it a term."""
+        closing = self.closing_bracket(opened)
+        if closing is None:
+            return True
+        after = self.texts[closing + 1]
+        return not (after in COMPARISONS or after in PRECEDENCE or after in _COMPARISON_HABITS)
+
+    def closing_bracket(self, opened: int) -> int | None:
+        """The index of the `)` that closes a `(`. All brackets of the clause are matched at once, since looking for
+        each one alone would take quadratic time when they nest."""
+        closings = self.closings
+        if opened >= self.matched_to:
+            closings.clear()
+            stack: list[int] = []
+            texts, index = self.texts, opened
+            while (text := texts[index]) and text != ".":
+                if text == "(":
+                    stack.append(index)
+                elif text == ")" and stack:
+                    closings[stack.pop()] = index
+                index += 1
+            self.matched_to = index
+        return closings.get(opened)
+
+    # --- qualified names ---
+
+    def is_qualified(self, index: int) -> bool:
+        """`a.b` without spaces: a name inside a component."""
+        return (
+            self.texts[index + 1] == "."
+            and self.kinds[index + 2] == NAME
+            and self.ends[index] == self.starts[index + 1]
+            and self.ends[index + 1] == self.starts[index + 2]
+        )
+
+    def skip_qualified(self, index: int) -> None:
+        """Reports a name inside a component and moves behind it."""
+        self.position = index + 1
+        while self.is_qualified(self.position - 1):
+            self.position += 2
+        self.report_later(
+            "E0192",
+            f"components (`{crop(self.source.text[self.starts[index] : self.ends[self.position - 1]])}`) are",
+            self.span_from(index),
+            "write the relations and rules of the component out",
+        )

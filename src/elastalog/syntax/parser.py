@@ -1,0 +1,66 @@
+"""Text to syntax tree: recursive descent that goes on after errors."""
+
+from __future__ import annotations
+
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.source import Source
+from elastalog.syntax.collection import without_collection
+from elastalog.syntax.cursor import TooManyFindingsError, UnreadableItemError
+from elastalog.syntax.declarations import DeclarationParser
+from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, tokenize
+from elastalog.syntax.tree import Item, Tree
+
+
+def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """The tree of a program text and all findings, sorted by place. Never raises: what can not be read is left out of
+    the tree and reported. At most MOST_ERRORS findings are kept; a note says when there were more."""
+    with without_collection():
+        tokens, wrong_pieces = tokenize(source)
+        parser = _ProgramParser(source, tokens)
+        items = parser.program()
+    diagnostics = sorted((*wrong_pieces, *parser.diagnostics), key=lambda diagnostic: diagnostic.labels[0].span)
+    if len(diagnostics) > MOST_ERRORS:
+        del diagnostics[MOST_ERRORS:]
+        message = f"more than {MOST_ERRORS} findings: the others are not shown"
+        diagnostics.append(Diagnostic("E0117", message, severity="note", source=source))
+    return Tree(source, tuple(items)), tuple(diagnostics)
+
+
+class _ProgramParser(DeclarationParser):
+    __slots__ = ()
+
+    def program(self) -> list[Item]:
+        items: list[Item] = []
+        try:
+            while self.kinds[self.position] != END:
+                self.item(items)
+        except TooManyFindingsError:
+            pass
+        return items
+
+    def item(self, into: list[Item]) -> None:
+        before = self.position
+        self.depth = self.operators = 0
+        self.unsupported = False
+        try:
+            if self.kinds[before] == DIRECTIVE:
+                self.directive(into)
+            elif self.texts[before] == ".":
+                self.unknown_directive()
+            elif self.texts[before] == "%" and self.is_first_on_line(before):
+                self.skip_percent_comment()
+            else:
+                self.clause(into)
+        except UnreadableItemError:
+            if self.position == before:
+                self.position += 1  # or the same token would fail for ever
+            self.skip_item()
+
+    def skip_percent_comment(self) -> None:
+        index = self.position
+        end = self.source.text.find("\n", self.starts[index])
+        end = len(self.source.text) if end < 0 else end
+        while self.kinds[self.position] != END and self.starts[self.position] < end:
+            self.position += 1
+        advice = "write `//` instead"
+        self.report("E0115", "`%` does not start a comment", self.span_of(index), "write `//`", advice=advice)

@@ -1,0 +1,168 @@
+"""Syntax trees as text. What is printed parses to the same tree, spans aside."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from elastalog.syntax.constants import write_string
+from elastalog.syntax.tree import (
+    Aggregate,
+    Atom,
+    Body,
+    Call,
+    Clause,
+    Comparison,
+    Directive,
+    Disjunction,
+    Float,
+    Integer,
+    Item,
+    Literal,
+    Negation,
+    Plan,
+    Pragma,
+    RelationDeclaration,
+    String,
+    Term,
+    Tree,
+    Truth,
+    TypeDeclaration,
+    Variable,
+    Wildcard,
+)
+from elastalog.syntax.words import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
+
+_OPERAND = 12
+"""Binds stronger than any operator."""
+
+
+def print_tree(tree: Tree) -> str:
+    """One item a line; empty text for an empty tree."""
+    return "".join(print_item(item) + "\n" for item in tree.items)
+
+
+def print_item(item: Item) -> str:
+    """A declaration, a directive or a clause."""
+    match item:
+        case RelationDeclaration():
+            attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in item.attributes)
+            qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
+            return f".decl {item.name}({attributes}){qualifiers}"
+        case TypeDeclaration():
+            parents = " | ".join(name for name, _ in item.parents)
+            return f".type {item.name} {'<:' if item.kind == 'subtype' else '='} {parents}"
+        case Directive():
+            parameters = ", ".join(f"{key}={write_string(value)}" for key, value, _ in item.parameters)
+            return f".{item.kind} {item.relation}{f'({parameters})' if parameters else ''}"
+        case Pragma():
+            return f".pragma {write_string(item.name)} {write_string(item.value)}"
+        case Clause():
+            return print_clause(item)
+        case _:
+            assert_never(item)
+
+
+def print_clause(clause: Clause) -> str:
+    """The clause on one line, its plan on the next."""
+    heads = ", ".join(map(print_literal, clause.heads))
+    body = f" :- {_print_body(clause.body)}" if clause.body else ""
+    return f"{heads}{body}." + (f"\n{_print_plan(clause.plan)}" if clause.plan else "")
+
+
+def _print_plan(plan: Plan) -> str:
+    return ".plan " + ", ".join(f"{version}:({', '.join(map(str, order))})" for version, order in plan.versions)
+
+
+def _print_body(body: Body) -> str:
+    """A body up to its end, where alternatives need no parentheses when they are all there is."""
+    if len(body) == 1 and isinstance(body[0], Disjunction):
+        return _print_alternatives(body[0])
+    return ", ".join(map(print_literal, body))
+
+
+def _print_alternatives(disjunction: Disjunction) -> str:
+    return "; ".join(", ".join(map(print_literal, body)) for body in disjunction.alternatives)
+
+
+def print_literal(literal: Literal) -> str:
+    """A literal as it stands in a conjunction."""
+    match literal:
+        case Atom():
+            return f"{literal.relation}({_print_arguments(literal.arguments)})"
+        case Negation():
+            return f"!{print_literal(literal.atom)}"
+        case Comparison() if literal.operator in CONSTRAINTS:
+            return f"{literal.operator}({print_term(literal.left)}, {print_term(literal.right)})"
+        case Comparison():
+            return f"{print_term(literal.left)} {literal.operator} {print_term(literal.right)}"
+        case Truth():
+            return "true" if literal.value else "false"
+        case Disjunction():
+            return f"({_print_alternatives(literal)})"
+        case _:
+            assert_never(literal)
+
+
+def print_term(term: Term) -> str:
+    """A term as it stands between commas."""
+    return _print_term(term, 0)
+
+
+def _print_arguments(arguments: tuple[Term, ...]) -> str:
+    return ", ".join(map(print_term, arguments))
+
+
+def _print_term(term: Term, least: int) -> str:
+    """In parentheses when its outermost operator binds weaker than `least`."""
+    match term:
+        case Variable():
+            return term.name
+        case Wildcard():
+            return "_"
+        case Integer():
+            # A negative number is a prefix minus to the operator `^`.
+            text = f"{term.value}{'u' if term.is_unsigned else ''}"
+            return f"({text})" if term.value < 0 and least > PREFIX_PRECEDENCE else text
+        case Float():
+            text = repr(term.value)
+            return f"({text})" if text.startswith("-") and least > PREFIX_PRECEDENCE else text
+        case String():
+            return write_string(term.value)
+        case Call():
+            text, precedence = _print_call(term)
+            return f"({text})" if precedence < least else text
+        case Aggregate():
+            target = "" if term.target is None else f" {print_term(term.target)}"
+            return f"{term.operator}{target} : {{ {_print_body(term.body)} }}"
+        case _:
+            assert_never(term)
+
+
+def _print_call(call: Call) -> tuple[str, int]:
+    """The text and how strongly its outermost operator binds."""
+    functor, arguments = call.functor, call.arguments
+    precedence = PRECEDENCE.get(functor)
+    if precedence is not None and len(arguments) == 2:
+        # The side to which the operator does not associate needs parentheses for the same operator.
+        right_first = functor == "^"
+        left = _print_term(arguments[0], precedence + right_first)
+        right = _print_term(arguments[1], _least_on_right(arguments[1], precedence + (not right_first)))
+        return f"{left} {functor} {right}", precedence
+    if len(arguments) == 1 and functor == "neg":
+        operand = arguments[0]
+        if isinstance(operand, Integer | Float) and not repr(operand.value).startswith("-"):
+            return f"-({_print_term(operand, 0)})", PREFIX_PRECEDENCE
+        return f"-{_print_term(operand, PREFIX_PRECEDENCE)}", PREFIX_PRECEDENCE
+    if len(arguments) == 1 and functor in ("bnot", "lnot"):
+        return f"{functor}({print_term(arguments[0])})", PREFIX_PRECEDENCE
+    return f"{functor}({_print_arguments(arguments)})", _OPERAND
+
+
+def _least_on_right(operand: Term, least: int) -> int:
+    """Prefix operators and negative numbers can stand right of any operator, even of `^`."""
+    is_prefix = isinstance(operand, Call) and len(operand.arguments) == 1 and operand.functor in ("neg", "bnot", "lnot")
+    return (
+        PREFIX_PRECEDENCE
+        if least > PREFIX_PRECEDENCE and (is_prefix or isinstance(operand, Integer | Float))
+        else least
+    )

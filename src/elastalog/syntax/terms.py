@@ -1,0 +1,319 @@
+"""Terms: constants, variables, functors, operators and aggregates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import isinf
+
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.constants import read_integer
+from elastalog.syntax.cursor import MOST_NESTED, Cursor
+from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
+from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Float, Integer, String, Term, Variable, Wildcard
+from elastalog.syntax.words import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
+
+# Half the time of `Span(start, end)`, for the places that make most of the spans.
+new_span = tuple.__new__
+
+
+class TermParser(Cursor):
+    """Reads terms by precedence climbing."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def braced_body(self) -> Body:
+        """`{ body }`"""
+
+    @abstractmethod
+    def atom(self) -> Atom:
+        """`relation(terms)`"""
+
+    def term(self, least: int = 1) -> Term:
+        """A term whose operators bind at least as strongly as `least`."""
+        return self.operators_after(self.operand(), least)
+
+    def operators_after(self, left: Term, least: int = 1) -> Term:
+        """Goes on with the operators that follow an operand already read."""
+        texts = self.texts
+        while True:
+            index = self.position
+            functor = texts[index]
+            precedence = PRECEDENCE.get(functor, 0)
+            if precedence < least:
+                return left
+            self.position = index + 1
+            self.operators += 1
+            if functor == "^":
+                self.enter(index)  # associates to the right, so that a chain nests
+                right = self.term(precedence)
+                self.depth -= 1
+            else:
+                right = self.term(precedence + 1)
+            span = Span(left.span.start, right.span.end)
+            left = Call(functor, (left, right), Span(self.starts[index], self.ends[index]), span)
+
+    def operand(self) -> Term:
+        index = self.position
+        kind = self.kinds[index]
+        if kind == NAME:
+            if self.texts[index + 1] == "(":
+                return self.call()
+            self.position = index + 1
+            return Variable(self.texts[index], Span(self.starts[index], self.ends[index]))
+        if kind == INTEGER:
+            self.position = index + 1
+            return self.integer(index, 1, index)
+        if kind == STRING:
+            self.position = index + 1
+            return String(self.string_value(index), Span(self.starts[index], self.ends[index]))
+        if kind == WILDCARD:
+            self.position = index + 1
+            return Wildcard(Span(self.starts[index], self.ends[index]))
+        if kind == FLOAT:
+            self.position = index + 1
+            return self.float(index, 1, index)
+        text = self.texts[index]
+        if text == "(":
+            return self.parenthesised()
+        if text in PREFIXES:
+            return self.prefixed()
+        if kind == KEYWORD:
+            return self.keyword()
+        return self.unsupported_operand()
+
+    def parenthesised(self) -> Term:
+        opened = self.position
+        self.enter(opened)
+        self.position = opened + 1
+        inner = self.term()
+        self.expect_close(")", opened, "after a term")
+        self.depth -= 1
+        return inner
+
+    def prefixed(self) -> Term:
+        """Unary minus, `bnot`, `lnot`. A minus before a number belongs to it unless `^` takes the number first."""
+        index = self.position
+        word = self.texts[index]
+        kind = self.kinds[index + 1]
+        if word == "-" and kind in (INTEGER, FLOAT) and self.texts[index + 2] != "^":
+            if kind == FLOAT:
+                self.position = index + 2
+                return self.float(index + 1, -1, index)
+            if not self.texts[index + 1].endswith("u"):
+                self.position = index + 2
+                return self.integer(index + 1, -1, index)
+        self.enter(index)
+        self.operators += 1
+        self.position = index + 1
+        if word != "-" and self.texts[index + 1] == "(":
+            operand = self.operators_after(self.parenthesised(), PREFIX_PRECEDENCE)
+        else:
+            operand = self.term(PREFIX_PRECEDENCE)
+        self.depth -= 1
+        return Call(PREFIXES[word], (operand,), self.span_of(index), self.span_from(index))
+
+    def integer(self, index: int, sign: int, first: int) -> Integer:
+        number = read_integer(self.texts[index])
+        span = Span(self.starts[first], self.ends[index])
+        if number is None or sign * number[0] < SMALLEST_NUMBER:
+            self.report(
+                "E0105",
+                f"the integer `{crop(self.source.text[span.start : span.end])}` does not fit 64 bits",
+                span,
+                "out of range",
+                advice="number goes from -2^63 to 2^63-1, unsigned from 0 to 2^64-1",
+            )
+            return Integer(0, False, span)
+        return Integer(sign * number[0], number[1], span)
+
+    def float(self, index: int, sign: int, first: int) -> Float:
+        value = sign * float(self.texts[index])
+        span = Span(self.starts[first], self.ends[index])
+        if isinf(value):
+            self.report(
+                "E0105",
+                f"the float `{crop(self.source.text[span.start : span.end])}` does not fit 64 bits",
+                span,
+                "out of range",
+                advice="the largest float is about 1.8e308",
+            )
+            value = 0.0
+        return Float(value, span)
+
+    def call(self) -> Call:
+        """`functor(terms)`"""
+        first = self.position
+        functor = self.texts[first]
+        name_span = self.span_of(first)
+        arguments = self.arguments()
+        return Call(functor, arguments, name_span, self.span_from(first))
+
+    def arguments(self) -> tuple[Term, ...]:
+        """From a name over `(terms)`."""
+        texts, kinds, starts, ends = self.texts, self.kinds, self.starts, self.ends
+        opened = position = self.position + 1
+        arguments: list[Term] = []
+        if texts[position + 1] == ")":
+            self.position = position + 2
+            return ()
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            raise self.too_deep(self.span_of(position))
+        while True:
+            position += 1
+            follow = texts[position + 1]
+            kind = kinds[position]
+            # Nearly all arguments are single tokens: the general way would cost as much again as everything else.
+            if kind == NAME and (follow == "," or follow == ")"):
+                arguments.append(Variable(texts[position], new_span(Span, (starts[position], ends[position]))))
+                position += 1
+            elif kind == WILDCARD and (follow == "," or follow == ")"):
+                arguments.append(Wildcard(new_span(Span, (starts[position], ends[position]))))
+                position += 1
+            else:
+                self.position = position
+                arguments.append(self.term())
+                position = self.position
+                follow = texts[position]
+            if follow == ",":
+                continue
+            self.position = position + 1
+            if follow == ")":
+                self.depth -= 1
+                return tuple(arguments)
+            self.position = position
+            self.expect_close(")", opened, "or `,` after an argument")
+
+    def keyword(self) -> Term:
+        index = self.position
+        word = self.texts[index]
+        follow = self.texts[index + 1]
+        if word in AGGREGATES:
+            return self.minimum_or_maximum() if word in FUNCTORS and follow == "(" else self.aggregate()
+        if word in FUNCTORS:
+            if follow == "(":
+                return self.call()
+            raise self.failure(
+                "E0113",
+                f"`{word}` is the name of a functor and can not be a variable",
+                self.span_of(index),
+                "functor without arguments",
+                advice=f"write `{word}(...)`, or choose another name for the variable",
+            )
+        if word == "nil":
+            self.position += 1
+            return self.placeholder("E0190", "records (`nil`) are", index, "keep the fields in columns of a relation")
+        if word == "autoinc":
+            return self.skip_call("E0199", "the counter `autoinc()` is", "number the facts before they are read")
+        if word == "as":
+            return self.skip_call(
+                "E0189", "type casts `as(..)` are", "declare the variable's column with the other type"
+            )
+        raise self.reserved(index, "a term")
+
+    def minimum_or_maximum(self) -> Term:
+        """`min(a, b)` is a functor, `min (a) : { body }` an aggregate."""
+        index = self.position
+        opened = index + 1
+        self.enter(opened)
+        self.position = index + 2
+        first = self.term()
+        if self.texts[self.position] != ",":
+            self.expect_close(")", opened, "or `,` after an argument")
+            self.depth -= 1
+            return self.aggregate_of(index, self.operators_after(first))
+        arguments = [first]
+        while self.skip_if(","):
+            arguments.append(self.term())
+        self.expect_close(")", opened, "or `,` after an argument")
+        self.depth -= 1
+        return Call(self.texts[index], tuple(arguments), self.span_of(index), self.span_from(index))
+
+    def aggregate(self) -> Aggregate:
+        index = self.position
+        self.enter(index)
+        self.position = index + 1
+        target = None if self.texts[index] == "count" else self.term()
+        aggregate = self.aggregate_of(index, target)
+        self.depth -= 1
+        return aggregate
+
+    def aggregate_of(self, index: int, target: Term | None) -> Aggregate:
+        """Goes on behind the target: `: { body }` or `: atom`."""
+        word = self.texts[index]
+        shape = "count : { ... }" if word == "count" else f"{word} x : {{ ... }}"
+        if not self.skip_if(":"):
+            raise self.failure(
+                "E0121",
+                f"the aggregate `{word}` has no body",
+                self.span_of(index),
+                "aggregate",
+                advice=f"write `{shape}`; `{word}` can not name a variable or a relation",
+            )
+        if self.texts[self.position] == "{":
+            body = self.braced_body()
+        elif self.kinds[self.position] == NAME and self.texts[self.position + 1] == "(":
+            body = (self.atom(),)
+        else:
+            raise self.unexpected("`{`", where=f"after `:` of `{word}`", advice=f"write `{shape}`")
+        return Aggregate(word, target, body, self.span_from(index))
+
+    # --- features that come later ---
+
+    def unsupported_operand(self) -> Term:
+        index = self.position
+        text = self.texts[index]
+        if text == "[":
+            self.enter(index)
+            self.position += 1
+            while self.texts[self.position] != "]":
+                self.term()
+                if not self.skip_if(","):
+                    break
+            self.expect_close("]", index, "or `,` after a field")
+            self.depth -= 1
+            return self.placeholder(
+                "E0190", "records (`[a, b]`) are", index, "keep the fields in columns of a relation"
+            )
+        if text == "$":
+            if self.kinds[index + 1] != NAME:
+                self.position += 1
+                return self.placeholder("E0199", "the counter `$` is", index, "number the facts before they are read")
+            self.position += 2
+            if self.texts[self.position] == "(":
+                self.position -= 1
+                self.arguments()
+            return self.placeholder(
+                "E0191", "algebraic data types (`$A(..)`) are", index, "use one relation for each kind of value"
+            )
+        if text == "@" and self.kinds[index + 1] == NAME:
+            self.position += 1
+            if self.texts[self.position + 1] == "(":
+                self.arguments()
+            else:
+                self.position += 1
+            return self.placeholder(
+                "E0196", "user-defined functors (`@f(..)`) are", index, "compute the values before they are read"
+            )
+        advice = None
+        if text in ("!", "~", "\\+"):
+            advice = "negation applies to atoms of a body, not to terms"
+        elif text in ("&", "&&"):
+            advice = "bitwise and is `band`, logical and is `land`; literals are separated by `,`"
+        elif text in ("|", "||"):
+            advice = "bitwise or is `bor`, logical or is `lor`; alternatives are separated by `;`"
+        raise self.unexpected("a term", advice=advice)
+
+    def placeholder(self, code: str, feature: str, index: int, advice: str) -> Term:
+        """Stands for a term that was read but has no meaning yet."""
+        span = self.span_from(index)
+        self.report_later(code, feature, span, advice)
+        return Wildcard(span)
+
+    def skip_call(self, code: str, feature: str, advice: str) -> Term:
+        index = self.position
+        self.position += 1
+        if self.texts[self.position] == "(":
+            self.skip_balanced("(", ")")
+        return self.placeholder(code, feature, index, advice)

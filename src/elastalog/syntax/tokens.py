@@ -1,0 +1,253 @@
+"""Text to tokens. Never fails: what is no token becomes a diagnostic, and the rest goes on.
+
+Tokens are parallel lists, not objects, and are cut and classified by whole-text operations: the speed of parsing
+depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, compress
+
+from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.words import DIRECTIVES, LATER_DIRECTIVES, RESERVED
+
+MOST_ERRORS = 50
+
+# TRIVIA is 0 so that the kinds themselves select the tokens that count.
+TRIVIA, NAME, WILDCARD, INTEGER, FLOAT, STRING, KEYWORD, DIRECTIVE, SYMBOL, END = range(10)
+# Pieces that are wrong; they are reported and turned into one of the kinds above.
+_FIRST_WRONG = 10
+_OPEN_STRING, _OPEN_COMMENT, _BAD_NUMBER, _QUOTED, _PREPROCESSOR, _STRAY = range(_FIRST_WRONG, _FIRST_WRONG + 6)
+
+KIND_NAMES = ("trivia", "name", "wildcard", "integer", "float", "string", "keyword", "directive", "symbol", "end")
+
+_DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
+# Every character of any text belongs to exactly one piece.
+_PIECE = re.compile(
+    rf"""
+      [ \t\r\n\f\v]+
+    | [A-Za-z_?][A-Za-z0-9_?]*
+    | [(),]
+    | //[^\n]*
+    | /\*.*?\*/
+    | /\*.*
+    | \.(?:{_DIRECTIVES})(?![A-Za-z0-9_?])
+    | :-|:=|<=|>=|!=|<:|<>|==|=>|=<|&&|\|\||\\\+|\\=
+    | [.;:=<>!+\-*/%^|$@{{}}\[\]~&]
+    | [0-9]+(?:\.[0-9]+)*(?:[eE][+-]?[0-9]+)?[A-Za-z0-9_]*
+    | "(?:[^"\\\n]+|\\[^\n])*(?:"|\\)?
+    | '[^'\n]*'
+    | \#(?:[^\n\\]|\\\r?\n|\\)*
+    | (?:[^\x00-\x7f\W]+[A-Za-z0-9_?]*)+
+    | [^\x00-\x7f\w]+
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_INTEGER = re.compile(r"[0-9]+u?|0x[0-9a-fA-F]+u?|0b[01]+u?")
+_ADDRESS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
+_FLOAT = re.compile(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_?")
+_SYMBOLS = frozenset(
+    [":-", ":=", "<=", ">=", "!=", "<:", "<>", "==", "=>", "=<", "&&", "||", "\\+", "\\="]
+) | frozenset("(),.;:=<>!+-*/%^|$@{}[]~&")
+
+
+def _classify(piece: str) -> int:
+    first = piece[0]
+    if first in _NAME_START:
+        return WILDCARD if piece == "_" else KEYWORD if piece in RESERVED else NAME
+    if first in " \t\r\n\f\v" or piece.startswith("//"):
+        return TRIVIA
+    if piece in _SYMBOLS:
+        return SYMBOL
+    if first == ".":
+        return DIRECTIVE
+    if first in "0123456789":
+        return _classify_number(piece)
+    if first == '"':
+        return STRING if len(piece) > 1 and _STRING.fullmatch(piece) else _OPEN_STRING
+    if piece.startswith("/*"):
+        return TRIVIA if len(piece) >= 4 and piece.endswith("*/") else _OPEN_COMMENT
+    if first == "#":
+        return _PREPROCESSOR
+    return _QUOTED if first == "'" and len(piece) > 1 else _STRAY
+
+
+def _classify_number(piece: str) -> int:
+    if _INTEGER.fullmatch(piece):
+        return INTEGER
+    if _FLOAT.fullmatch(piece):
+        return FLOAT
+    address = _ADDRESS.fullmatch(piece)
+    return INTEGER if address and all(int(part) < 256 for part in address.groups()) else _BAD_NUMBER
+
+
+class _Kinds(dict[str, int]):
+    """The kind of each distinct piece, found once."""
+
+    def __missing__(self, piece: str) -> int:
+        kind = self[piece] = _classify(piece)
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Token `i` is `texts[i]`, of kind `kinds[i]`, at `starts[i]` to `ends[i]`. The last three are END tokens with
+    empty text, so that two tokens can always be looked at ahead."""
+
+    texts: list[str]
+    kinds: list[int]
+    starts: list[int]
+    ends: list[int]
+
+    def __iter__(self) -> Iterator[tuple[str, str, Span]]:
+        """The name of the kind, the text and the span of each token, without the END tokens."""
+        for kind, text, start, end in zip(self.kinds, self.texts, self.starts, self.ends, strict=True):
+            if kind != END:
+                yield KIND_NAMES[kind], text, Span(start, end)
+
+
+def tokenize(source: Source) -> tuple[Tokens, tuple[Diagnostic, ...]]:
+    """All tokens of a text and what is wrong with the rest; about MOST_ERRORS diagnostics at most, by place."""
+    text = source.text
+    pieces = _PIECE.findall(text)
+    if pieces and pieces[0].startswith("\ufeff"):
+        # A byte order mark is no part of the program, but offsets count it.
+        pieces[:1] = [" ", pieces[0][1:]] if len(pieces[0]) > 1 else [" "]
+    memo = _Kinds()
+    kinds = list(map(memo.__getitem__, pieces))
+    ends = list(accumulate(map(len, pieces)))
+    diagnostics: list[Diagnostic] = []
+    if not text.isascii() or any(kind >= _FIRST_WRONG for kind in memo.values()):
+        diagnostics = _repair(source, pieces, kinds, ends)
+    starts = [0, *ends[:-1]] if ends else []
+    length = len(text)
+    tokens = Tokens(
+        [*compress(pieces, kinds), "", "", ""],
+        [*compress(kinds, kinds), END, END, END],
+        [*compress(starts, kinds), length, length, length],
+        [*compress(ends, kinds), length, length, length],
+    )
+    return tokens, tuple(diagnostics)
+
+
+def _repair(source: Source, pieces: list[str], kinds: list[int], ends: list[int]) -> list[Diagnostic]:
+    """Reports the wrong pieces and gives each the kind with which the parser goes on best."""
+    diagnostics: list[Diagnostic] = []
+    for index, kind in enumerate(kinds):
+        piece = pieces[index]
+        if kind < _FIRST_WRONG and (kind not in (STRING, TRIVIA) or piece.isascii()):
+            continue
+        if len(diagnostics) <= MOST_ERRORS:
+            span = Span(ends[index] - len(piece), ends[index])
+            if kind >= _FIRST_WRONG:
+                diagnostics.append(_report(source, kind, piece, span))
+            elif found := _BIDI.search(piece):
+                diagnostics.append(_bidi(source, span.start, found, kind == STRING))
+        if kind >= _FIRST_WRONG:
+            is_in_name = index > 0 and kinds[index - 1] in (NAME, KEYWORD)
+            kinds[index], pieces[index] = _replacement(kind, piece, is_in_name)
+    return diagnostics
+
+
+def _replacement(kind: int, piece: str, is_in_name: bool) -> tuple[int, str]:
+    """The kind and text of the token that stands for a wrong piece."""
+    if kind == _OPEN_STRING:
+        return STRING, piece.rstrip("\\\r") + '"'
+    if kind == _BAD_NUMBER:
+        return INTEGER, "0"
+    if kind == _QUOTED:
+        return STRING, '"' + piece[1:-1].replace("\\", "\\\\").replace('"', '\\"') + '"'
+    # A name in foreign letters stays a name: one error is enough.
+    return (NAME if piece[0].isalpha() and not is_in_name else TRIVIA), piece
+
+
+def _report(source: Source, kind: int, piece: str, span: Span) -> Diagnostic:
+    if kind == _OPEN_STRING:
+        return Diagnostic(
+            "E0102",
+            "a string is not closed on its line",
+            (Label(span, "the string starts here"),),
+            help='close it with `"`; a line break inside a string is written `\\n`',
+            source=source,
+        )
+    if kind == _OPEN_COMMENT:
+        return Diagnostic(
+            "E0103",
+            "a comment is not closed",
+            (Label(Span(span.start, span.start + 2), "the comment starts here and runs to the end of the file"),),
+            help="close it with `*/`",
+            source=source,
+        )
+    if kind == _BAD_NUMBER:
+        return Diagnostic(
+            "E0104",
+            f"`{crop(piece)}` is not a number",
+            (Label(span, "malformed number"),),
+            help="numbers are written 42, 42u, 0x2a, 0b101, 1.5, 1.5e-3 or, as an IPv4 address, 192.168.0.1",
+            source=source,
+        )
+    if kind == _QUOTED:
+        return Diagnostic(
+            "E0101",
+            "a string is written with double quotes",
+            (Label(span, "in single quotes"),),
+            help='write it between `"`',
+            source=source,
+        )
+    if kind == _PREPROCESSOR:
+        word = piece[1:].split(maxsplit=1)
+        return Diagnostic(
+            "E0197",
+            f"the preprocessor line `#{crop(word[0]) if word else ''}` is not supported yet",
+            (Label(Span(span.start, span.start + len(piece.rstrip())), "preprocessor line"),),
+            help="put the text to include into this file; comments start with `//`",
+            source=source,
+        )
+    found = _BIDI.search(piece)
+    if found:
+        return _bidi(source, span.start, found, False)
+    return Diagnostic(
+        "E0101",
+        f"unexpected character {name_character(piece[0])}" if len(piece) == 1 else "unexpected characters",
+        (Label(span, "not part of the language"),),
+        help="names consist of the letters A to Z and a to z, digits, `_` and `?`; other text belongs into strings",
+        source=source,
+    )
+
+
+def _bidi(source: Source, offset: int, marks: re.Match[str], in_string: bool) -> Diagnostic:
+    return Diagnostic(
+        "E0107",
+        f"the text holds the invisible mark {name_character(marks[0][0])}",
+        (
+            Label(
+                Span(offset + marks.start(), offset + marks.end()),
+                "this may show the text in another order than it is read",
+            ),
+        ),
+        help="remove it, unless the value is meant to hold it" if in_string else "remove it",
+        severity="warning" if in_string else "error",
+        source=source,
+    )
+
+
+def name_character(character: str) -> str:
+    """A character for a message: as it is when it can be seen, by number and name when not."""
+    if "!" <= character <= "~":
+        return f"`{character}`"
+    name = unicodedata.name(character, {"\x00": "NULL"}.get(character, ""))
+    return f"U+{ord(character):04X}{' ' + name if name else ''}"
+
+
+def crop(text: str, width: int = 40) -> str:
+    """A text from the program for a message, cut when it is too long to read."""
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,201 @@
+"""The syntax tree: what was written, with the span of every node.
+
+Nothing is resolved here: names are text, numbers keep the form they were written in, operators are calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from elastalog.diagnostics.source import Source, Span
+
+# --- terms ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_`"""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """`42`, `0x2a`, `0b101`, `1.2.3.4` (IPv4), `42u`. Its type follows from the context unless `is_unsigned` (suffix u)."""
+
+    value: int
+    is_unsigned: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    value: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """The value has its escapes resolved."""
+
+    value: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`."""
+
+    functor: str
+    arguments: tuple[Term, ...]
+    functor_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target."""
+
+    operator: str
+    target: Term | None
+    body: Body
+    span: Span
+
+
+Term: TypeAlias = Variable | Wildcard | Integer | Float | String | Call | Aggregate
+
+# --- literals ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    relation: str
+    arguments: tuple[Term, ...]
+    relation_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`!atom`"""
+
+    atom: Atom
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`."""
+
+    operator: str
+    left: Term
+    right: Term
+    operator_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """`true` or `false`"""
+
+    value: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group does not exist in the dialect."""
+
+    alternatives: tuple[Body, ...]
+    span: Span
+
+
+Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
+Body: TypeAlias = tuple[Literal, ...]
+
+# --- declarations and clauses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    name: str
+    type_name: str
+    name_span: Span
+    type_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDeclaration:
+    """`.decl a, b(x: number, y: symbol) btree`: one node per name, sharing attributes and qualifiers."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    qualifiers: tuple[tuple[str, Span], ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDeclaration:
+    """`.type T <: base` (kind subtype), `.type T = base` (alias), `.type T = A | B` (union)."""
+
+    name: str
+    kind: str
+    parents: tuple[tuple[str, Span], ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """`.input a, b(IO=file, filename="x.csv")`: one node per relation name. `kind` is input, output, printsize or
+    limitsize; parameter values are text, spans are those of the values."""
+
+    kind: str
+    relation: str
+    parameters: tuple[tuple[str, str, Span], ...]
+    relation_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pragma:
+    name: str
+    value: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`.plan 0:(2,1), 1:(1,2)`: for each version of the rule before it, an order of its atoms, from 1."""
+
+    versions: tuple[tuple[int, tuple[int, ...]], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`heads :- body.` A fact has an empty body. Alternatives at the top of the body are one Disjunction literal."""
+
+    heads: tuple[Atom, ...]
+    body: Body
+    plan: Plan | None
+    span: Span
+
+
+Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A whole program text, items in the order written."""
+
+    source: Source
+    items: tuple[Item, ...]

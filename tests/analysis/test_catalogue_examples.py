@@ -1,0 +1,29 @@
+"""The catalogue teaches with programs: the wrong one has the error, the right one has no finding at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from elastalog.diagnostics.catalogue.analysis import ANALYSIS
+from elastalog.diagnostics.catalogue.entry import Entry
+from tests.analysis.checking import codes
+
+PROGRAMS = [entry for entry in ANALYSIS if not entry.code.startswith("E023")]
+
+
+@pytest.mark.parametrize("entry", PROGRAMS, ids=lambda entry: entry.code)
+def test_examples(entry: Entry) -> None:
+    assert set(codes(entry.example)) == {entry.code}
+    assert codes(entry.fix) == []
+
+
+def test_every_code_in_the_analysis_has_an_entry() -> None:
+    import re
+    from pathlib import Path
+
+    import elastalog.analysis
+    import elastalog.program
+
+    files = [*Path(elastalog.analysis.__path__[0]).glob("*.py"), Path(elastalog.program.__file__)]
+    used = {code for file in files for code in re.findall(r'"(E0[234]\d\d)"', file.read_text(encoding="utf-8"))}
+    assert used == {entry.code for entry in ANALYSIS}

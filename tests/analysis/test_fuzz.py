@@ -1,0 +1,104 @@
+"""Any text that parses is checked: a program or diagnostics, never an exception."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elastalog.analysis.check import check
+from elastalog.diagnostics.render import render_text
+from elastalog.diagnostics.source import Source
+from elastalog.syntax.parser import parse
+
+DECLARATIONS = (
+    ".type T <: symbol\n.type U = T\n.decl a(x: number)\n.decl b(x: number, y: symbol)\n"
+    ".decl c(x: float, y: unsigned)\n.decl d(x: T)\n.decl e()\n.input a\n"
+)
+TERMS = st.recursive(
+    st.sampled_from(["x", "y", "z", "_", "1", "-1", "2u", "1.5", '"s"', "9223372036854775808", "0x1f"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "%", "^", "band", "land"]), inner).map(
+            lambda parts: f"({' '.join(parts)})"
+        ),
+        st.tuples(st.sampled_from(["strlen", "to_number", "to_string", "-", "itof", "ord", "nope"]), inner).map(
+            lambda parts: f"{parts[0]}({parts[1]})"
+        ),
+        st.tuples(st.sampled_from(["min", "cat", "range", "substr"]), inner, inner).map(
+            lambda parts: f"{parts[0]}({parts[1]}, {parts[2]})"
+        ),
+        st.tuples(st.sampled_from(["sum", "min", "mean", "count"]), inner, inner).map(
+            lambda parts: (
+                f"{parts[0]} {'' if parts[0] == 'count' else parts[1]} : {{ a({parts[1]}), b({parts[2]}, y) }}"
+            )
+        ),
+    ),
+    max_leaves=6,
+)
+ATOMS = st.one_of(
+    TERMS.map(lambda term: f"a({term})"),
+    st.tuples(TERMS, TERMS).map(lambda terms: f"b({terms[0]}, {terms[1]})"),
+    st.tuples(TERMS, TERMS).map(lambda terms: f"c({terms[0]}, {terms[1]})"),
+    TERMS.map(lambda term: f"d({term})"),
+    st.sampled_from(["e()", "e(x)", "f(x)", "a()"]),
+)
+LITERALS = st.recursive(
+    st.one_of(
+        ATOMS,
+        ATOMS.map(lambda atom: f"!{atom}"),
+        st.tuples(TERMS, st.sampled_from(["=", "!=", "<", ">="]), TERMS).map(" ".join),
+        st.tuples(TERMS, TERMS).map(lambda terms: f"match({terms[0]}, {terms[1]})"),
+        st.sampled_from(["true", "false"]),
+    ),
+    lambda inner: st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({' ; '.join(parts)})"),
+    max_leaves=5,
+)
+CLAUSES = st.tuples(st.lists(ATOMS, min_size=1, max_size=2), st.lists(LITERALS, max_size=4)).map(
+    lambda parts: f"{', '.join(parts[0])}{' :- ' if parts[1] else ''}{', '.join(parts[1])}."
+)
+PUNCTUATION = ["(", ")", ",", ".", ":-", ";", "!", "{", "}", ":", "=", "<", "<:", "|", "+", "-", "*"]
+DIRECTIVES = [".decl", ".type", ".input", ".output", ".plan"]
+NAMES = [
+    "a",
+    "b",
+    "x",
+    "y",
+    "_",
+    "0",
+    "1",
+    "2",
+    "1.5",
+    '"s"',
+    "number",
+    "symbol",
+    "sum",
+    "count",
+    "range",
+    "min",
+    "true",
+]
+WORDS = [*PUNCTUATION, *DIRECTIVES, *NAMES]
+
+
+def run(text: str) -> None:
+    tree, _ = parse(Source("fuzz", text))
+    program, diagnostics = check(tree)
+    assert (program is None) == any(diagnostic.severity == "error" for diagnostic in diagnostics)
+    for diagnostic in diagnostics:
+        assert diagnostic.labels
+        assert all(0 <= label.span.start <= label.span.end <= len(text) for label in diagnostic.labels)
+        assert render_text(diagnostic)
+
+
+@given(st.lists(CLAUSES, max_size=6))
+def test_random_clauses(clauses: list[str]) -> None:
+    run(DECLARATIONS + "\n".join(clauses))
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=60))
+def test_token_soup(words: list[str]) -> None:
+    run(DECLARATIONS + " ".join(words))
+
+
+@given(st.text(max_size=200))
+def test_random_text(text: str) -> None:
+    run(text)

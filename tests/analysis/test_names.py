@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
+
+
+def test_unknown_relation_offers_the_nearest() -> None:
+    error = only_error(EDGES + "path(x, y) :- egde(x, y).")
+    assert (error.code, error.message) == ("E0204", "unknown relation `egde`")
+    assert labelled(error) == [("egde", "not declared", True)]
+    assert error.help == "did you mean `edge`?"
+
+
+def test_wrong_arity_labels_the_use_and_the_declaration() -> None:
+    error = only_error(EDGES + "path(x, y) :- edge(x, y, x).")
+    assert (error.code, error.message) == ("E0205", "relation `edge` takes 2 arguments, not 3")
+    assert labelled(error) == [
+        ("edge(x, y, x)", "3 arguments here", True),
+        ("edge", "declared with 2 attributes here", False),
+    ]
+
+
+def test_wrong_arity_inside_a_negation_and_an_aggregate() -> None:
+    assert codes(EDGES + "path(x, y) :- edge(x, y), !edge(x).") == ["E0205"]
+    assert codes(EDGES + "path(x, n) :- edge(x, _), n = count : { edge(x) }.") == ["E0205"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("strlen(s, s)", "functor `strlen` takes 1 argument, not 2"),
+        ("cat(s)", "functor `cat` takes at least 2 arguments, not 1"),
+        ("substr(s, 1)", "functor `substr` takes 3 arguments, not 2"),
+    ],
+)
+def test_wrong_arity_of_a_functor(call: str, message: str) -> None:
+    error = only_error(f".decl w(s: symbol)\n.input w\n.decl r(s: symbol)\nr(s) :- w(s), s != to_string({call}).")
+    assert (error.code, error.message) == ("E0207", message)
+
+
+def test_functors_with_any_number_of_arguments() -> None:
+    accepted('.decl r(n: number, s: symbol)\nr(min(3, 1, 2, 5), cat("a", "b", "c", "d")).')
+
+
+def test_relation_declared_twice() -> None:
+    error = only_error(".decl a(x: number)\n.input a\n.decl a(y: symbol)")
+    assert (error.code, error.message) == ("E0201", "relation `a` is declared twice")
+    assert labelled(error) == [("a", "declared again here", True), ("a", "first declared here", False)]
+
+
+def test_several_names_in_one_declaration() -> None:
+    program = accepted(".decl a, b(x: number)\n.input a, b")
+    assert list(program.relations) == ["a", "b"]
+    assert [d.kind for d in program.relations["b"].directives] == ["input"]
+
+
+def test_nullary_relations() -> None:
+    program = accepted(".decl go()\n.decl went()\ngo().\nwent() :- go().")
+    assert program.facts[0].values == ()
+    assert program.relations["went"].arity == 0
+
+
+def test_order_of_declarations_does_not_matter() -> None:
+    accepted("b(x) :- a(x).\n.input a\n.decl b(x: T)\n.decl a(x: T)\n.type T = U\n.type U <: symbol")
+
+
+def test_deprecated_qualifiers_act_as_directives() -> None:
+    program = accepted(".decl a(x: number) input\n.decl b(x: number) output printsize\nb(x) :- a(x).")
+    assert [d.kind for d in program.relations["a"].directives] == ["input"]
+    assert [d.kind for d in program.relations["b"].directives] == ["output", "printsize"]
+
+
+def test_hints_are_notes_once_for_each_place() -> None:
+    program, found = check_text(".decl a, b(x: number) btree\n.input a, b")
+    assert program is not None
+    assert [(d.code, d.severity) for d in found] == [("E0220", "note")]
+
+
+def test_pragmas_are_kept() -> None:
+    program = accepted('.pragma "jobs" "4"\n.decl a(x: number)\n.input a')
+    assert dict(program.pragmas) == {"jobs": "4"}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "sub/a.csv", "sub/../a.csv", "./a.csv", "..a", "a..b"])
+def test_file_names_that_stay_below(name: str) -> None:
+    program = accepted(f'.decl a(x: number)\n.input a(filename="{name}")')
+    assert program.relations["a"].directives[0].parameters["filename"] == name
+
+
+@pytest.mark.parametrize("name", ["/a", "..", "../a", "a/../../b", "..\\\\a", "C:\\\\a", "C:a", "", ".", "a/.."])
+def test_file_names_that_leave(name: str) -> None:
+    assert only_error(f'.decl a(x: number)\n.input a(filename="{name}")').code == "E0216"
+
+
+def test_unknown_parameter_is_a_warning_with_the_nearest() -> None:
+    program, found = check_text('.decl a(x: number)\n.input a(filenam="x")')
+    assert program is not None
+    assert [(d.code, d.severity, d.help) for d in found] == [("E0214", "warning", "did you mean `filename`?")]
+
+
+def test_several_outputs_to_different_places() -> None:
+    program = accepted('.decl a(x: number)\n.input a\n.output a(filename="1.csv")\n.output a(filename="2.csv")')
+    assert len(program.relations["a"].directives) == 3
+
+
+def test_relation_without_facts_is_a_warning() -> None:
+    program, found = check_text(".decl a(x: number)\n.decl b(x: number)\nb(x) :- a(x).")
+    assert program is not None
+    assert [(d.code, d.message) for d in found] == [("E0223", "relation `a` never holds a fact")]
+
+
+def test_variable_used_once_is_a_warning() -> None:
+    _, found = check_text(EDGES + "path(x, x) :- edge(x, y).")
+    assert [(d.code, d.severity, labelled(d)[0][0]) for d in found] == [("E0324", "warning", "y")]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "path(x, x) :- edge(x, _).",
+        "path(x, x) :- edge(x, _y).",
+        "path(x, y) :- edge(x, y).",
+        "path(x, x) :- edge(x, x).",
+    ],
+)
+def test_no_warning_about_variables(rule: str) -> None:
+    assert codes(EDGES + rule) == []
+
+
+@pytest.mark.parametrize(
+    ("declarations", "code"),
+    [
+        (".type A = A", "E0208"),
+        (".type A = B\n.type B = C\n.type C = A", "E0208"),
+        (".type A <: strange", "E0203"),
+        (".type A <: symbol\n.type A <: symbol", "E0202"),
+        (".type symbol <: number", "E0202"),
+        (".type A <: symbol\n.type B <: number\n.type U = A | B", "E0209"),
+        (".decl r(a: symbol, a: symbol)\n.input r", "E0210"),
+        (".decl r(a: strange)\n.input r", "E0203"),
+        (".decl r(a: symbol)\n.input r\n.limitsize r", "E0217"),
+    ],
+)
+def test_faults_of_declarations(declarations: str, code: str) -> None:
+    assert only_error(declarations).code == code
+
+
+def test_types_come_down_to_their_base() -> None:
+    program = accepted(
+        ".type A <: float\n.type B = A\n.type C <: B\n.type U = B | C\n.decl r(a: A, b: B, c: C, u: U)\n.input r"
+    )
+    assert {(a.type_name, a.base.value) for a in program.relations["r"].attributes} == {
+        ("A", "float"),
+        ("B", "float"),
+        ("C", "float"),
+        ("U", "float"),
+    }

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+
+from elastalog.analysis.program import Aggregation, Atom
+from tests.analysis.checking import EDGES, accepted, check_text, codes, labelled, only_error
+
+
+def test_every_step_of_the_cycle_is_labelled() -> None:
+    error = only_error(
+        ".decl edge(x: number, y: number)\n.decl node(x: number)\n.input edge, node\n"
+        ".decl reach(x: number, y: number)\n.decl ok(x: number)\n"
+        "reach(x, y) :- edge(x, y), ok(y).\nok(y) :- node(y), !reach(y, y)."
+    )
+    assert (error.code, error.message) == ("E0412", "relation `reach` depends on its own negation")
+    assert labelled(error) == [
+        ("!reach(y, y)", "`ok` uses the negation of `reach` here", True),
+        ("ok(y)", "`reach` uses `ok` here", False),
+    ]
+    assert error.notes == ("a negated relation must be complete before it is read",)
+    assert error.help == "split the rule so that `ok` negates a relation outside this cycle"
+
+
+def test_aggregate_over_itself() -> None:
+    error = only_error(EDGES + "path(x, n) :- edge(x, _), n = sum m : { path(_, m) }.")
+    assert (error.code, error.message) == ("E0413", "relation `path` depends on an aggregate over itself")
+    assert labelled(error) == [("path(_, m)", "`path` aggregates over `path` here", True)]
+
+
+def test_aggregate_and_negation_of_lower_strata() -> None:
+    accepted(
+        EDGES + ".decl far(x: number, n: number)\npath(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+        "far(x, n) :- edge(x, _), n = count : { path(x, _) }, !path(x, x)."
+    )
+
+
+def test_negation_two_ways_is_reported_for_each() -> None:
+    text = ".decl n(x: number)\n.input n\n.decl a(x: number)\n.decl b(x: number)\n"
+    assert codes(text + "a(x) :- n(x), !b(x).\nb(x) :- n(x), !a(x).") == ["E0412", "E0412"]
+
+
+def test_strata_are_in_order_of_dependency_then_of_declaration() -> None:
+    program = accepted(
+        ".decl d, c, b, a, z(x: number)\n.input a, z\nd(x) :- c(x).\nc(x) :- b(x).\nb(x) :- c(x), a(x).\nb(x) :- a(x)."
+    )
+    assert [stratum.relations for stratum in program.strata] == [("a",), ("c", "b"), ("d",), ("z",)]
+    assert [stratum.number for stratum in program.strata] == [0, 1, 2, 3]
+    assert [stratum.is_recursive for stratum in program.strata] == [False, True, False, False]
+    assert [[rule.number for rule in stratum.rules] for stratum in program.strata] == [[], [2, 3, 4], [1], []]
+
+
+def test_numbers_of_rules_and_recursion() -> None:
+    program = accepted(
+        EDGES + ".decl node(x: number)\npath(x, y) :- edge(x, y).\n"
+        "node(x), node(y) :- edge(x, y) ; path(x, y), x > y.\npath(x, z) :- path(x, y), edge(y, z).\nedge(1, 2)."
+    )
+    assert [(r.number, r.head.relation, r.number_in_relation, r.is_recursive) for r in program.rules] == [
+        (1, "path", 1, False),
+        (2, "node", 1, False),
+        (3, "node", 2, False),
+        (4, "node", 3, False),
+        (5, "node", 4, False),
+        (6, "path", 2, True),
+    ]
+    assert [(fact.relation, fact.values) for fact in program.facts] == [("edge", (1, 2))]
+
+
+def test_facts_and_rules_without_body() -> None:
+    program = accepted(".decl r(x: number)\nr(-1).\nr(1 + 1).\nr(3) :- true.\nr(4) :- false.\nr(5) :- (true ; false).")
+    assert [fact.values for fact in program.facts] == [(-1,)]
+    assert [rule.body for rule in program.rules] == [(), (), ()]
+
+
+def test_alternatives_of_an_aggregate() -> None:
+    rule = accepted(EDGES + "path(0, n) :- n = count : { edge(x, y), (x > 1 ; y > 1 ; false) }.").rules[0]
+    aggregate = rule.body[0]
+    assert isinstance(aggregate, Aggregation)
+    assert [len(body) for body in aggregate.bodies] == [2, 2, 2]
+
+
+def test_plan_is_kept() -> None:
+    rule = accepted(EDGES + "path(x, z) :- path(x, y), edge(y, z).\n.plan 0:(2,1)\npath(x, y) :- edge(x, y).").rules[0]
+    assert dict(rule.plan) == {0: (2, 1)}
+
+
+def test_too_many_alternatives() -> None:
+    groups = ", ".join(f"(edge(x, {i}) ; edge({i}, x))" for i in range(10))
+    error = only_error(EDGES + f"path(x, x) :- {groups}.")
+    assert (error.code, error.message) == ("E0221", "this stands for 1024 rules")
+    groups = ", ".join(f"(edge(x, {i}) ; edge({i}, x))" for i in range(9))
+    assert len(accepted(EDGES + f"path(x, x) :- {groups}.").rules) == 512
+
+
+def test_too_many_alternatives_inside_an_aggregate() -> None:
+    groups = ", ".join(f"(edge(x, {i}) ; edge({i}, x))" for i in range(60))
+    error = only_error(EDGES + f"path(0, n) :- n = count : {{ {groups} }}.")
+    assert (error.code, error.message) == ("E0221", "this stands for billions of rules")
+
+
+def test_alternatives_of_nested_aggregates_multiply() -> None:
+    groups = ", ".join(f"(edge(x, {i}) ; edge({i}, x))" for i in range(9))
+    text = f"0 < count : {{ {groups} }}"
+    for _ in range(3):
+        text = f"0 < count : {{ {groups}, {text} }}"
+    error = only_error(EDGES + f"path(x, x) :- edge(x, _), {text}.")
+    assert (error.code, error.message) == ("E0221", "this stands for too many rules")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        "0 < count : { edge(x, _), " * 45 + "edge(x, x)" + "}" * 45,
+        "(edge(x, 1) ; edge(x, x), " * 90 + "edge(x, 2)" + ")" * 90,
+        "x < " + "-(" * 45 + "x" + ")" * 45,
+        "x < " + "x + (" * 90 + "x" + ")" * 90,
+        "x < 1" + " + x" * 90,
+    ],
+)
+def test_deep_nesting(nested: str) -> None:
+    accepted(EDGES + f"path(x, x) :- edge(x, _), {nested}.")
+
+
+def test_chain_of_a_hundred_thousand_relations_does_not_recurse() -> None:
+    size = 100_000
+    lines = [f".decl r{i}(x: number)" for i in range(size)]
+    lines += [f"r{i}(x) :- r{i + 1}(x)." for i in range(size - 1)] + [f"r{size - 1}(1)."]
+    program = accepted("\n".join(lines))
+    assert [stratum.relations for stratum in program.strata[:2]] == [(f"r{size - 1}",), (f"r{size - 2}",)]
+    assert len(program.strata) == size
+
+
+def test_one_component_of_ten_thousand_rules() -> None:
+    size = 10_000
+    lines = [f".decl r{i}(x: number)" for i in range(size)] + ["r0(1)."]
+    lines += [f"r{(i + 1) % size}(x) :- r{i}(x)." for i in range(size)]
+    program = accepted("\n".join(lines))
+    assert len(program.strata) == 1
+    assert all(rule.is_recursive for rule in program.rules)
+
+
+def test_negation_in_a_component_of_ten_thousand_relations() -> None:
+    size = 10_000
+    lines = [f".decl r{i}(x: number)" for i in range(size)] + ["r0(1)."]
+    lines += [f"r{(i + 1) % size}(x) :- r{i}(x), !r{i // 2}(x)." for i in range(size)]
+    _, found = check_text("\n".join(lines))
+    assert {d.code for d in found} == {"E0412"}
+    assert len(found) == 5, "a bound on the cycles shown of one component"
+
+
+def test_positive_atoms_keep_their_order() -> None:
+    rule = accepted(EDGES + "path(x, y) :- edge(y, x), x < y, edge(x, y).").rules[0]
+    assert [lit.span.start for lit in rule.body if isinstance(lit, Atom)] == sorted(
+        lit.span.start for lit in rule.body if isinstance(lit, Atom)
+    )

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import pytest
+
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Variable
+from tests.analysis.checking import accepted, check_text, codes, labelled, only_error
+
+ALL = ".decl all(n: number, u: unsigned, f: float, s: symbol)\n.input all\n.decl out(n: number)\n"
+
+
+def test_clash_of_a_variable_shows_both_places() -> None:
+    error = only_error(ALL + "out(n) :- all(n, _, _, n).")
+    assert (error.code, error.message) == ("E0301", "variable `n` is used as number and as symbol")
+    assert labelled(error) == [("n", "`n` is a symbol here", True), ("n", "`n` becomes a number here", False)]
+    assert [label.span.start for label in error.labels] == sorted(
+        (label.span.start for label in error.labels), reverse=True
+    )
+
+
+def test_clash_with_the_declaration_of_a_fact() -> None:
+    error = only_error('.decl age(name: symbol, years: number)\nage("ann", "31").')
+    assert (error.code, error.message) == ("E0302", "argument 2 of `age` is a number, not a symbol")
+    assert labelled(error) == [('"31"', "a symbol", True), ("years: number", "declared as number here", False)]
+    assert error.help == "write it without quotes: `31`"
+
+
+def test_comparison_shows_both_sides_and_where_the_types_come_from() -> None:
+    error = only_error(ALL + "out(n) :- all(n, _, f, _), n < f.")
+    assert (error.code, error.message) == ("E0303", "`<` compares a number with a float")
+    assert labelled(error) == [
+        ("n", "a number", True),
+        ("f", "a float", True),
+        ("n", "`n` becomes a number here", False),
+        ("f", "`f` becomes a float here", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("literal", "code"),
+    [
+        ("n = u", "E0303"),
+        ("n = f", "E0303"),
+        ("n = s", "E0303"),
+        ("u = f", "E0303"),
+        ("u < s", "E0303"),
+        ("f != s", "E0303"),
+        ("n = 1.5", "E0303"),
+        ("n = 1u", "E0303"),
+        ('n = "1"', "E0303"),
+        ("s = 1", "E0303"),
+        ("contains(n, s)", "E0303"),
+        ("match(s, 5)", "E0303"),
+        ('match("(", s)', "E0310"),
+        ("n + u = 1", "E0305"),
+        ("s + s = s", "E0305"),
+        ("f % 2 = f", "E0305"),
+        ("strlen(n) = 1", "E0305"),
+        ("cat(s, n) = s", "E0305"),
+        ("substr(s, s, 1) = s", "E0305"),
+        ("band(f, f) = f", "E0305"),
+        ("itof(f) = f", "E0305"),
+        ("u = -1", "E0304"),
+        ("n = 18446744073709551615", "E0304"),
+        ("n = sum x : { all(_, _, _, x) }", "E0308"),
+        ("n = mean x : { all(x, _, _, _) }", "E0303"),
+        ("u = count : { all(_, _, _, _) }", "E0303"),
+        ("f = sum x : { all(x, _, _, _) }", "E0303"),
+    ],
+)
+def test_types_do_not_mix(literal: str, code: str) -> None:
+    errors = [d.code for d in check_text(ALL + f"out(n) :- all(n, u, f, s), {literal}.")[1] if d.severity == "error"]
+    assert errors == [code]
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "n = to_number(u)",
+        "u = to_unsigned(s)",
+        "f = to_float(n)",
+        "s = to_string(f)",
+        "f = itof(n)",
+        "n = ftoi(f)",
+        "u = itou(n)",
+        "u = ftou(f)",
+        "n = utoi(u)",
+        "f = utof(u)",
+        "f = 1",
+        "u = 1",
+        "f > n0, n0 = 1.5",
+        "u = 18446744073709551615",
+        "n = -9223372036854775808",
+        's < "z"',
+        's = max(s, "a", "b")',
+        "f = min(f, 1, 2)",
+        "n = strlen(s) + ord(s) * 2 - -n",
+        "u = bshru(u, 2) bxor 3",
+        "n = 3 land lnot n",
+        "f = 2 ^ f / 3",
+        "f = mean x : { all(x, _, _, _) }",
+        "u = sum x : { all(_, x, _, _) }",
+        "f = max x * 2 : { all(_, _, x, _) }",
+        "match(cat(s, s), s)",
+    ],
+)
+def test_accepted_types(literal: str) -> None:
+    accepted(ALL + f"out(n) :- all(n, u, f, s), {literal}.")
+
+
+def test_whole_literals_follow_their_context() -> None:
+    program = accepted(".decl r(n: number, u: unsigned, f: float)\nr(1, 2, 3).\nr(-1, 0x10, -2).")
+    assert [fact.values for fact in program.facts] == [(1, 2, 3.0), (-1, 16, -2.0)]
+    assert [type(value) for value in program.facts[0].values] == [int, int, float]
+
+
+def test_literal_beside_a_variable_takes_its_type() -> None:
+    program = accepted(ALL + "out(n) :- all(n, _, f, _), f > 1, 2 < f + 3.")
+    first, second = program.rules[0].body[1:]
+    assert isinstance(first, Comparison)
+    assert isinstance(second, Comparison)
+    assert first.base is second.base is Base.FLOAT
+    assert isinstance(first.right, Constant)
+    assert (first.right.value, first.right.base) == (1.0, Base.FLOAT)
+    assert isinstance(second.right, Apply)
+    assert second.right.arguments[1] == Constant(3.0, Base.FLOAT, second.right.arguments[1].span)
+
+
+def test_types_travel_along_equations_against_their_order() -> None:
+    program = accepted(ALL + "out(1) :- a = b, b = c, c = d + 1, all(_, _, d, _).")
+    types = {
+        v.name: v.base
+        for lit in program.rules[0].body
+        if isinstance(lit, Comparison)
+        for v in (lit.left, lit.right)
+        if isinstance(v, Variable)
+    }
+    assert set(types.values()) == {Base.FLOAT}
+
+
+def test_what_nothing_settles_is_a_number() -> None:
+    program = accepted(".decl r(x: number)\nr(1) :- x = 1, y = x + 2, y > 2.")
+    assert all(lit.base is Base.NUMBER for lit in program.rules[0].body if isinstance(lit, Comparison))
+
+
+def test_all_faults_of_a_rule_are_reported() -> None:
+    assert codes(ALL + 'out(s) :- all(n, _, _, s), n = "a", n = 1.5.') == ["E0301", "E0303", "E0303"]
+
+
+def test_unrelated_subtypes_warn() -> None:
+    types = ".type City <: symbol\n.type Person <: symbol\n.decl lives(p: Person, c: City)\n.input lives\n"
+    _, found = check_text(types + ".decl r(c: City)\nr(p) :- lives(p, _).")
+    assert [(d.code, d.severity) for d in found] == [("E0307", "warning")]
+    assert labelled(found[0]) == [("p", "declared as `City`", True), ("p", "`Person` here", False)]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        ".decl r(c: City)\nr(c) :- lives(_, c).",
+        ".decl r(c: symbol)\nr(c) :- lives(_, c).",
+        ".decl r(c: Town)\nr(c) :- lives(_, c).",
+        ".decl r(c: Any)\nr(p) :- lives(p, _).",
+        ".decl r(c: City)\nr(x) :- lives(x, _), lives(_, x).",
+        '.decl r(c: City)\nr("x").',
+    ],
+)
+def test_related_types_do_not_warn(tail: str) -> None:
+    types = (
+        ".type City <: symbol\n.type Person <: symbol\n.type Town = City\n.type Any = City | Person\n"
+        ".decl lives(p: Person, c: City)\n.input lives\n"
+    )
+    assert codes(types + tail) == []

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import elastalog.diagnostics
+from elastalog.diagnostics.catalogue import CATALOGUE, Entry
+from elastalog.diagnostics.catalogue.merge import merge
+from elastalog.diagnostics.catalogue.syntax import SYNTAX
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.source import Source
+from elastalog.syntax.parser import parse
+
+PACKAGE = Path(elastalog.diagnostics.__file__).parents[1]
+
+
+def codes_in_use() -> set[str]:
+    """Codes written in the package, the catalogue itself and docstrings of the fixed example aside."""
+    found: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "catalogue" not in path.parts:
+            found.update(re.findall(r'"(E\d{4})"', path.read_text(encoding="utf-8")))
+    return found
+
+
+def test_every_code_in_use_is_in_the_catalogue_and_every_entry_is_used() -> None:
+    assert codes_in_use() == set(CATALOGUE)
+
+
+def test_every_entry_teaches() -> None:
+    for code, entry in CATALOGUE.items():
+        assert code == entry.code
+        assert re.fullmatch(r"E\d{4}", code)
+        assert all((entry.title, entry.explanation, entry.example, entry.fix))
+        assert entry.title[0].islower()
+        assert entry.explanation.endswith(".")
+        assert entry.example != entry.fix
+
+
+def test_codes_belong_to_their_stage() -> None:
+    assert all(entry.code.startswith("E01") for entry in SYNTAX)
+
+
+@pytest.mark.parametrize("entry", SYNTAX, ids=lambda entry: entry.code)
+def test_the_examples_of_syntax_errors_have_the_error_and_the_fixes_have_none(entry: Entry) -> None:
+    if entry.code not in ("E0116", "E0117"):  # their examples would be too long to read
+        assert entry.code in {found.code for found in parse(Source("example.dl", entry.example))[1]}
+    assert parse(Source("fix.dl", entry.fix))[1] == ()
+
+
+def test_a_code_can_not_be_given_twice() -> None:
+    entry = Entry("E0001", "title", "text.", "a", "b")
+    with pytest.raises(InternalError, match="E0001 is given twice"):
+        merge((entry,), (entry,))

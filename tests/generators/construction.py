@@ -1,0 +1,329 @@
+"""Random stratified programs that are accepted and terminate by construction, from any source of choices.
+
+Relations stand in layers: inputs first, then components of one or two derived relations each. A rule of a component
+reads positively its own component and what is below, under negation and in aggregates only what is below. Values stay
+few: arithmetic results are guarded by `0 <= v < 6` wherever they could feed back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.generators.choices import Choices, chance, pick, several, shuffled
+
+Fact = tuple[Any, ...]
+VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t")}
+# Of aggregates: the same in each, never used outside.
+LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d")}
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a program may contain."""
+
+    negation: bool = True
+    aggregates: bool = True
+    arithmetic: bool = True
+    disjunctions: bool = True
+    symbols: bool = True
+    recursion: bool = True
+    several_heads: bool = True
+    text_facts: bool = True
+    tested_groups: bool = False
+    """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedProgram:
+    """`facts` are explicit facts besides those in the text, which are `text_facts`; `inputs` are without rules."""
+
+    text: str
+    schemas: dict[str, tuple[str, ...]]
+    inputs: tuple[str, ...]
+    facts: dict[str, list[Fact]]
+    text_facts: dict[str, list[Fact]]
+
+    @property
+    def explicit(self) -> dict[str, set[Fact]]:
+        """All explicit facts of the first epoch."""
+        return {name: {*self.facts.get(name, ()), *self.text_facts.get(name, ())} for name in self.schemas}
+
+    def __str__(self) -> str:
+        return f"{self.text}\n// {self.facts}"
+
+
+@dataclass(slots=True)
+class Scope:
+    """The variables of a rule that are bound so far, by type, with the names that may still be taken."""
+
+    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": []})
+    names: dict[str, tuple[str, ...]] = field(default_factory=lambda: VARIABLES)
+    results: int = 0
+
+    def child(self) -> Scope:
+        return Scope({base: list(names) for base, names in self.bound.items()}, LOCALS)
+
+    def restricted_to(self, names: set[str]) -> Scope:
+        return Scope({base: [n for n in bound if n in names] for base, bound in self.bound.items()}, self.names)
+
+
+def build_program(choices: Choices, features: Features) -> GeneratedProgram:
+    return Construction(choices, features).build()
+
+
+def build_fact(choices: Choices, schema: tuple[str, ...]) -> Fact:
+    return tuple(choices.integer(0, 4) if base == "number" else pick(choices, "abcd") for base in schema)
+
+
+def written(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+class Construction:
+    def __init__(self, choices: Choices, features: Features) -> None:
+        self.choices = choices
+        self.features = features
+        self.schemas: dict[str, tuple[str, ...]] = {}
+
+    # --- programs
+
+    def build(self) -> GeneratedProgram:
+        inputs = tuple(self.relation(f"e{i}", (2, 1, 2, 2, 3, 0)) for i in self.several(1, 3, 55))
+        layers = [list(inputs)]
+        for _ in self.several(1, 3, 60):
+            size = 2 if self.chance(30) else 1
+            first = len(self.schemas) - len(inputs)
+            layers.append([self.relation(f"p{i}", (1, 2, 2, 2, 2, 2, 0, 3)) for i in range(first, first + size)])
+        clauses = [
+            self.clause(name, layers, depth, is_first=number == 0)
+            for depth in range(1, len(layers))
+            for name in layers[depth]
+            for number in self.several(1, 4, 70)
+        ]
+        text_facts = self.facts(inputs, 40 if self.features.text_facts else 0, 5)
+        facts = self.facts(inputs, 100, 12)
+        lines = [f".decl {name}({self.attributes(schema)})" for name, schema in self.schemas.items()]
+        lines += [f"{self.atom_text(name, map(written, f))}." for name, known in text_facts.items() for f in known]
+        lines += clauses
+        lines += [f".output {name}" for layer in layers[1:] for name in layer]
+        return GeneratedProgram("\n".join(lines) + "\n", dict(self.schemas), inputs, facts, text_facts)
+
+    def relation(self, name: str, arities: tuple[int, ...]) -> str:
+        arity = self.pick(arities)
+        is_symbolic = self.features.symbols and self.chance(30)
+        self.schemas[name] = tuple("symbol" if is_symbolic and self.chance(50) else "number" for _ in range(arity))
+        return name
+
+    def facts(self, inputs: tuple[str, ...], percent: int, most: int) -> dict[str, list[Fact]]:
+        """Up to `most` facts of `percent` of the input relations; of derived relations two at most, now and then."""
+        found: dict[str, list[Fact]] = {}
+        for name, schema in self.schemas.items():
+            is_input = name in inputs
+            if self.chance(percent if is_input else min(percent, 20)):
+                many = self.several(0, most, 88) if is_input else self.several(0, 2, 60)
+                known = dict.fromkeys(build_fact(self.choices, schema) for _ in many)
+                found.update({name: list(known)} if known else {})
+        return found
+
+    @staticmethod
+    def attributes(schema: tuple[str, ...]) -> str:
+        return ", ".join(f"a{i}: {base}" for i, base in enumerate(schema))
+
+    @staticmethod
+    def atom_text(name: str, arguments: Any) -> str:
+        return f"{name}({', '.join(arguments)})"
+
+    # --- rules
+
+    def clause(self, name: str, layers: list[list[str]], depth: int, is_first: bool) -> str:
+        below = [relation for layer in layers[:depth] for relation in layer]
+        # Most first rules do not recur, or most relations would be empty.
+        recurs = self.features.recursion and (not is_first or self.chance(15))
+        readable = below + (layers[depth] * 2 if recurs else [])
+        if self.chance(55):
+            return self.chain(name, layers[depth] if recurs else below, readable)
+        scope, body = Scope(), list[str]()
+        for _ in range(self.pick((1, 2, 2, 1, 3, 0))):
+            body.append(self.positive(self.pick(readable), scope))
+        is_group_only = False
+        if self.features.disjunctions and self.chance(20):
+            is_group_only = not body
+            body.append(self.group(readable, scope, is_group_only))
+        if not is_group_only:
+            body += self.constraints(below, scope)
+            if self.chance(30):
+                body = shuffled(self.choices, body)
+        guards: list[str] = []
+        heads = [self.head(name, scope, guards)]
+        if self.features.several_heads and self.chance(12):
+            heads.append(self.head(self.pick([n for layer in layers[depth:] for n in layer]), scope, guards))
+        if is_group_only and guards:
+            body[0] = f"({body[0]})"
+        text = ", ".join(body + guards) or self.pick(("true", "1 < 2", "0 != 1"))
+        return f"{', '.join(heads)} :- {text}."
+
+    def chain(self, name: str, extended: list[str], readable: list[str]) -> str:
+        """A rule that extends facts, of its own component as closures do: this is what gives high levels and counts."""
+        scope = Scope()
+        body = [self.positive(self.pick(extended), scope, is_plain=True)]
+        if self.chance(75):
+            body.append(self.positive(self.pick(readable), scope, is_plain=True))
+        if self.chance(25):
+            body.append(self.comparison(scope))
+        guards: list[str] = []
+        head = self.head(name, scope, guards, is_plain=True)
+        return f"{head} :- {', '.join(body + guards)}."
+
+    def constraints(self, below: list[str], scope: Scope) -> list[str]:
+        body: list[str] = []
+        if self.features.arithmetic and self.chance(25):
+            body += self.arithmetic(scope)
+        if self.features.aggregates and self.chance(20):
+            body.append(self.aggregate(below, scope))
+        if self.features.negation and self.chance(30):
+            body.append(f"!{self.filtering(self.pick(below), scope)}")
+        if self.chance(30):
+            body.append(self.comparison(scope))
+        return body
+
+    def positive(self, name: str, scope: Scope, is_plain: bool = False) -> str:
+        """An atom that binds variables and, where it can, meets one that is bound; a plain one has only variables."""
+        schema = self.schemas[name]
+        meeting = [i for i, base in enumerate(schema) if scope.bound[base]]
+        joint = self.pick(meeting) if meeting and not self.chance(10) else None
+        arguments, new = [], list[tuple[str, str]]()
+        for i, base in enumerate(schema):
+            if i == joint:
+                arguments.append(self.pick(scope.bound[base]))
+            elif not is_plain and self.chance(10):
+                arguments.append(self.constant(base))
+            elif not is_plain and self.chance(12):
+                arguments.append("_")
+            else:
+                fresh = [n for n in scope.names[base] if n not in scope.bound[base]]
+                variable = (
+                    self.pick(fresh)
+                    if fresh and not self.chance(5 if is_plain else 25)
+                    else self.pick(scope.names[base])
+                )
+                arguments.append(variable)
+                new.append((base, variable))
+        for base, variable in new:
+            if variable not in scope.bound[base]:
+                scope.bound[base].append(variable)
+        return self.atom_text(name, arguments)
+
+    def filtering(self, name: str, scope: Scope) -> str:
+        """An atom that binds nothing."""
+        return self.atom_text(name, [self.known(base, scope, wildcard=True) for base in self.schemas[name]])
+
+    def group(self, readable: list[str], scope: Scope, is_alone: bool) -> str:
+        """A disjunction; either all its alternatives bind the same variable or none binds any."""
+        bases = sorted({base for name in readable for base in self.schemas[name]})
+        fresh = [(base, n) for base in bases for n in scope.names[base] if n not in scope.bound[base]]
+        binds = self.pick(fresh) if fresh and self.chance(60) else None
+        options = [name for name in readable if not binds or binds[0] in self.schemas[name]]
+        alternatives: list[str] = []
+        for _ in range(3 if self.chance(20) else 2):
+            name = self.pick(options)
+            arguments = [self.known(base, scope, wildcard=True) for base in self.schemas[name]]
+            if binds:
+                places = [i for i, base in enumerate(self.schemas[name]) if base == binds[0]]
+                arguments[self.pick(places)] = binds[1]
+            filters = [self.comparison(scope)] if self.chance(20) else []
+            alternatives.append(", ".join([self.atom_text(name, arguments), *filters]))
+        if binds:
+            scope.bound[binds[0]].append(binds[1])
+        text = " ; ".join(alternatives)
+        return text if is_alone else f"({text})"
+
+    def arithmetic(self, scope: Scope) -> list[str]:
+        fresh = [name for name in scope.names["number"] if name not in scope.bound["number"]]
+        if not fresh:
+            return []
+        variable = self.pick(fresh)
+        equation = f"{variable} = {self.expression(scope)}"
+        scope.bound["number"].append(variable)
+        return [equation, f"{variable} >= 0", f"{variable} < 6"]
+
+    def expression(self, scope: Scope) -> str:
+        left, right = self.known("number", scope), self.known("number", scope)
+        return pick(
+            self.choices,
+            (
+                f"{left} + 1",
+                f"{left} + {right}",
+                f"{left} - {right}",
+                f"{left} * {right}",
+                f"{left} / {right}",
+                f"{left} % {right}",
+                f"max({left}, {right})",
+                f"min({left}, {right}, 3)",
+                f"{left} bxor {right}",
+                f"({left} + {right}) / 2",
+            ),
+        )
+
+    def aggregate(self, below: list[str], scope: Scope) -> str:
+        inner = scope.child()
+        atoms = [self.positive(self.pick(below), inner) for _ in range(2 if self.chance(30) else 1)]
+        if not self.features.tested_groups:
+            inner = inner.restricted_to(set(re.findall(r"\w+", " ".join(atoms))))
+        own = [name for name in inner.bound["number"] if name in LOCALS["number"]]
+        if self.chance(25):
+            atoms.append(self.comparison(inner))
+        if self.features.negation and self.chance(15):
+            atoms.append(f"!{self.filtering(self.pick(below), inner)}")
+        operator = self.pick(("count", "sum", "min", "max", "mean", "count", "sum")) if own else "count"
+        target = "" if operator == "count" else f" {self.pick(own)}"
+        text = f"{operator}{target} : {{ {', '.join(atoms)} }}"
+        if operator == "mean":
+            return f"{text} {self.pick(('<', '>=', '!='))} {self.pick(('1.5', '2.0', '0.25'))}"
+        if self.chance(30):
+            return f"{text} {self.pick(('=', '<', '>', '!='))} {self.choices.integer(0, 4)}"
+        result = f"n{scope.results}"
+        scope.results += 1
+        scope.bound["number"].append(result)
+        return f"{result} = {text}"
+
+    def comparison(self, scope: Scope) -> str:
+        base = "symbol" if scope.bound["symbol"] and self.chance(40) else "number"
+        left = self.known(base, scope)
+        others = [name for name in scope.bound[base] if name != left]
+        right = self.pick(others) if others and self.chance(60) else self.constant(base)
+        return f"{left} {self.pick(('<', '!=', '=', '<=', '>', '>='))} {right}"
+
+    def head(self, name: str, scope: Scope, guards: list[str], is_plain: bool = False) -> str:
+        arguments = list[str]()
+        for base in self.schemas[name]:
+            unused = [variable for variable in reversed(scope.bound[base]) if variable not in arguments]
+            argument = self.pick(unused) if is_plain and unused else self.known(base, scope)
+            if base == "number" and self.features.arithmetic and argument in scope.bound[base] and self.chance(12):
+                guards.append(f"{argument} < 5")
+                argument = f"{argument} + 1"
+            arguments.append(argument)
+        return self.atom_text(name, arguments)
+
+    # --- terms
+
+    def known(self, base: str, scope: Scope, wildcard: bool = False) -> str:
+        """A term whose value is known: mostly a bound variable; `_` where a wildcard may stand."""
+        if wildcard and self.chance(30):
+            return "_"
+        bound = scope.bound[base]
+        return self.pick(bound) if bound and not self.chance(15) else self.constant(base)
+
+    def constant(self, base: str) -> str:
+        return str(self.choices.integer(0, 4)) if base == "number" else f'"{self.pick("abcd")}"'
+
+    def pick(self, options: Any) -> Any:
+        return pick(self.choices, options)
+
+    def several(self, low: int, high: int, percent: int) -> Iterator[int]:
+        return several(self.choices, low, high, percent)
+
+    def chance(self, percent: int) -> bool:
+        return chance(self.choices, percent)

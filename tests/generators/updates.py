@@ -1,0 +1,57 @@
+"""Random updates of a generated program, from any source of choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.generators.choices import Choices, chance, pick, several
+from tests.generators.construction import Fact, GeneratedProgram, build_fact
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Facts to delete and to insert, by relation; a fact may be absent or present already, listed twice, or in both."""
+
+    deleted: dict[str, list[Fact]]
+    inserted: dict[str, list[Fact]]
+
+    def apply_to(self, explicit: dict[str, set[Fact]]) -> dict[str, set[Fact]]:
+        """The explicit facts after the update; of a fact in both lists the insertion wins."""
+        names = [*explicit, *(name for name in (*self.deleted, *self.inserted) if name not in explicit)]
+        return {
+            name: (explicit.get(name, set()) - set(self.deleted.get(name, ()))) | set(self.inserted.get(name, ()))
+            for name in names
+        }
+
+
+def build_updates(choices: Choices, program: GeneratedProgram, most: int = 4) -> list[Update]:
+    explicit, updates = program.explicit, list[Update]()
+    for _ in several(choices, 1, most, 70):
+        updates.append(build_update(choices, program, explicit))
+        explicit = updates[-1].apply_to(explicit)
+    return updates
+
+
+def build_update(choices: Choices, program: GeneratedProgram, explicit: dict[str, set[Fact]]) -> Update:
+    size, percent = (12, 90) if chance(choices, 15) else (3, 55)
+    deleted: dict[str, list[Fact]] = {}
+    inserted: dict[str, list[Fact]] = {}
+    for _ in several(choices, 0, size, percent):
+        name = pick(choices, list(program.schemas) if chance(choices, 20) else program.inputs)
+        present = sorted(explicit.get(name, ()))
+        fact = (
+            pick(choices, present)
+            if present and not chance(choices, 15)
+            else build_fact(choices, program.schemas[name])
+        )
+        deleted.setdefault(name, []).append(fact)
+        if chance(choices, 8):
+            pick(choices, (deleted, inserted)).setdefault(name, []).append(fact)
+    for _ in several(choices, 0, size, percent):
+        name = pick(choices, list(program.schemas) if chance(choices, 20) else program.inputs)
+        present = sorted(explicit.get(name, ()))
+        fact = pick(choices, present) if present and chance(choices, 15) else build_fact(choices, program.schemas[name])
+        inserted.setdefault(name, []).append(fact)
+        if chance(choices, 8):
+            pick(choices, (inserted, deleted)).setdefault(name, []).append(fact)
+    return Update(deleted, inserted)

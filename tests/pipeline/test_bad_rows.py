@@ -1,0 +1,169 @@
+"""Bad rows: located and counted in every format, and handled by every policy."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.pipeline.files import Policy, read_facts
+from tests.pipeline.schemas import EDGE, NAME, PAIR, one
+
+# content; line, code and reason of the bad row; its text. Every file also has a good row.
+BAD_TEXT = {
+    "too few fields": (PAIR, b"1\t2\n3\n", 2, "E0501", "1 field for 2 columns", "3"),
+    "too many fields": (PAIR, b"1\t2\t3\n1\t2\n", 1, "E0501", "3 fields for 2 columns", "1\t2\t3"),
+    "empty line": (PAIR, b"1\t2\n\n", 2, "E0501", "1 field for 2 columns", ""),
+    "not a number": (PAIR, b"1\t2\nx\t2\n", 2, "E0502", "`x` is not a number (`x`)", "x\t2"),
+    "empty number": (PAIR, b"1\t2\n1\t\n", 2, "E0502", "`` is not a number (`y`)", "1\t"),
+    "float": (PAIR, b"1\t2\r\n1\t2.0\r\n", 2, "E0502", "`2.0` is not a number (`y`)", "1\t2.0"),
+    "foreign digits": (PAIR, "1\t2\n1\t٣\n".encode(), 2, "E0502", "`٣` is not a number (`y`)", "1\t٣"),
+    "terminal escapes": (PAIR, b"1\t2\n\x1b[31m\t2\n", 2, "E0502", "`\\x1b[31m` is not a number (`x`)", "\x1b[31m\t2"),
+    "overflow": (
+        PAIR, b"1\t2\n9223372036854775808\t1\n", 2, "E0503", "`9223372036854775808` does not fit number `x`",
+        "9223372036854775808\t1",
+    ),
+    "hexadecimal overflow": (
+        PAIR, b"1\t2\n0xffffffffffffffff\t1\n", 2, "E0503", "`0xffffffffffffffff` does not fit number `x`",
+        "0xffffffffffffffff\t1",
+    ),
+    "negative unsigned": (one(Base.UNSIGNED), b"1\n-1\n", 2, "E0503", "`-1` does not fit unsigned `v`", "-1"),
+    "not unsigned": (one(Base.UNSIGNED), b"1\nx\n", 2, "E0502", "`x` is not an unsigned (`v`)", "x"),
+    "float overflow": (one(Base.FLOAT), b"1\n1e999\n", 2, "E0503", "`1e999` does not fit float `v`", "1e999"),
+    "not a float": (one(Base.FLOAT), b"1\n1_0\n", 2, "E0502", "`1_0` is not a float (`v`)", "1_0"),
+    "bad UTF-8": (NAME, b"a\n\xff\n", 2, "E0505", "byte 0xff is not UTF-8", "\\xff"),
+}  # fmt: skip
+
+
+def check_bad(schema, path, parameters, tmp_path, line, code, reason, text):
+    """One bad row, under every policy."""
+    with pytest.raises(ElastalogError) as error:
+        read_facts(schema, path, parameters)
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.code == code
+    assert diagnostic.message == f"bad row for `{schema.name}`: {reason}"
+    assert diagnostic.location == f"{path}:{line}"
+    assert diagnostic.notes[0].startswith("the row is `")
+    assert "\x1b" not in diagnostic.notes[0] + diagnostic.message
+    assert diagnostic.help
+
+    out = tmp_path / "out"
+    result = read_facts(schema, path, parameters, Policy("quarantine", folder=out))
+    assert (result.table.num_rows, result.report.loaded, result.report.bad) == (1, 1, 1)
+    assert result.report.quarantine == out / f"{schema.name}.bad.jsonl"
+    assert [json.loads(entry) for entry in result.report.quarantine.read_text().splitlines()] == [
+        {"file": str(path), "line": line, "code": code, "reason": reason, "text": text}
+    ]
+
+    result = read_facts(schema, path, parameters, Policy("skip", max_bad_rows=1))
+    assert (result.table.num_rows, result.report.bad, result.report.quarantine) == (1, 1, None)
+    assert result.report.first_bad[0].location == f"{path}:{line}"
+
+    with pytest.raises(LimitReached) as limit:
+        read_facts(schema, path, parameters, Policy("skip", max_bad_rows=0))
+    assert [d.code for d in limit.value.diagnostics] == ["E0513", code]
+    assert limit.value.diagnostics[0].message == (
+        f"1 bad rows for `{schema.name}`, more than the 0 that may be skipped"
+    )
+
+
+@pytest.mark.parametrize("case", BAD_TEXT)
+def test_bad_rows_of_text_files(tmp_path, case):
+    schema, content, line, code, reason, text = BAD_TEXT[case]
+    path = tmp_path / "r.facts"
+    path.write_bytes(content)
+    check_bad(schema, path, {}, tmp_path, line, code, reason, text)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "code", "reason", "text"),
+    [
+        (b'1,"two\nlines"\nx,b\n', 3, "E0502", "`x` is not a number (`x`)", "x,b"),
+        (b'1,"a"b\n2,c\n', 1, "E0506", "field 2 is quoted wrongly", '1,"a"b'),
+        (b'1,a\n2,"open\n', 2, "E0506", "field 2 is quoted wrongly", '2,"open'),
+        (b'1,a\n2,"\xff"\n', 2, "E0505", "byte 0xff is not UTF-8", '2,"\\xff"'),
+    ],
+)
+def test_bad_rows_of_quoted_files(tmp_path, content, line, code, reason, text):
+    path = tmp_path / "r.csv"
+    path.write_bytes(content)
+    check_bad(EDGE, path, {"rfc4180": "true"}, tmp_path, line, code, reason, text)
+
+
+def test_lines_are_counted_from_the_header(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_bytes(b"x\ty\n1\ta\nb\tc\n")
+    check_bad(EDGE, path, {"headers": "true"}, tmp_path, 3, "E0502", "`b` is not a number (`x`)", "b\tc")
+
+
+@pytest.mark.parametrize(
+    ("bad_line", "code", "reason"),
+    [
+        (b"{", "E0507", "not JSON: expecting property name enclosed in double quotes"),
+        (b"3", "E0507", "neither an object nor an array"),
+        (b"[" * 100_000, "E0507", "not JSON: too deep or too long a number"),
+        (b"[1]", "E0501", "1 value for 2 columns"),
+        (b'{"x": 1}', "E0501", "no attribute `y`"),
+        (b'{"x": 1, "y": "a", "z": 2}', "E0501", "no column for attribute `z`"),
+        (b'[1.0, "a"]', "E0502", "`x` is number, not float `1.0`"),
+        (b'[true, "a"]', "E0502", "`x` is number, not bool `True`"),
+        (b'[9223372036854775808, "a"]', "E0503", "`9223372036854775808` does not fit number `x`"),
+        (b"[1, null]", "E0504", "`y` is null"),
+        (b'[1, "\\ud800"]', "E0505", "`y` holds a lone surrogate"),
+        (b'[1, "\xff"]', "E0505", "byte 0xff is not UTF-8"),
+    ],
+)
+def test_bad_rows_of_json_lines(tmp_path, bad_line, code, reason):
+    path = tmp_path / "edge.jsonl"
+    path.write_bytes(b'[1, "a"]\n\n' + bad_line + b"\n")
+    check_bad(EDGE, path, {}, tmp_path, 3, code, reason, bad_line.decode("utf-8", "backslashreplace"))
+
+
+@pytest.mark.parametrize(
+    ("xs", "code", "reason", "text"),
+    [
+        (pa.array([1, None]), "E0504", "`x` is null", "None, 'b'"),
+        (
+            pa.array([1, 2**63], pa.uint64()),
+            "E0503",
+            "`9223372036854775808` does not fit number `x`",
+            "9223372036854775808, 'b'",
+        ),
+    ],
+)
+def test_bad_rows_of_parquet_files(tmp_path, xs, code, reason, text):
+    path = tmp_path / "edge.parquet"
+    pq.write_table(pa.table({"x": xs, "y": ["a", "b"]}), path)
+    check_bad(EDGE, path, {}, tmp_path, 2, code, reason, text)
+
+
+def test_five_bad_rows_are_shown_and_the_rest_counted(tmp_path):
+    path = tmp_path / "pair.facts"
+    path.write_bytes(b"x\t1\n" * 8)
+    with pytest.raises(ElastalogError) as error:
+        read_facts(PAIR, path)
+    diagnostics = error.value.diagnostics
+    assert [d.location for d in diagnostics] == [f"{path}:{line}" for line in range(1, 6)]
+    assert [len(d.notes) for d in diagnostics] == [1, 1, 1, 1, 2]
+    assert diagnostics[-1].notes[1] == "3 more rows are bad"
+
+
+def test_long_text_is_cut_in_messages(tmp_path):
+    path = tmp_path / "pair.facts"
+    path.write_bytes(b"1\t" + b"9" * 100_000 + b"\n")
+    with pytest.raises(ElastalogError) as error:
+        read_facts(PAIR, path)
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.message == f"bad row for `pair`: `{'9' * 60}…` (100,000 characters) does not fit number `y`"
+
+
+def test_a_quarantine_of_an_earlier_run_is_removed(tmp_path):
+    path = tmp_path / "pair.facts"
+    path.write_bytes(b"1\t2\n")
+    (tmp_path / "pair.bad.jsonl").write_text("old\n")
+    assert read_facts(PAIR, path, {}, Policy("quarantine", folder=tmp_path)).report.bad == 0
+    assert not (tmp_path / "pair.bad.jsonl").exists()

@@ -1,0 +1,209 @@
+"""Diff files: the changes of an update, as text and as tables."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files import Diff, parse_diff, read_diff, update_files
+from elastalog.relations import Column, Schema
+from tests.pipeline.schemas import EDGE, FLAG, PAIR
+
+MIXED = Schema("mixed", (Column("u", Base.UNSIGNED), Column("f", Base.FLOAT)))
+SCHEMAS = {schema.name: schema for schema in (EDGE, PAIR, FLAG, MIXED)}
+
+
+def plain(diff: Diff) -> tuple[dict, dict]:
+    sides = []
+    for side in (diff.inserted, diff.deleted):
+        assert all(table.schema == SCHEMAS[name].arrow() for name, table in side.items())
+        sides.append({name: [tuple(row.values()) for row in table.to_pylist()] for name, table in side.items()})
+    return sides[0], sides[1]
+
+
+def test_changes_are_grouped_by_relation_and_sign():
+    text = """// the first update
++edge(1, "a").
+-edge(2,"b").   // gone
+
+  + pair( -3 , 0x1f ) .
++edge(4, "c")
+-flag().
+"""
+    assert plain(parse_diff(text, "u.diff", SCHEMAS)) == (
+        {"edge": [(1, "a"), (4, "c")], "pair": [(-3, 31)]},
+        {"edge": [(2, "b")], "flag": [()]},
+    )
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "// nothing\n", "\ufeff"])
+def test_nothing_is_an_empty_update(text):
+    assert plain(parse_diff(text, "u.diff", SCHEMAS)) == ({}, {})
+
+
+def test_windows_line_ends():
+    assert plain(parse_diff('+edge(1,"a").\r\n-edge(2,"b").\r\n', "u", SCHEMAS)) == (
+        {"edge": [(1, "a")]},
+        {"edge": [(2, "b")]},
+    )
+
+
+def test_strings_have_the_escapes_of_the_language():
+    text = r'+edge(1, "tab\t quote\" backslash\\ // ) ,").'
+    assert plain(parse_diff(text, "u", SCHEMAS))[0] == {"edge": [(1, 'tab\t quote" backslash\\ // ) ,')]}
+
+
+def test_constants_of_every_type():
+    text = "+mixed(18446744073709551615, 1.5).\n+mixed(7u, -2).\n+mixed(0b11, 1e3).\n+mixed(1.2.3.4, inf)."
+    assert plain(parse_diff(text, "u", SCHEMAS))[0] == {
+        "mixed": [(2**64 - 1, 1.5), (7, -2.0), (3, 1000.0), (0x01020304, math.inf)]
+    }
+    assert plain(parse_diff("+pair(-9223372036854775808, 9223372036854775807).", "u", SCHEMAS))[0] == {
+        "pair": [(-(2**63), 2**63 - 1)]
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("edge(1, 2).", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
+        ("+edge", "E0520", "bad change: a change begins with `+` or `-`, a relation and `(`"),
+        ("+edge(1, x).", "E0520", "bad change: no constant at column 10"),
+        ('+edge(1, "a",).', "E0520", "bad change: no constant at column 14"),
+        ('+edge(1, "a)', "E0520", "bad change: no constant at column 10"),
+        ('+edge(1 "a").', "E0520", "bad change: expected `)` and the end of the line at column 9"),
+        ('+edge(1, "a"). more', "E0520", "bad change: expected `)` and the end of the line at column 13"),
+        ("+edge(12a, 1).", "E0520", "bad change: no constant at column 7"),
+        (r'+edge(1, "\q").', "E0520", r'bad change: unknown escape in `"\q"`'),
+        ("+edge(1).", "E0501", "bad change: `edge` has 2 columns, the change has 1"),
+        ('+edge(1, "a", 3).', "E0501", "bad change: `edge` has 2 columns, the change has 3"),
+        ("+edge().", "E0501", "bad change: `edge` has 2 columns, the change has 0"),
+        ("+flag(1).", "E0501", "bad change: `flag` has 0 columns, the change has 1"),
+        ('+edge("a", 1).', "E0502", "bad change: `x` is number, not str `'a'`"),
+        ("+pair(1, 2.0).", "E0502", "bad change: `y` is number, not float `2.0`"),
+        ("+pair(1, 9223372036854775808).", "E0503", "bad change: `9223372036854775808` does not fit number `y`"),
+        ("+pair(1, 99999999999999999999).", "E0503", "bad change: `99999999999999999999` does not fit number `y`"),
+        ("+mixed(-1, 1.0).", "E0503", "bad change: `-1` does not fit unsigned `u`"),
+        ("+edges(1, 2).", "E0521", "bad change: no relation `edges`"),
+    ],
+)
+def test_bad_lines_are_located(line, code, message):
+    with pytest.raises(ElastalogError) as error:
+        parse_diff(f'+edge(1, "fine").\n{line}\n', "u.diff", SCHEMAS)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, "u.diff:2")
+    assert diagnostic.notes == (f"the line is `{line}`",)
+    assert diagnostic.help
+
+
+def test_an_unknown_relation_offers_the_nearest():
+    with pytest.raises(ElastalogError) as error:
+        parse_diff("+edgs(1, 2).", "u.diff", SCHEMAS)
+    assert error.value.diagnostics[0].help == "did you mean `edge`?"
+
+
+def test_all_bad_lines_are_reported_up_to_five():
+    with pytest.raises(ElastalogError) as error:
+        parse_diff("nonsense\n" * 9, "u.diff", SCHEMAS)
+    assert [d.location for d in error.value.diagnostics[:5]] == [f"u.diff:{line}" for line in range(1, 6)]
+    assert (error.value.diagnostics[5].severity, error.value.diagnostics[5].message) == ("note", "4 more bad lines")
+
+
+@given(st.text(st.sampled_from('+-edge(1,"a\\).\n/ \r\0é'), max_size=40))
+def test_any_text_is_an_update_or_diagnostics(text):
+    # Anything but an ElastalogError fails the test.
+    with contextlib.suppress(ElastalogError):
+        assert isinstance(parse_diff(text, "u.diff", SCHEMAS), Diff)
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["u.diff", "u.txt", "u", "u.diff.gz"])
+def test_text_files(tmp_path, name):
+    content = b'+edge(1, "a").\n'
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert plain(read_diff(tmp_path / name, SCHEMAS)) == ({"edge": [(1, "a")]}, {})
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    (tmp_path / "u.diff").write_bytes(b'+edge(1, "a").\n+edge(2, "\xff").\n')
+    with pytest.raises(ElastalogError) as error:
+        read_diff(tmp_path / "u.diff", SCHEMAS)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.location) == ("E0505", f"{tmp_path / 'u.diff'}:2")
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(ElastalogError) as error:
+        read_diff(tmp_path / "none.diff", SCHEMAS)
+    assert error.value.diagnostics[0].code == "E0515"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("edge.csv", b'op,x,y\n+,1,"a,b"\n-,2,c\n'),
+        ("edge.csv", b'y,op,x\r\n"a,b",+,1\r\nc,-,2\r\n'),
+        ("007-edge.csv", b'op,x,y\n+,1,"a,b"\n-,2,c\n'),
+        ("edge.tsv", b"op\tx\ty\n+\t1\ta,b\n-\t2\tc\n"),
+        ("edge.csv.gz", gzip.compress(b'op,x,y\n+,1,"a,b"\n-,2,c\n', mtime=0)),
+    ],
+)
+def test_tables_of_changes(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert plain(read_diff(tmp_path / name, SCHEMAS)) == ({"edge": [(1, "a,b")]}, {"edge": [(2, "c")]})
+
+
+def test_parquet_of_changes(tmp_path):
+    pq.write_table(pa.table({"x": [1, 2], "y": ["a", "b"], "op": ["+", "-"]}), tmp_path / "edge.parquet")
+    assert plain(read_diff(tmp_path / "edge.parquet", SCHEMAS)) == ({"edge": [(1, "a")]}, {"edge": [(2, "b")]})
+
+
+def test_tables_of_nullary_changes(tmp_path):
+    (tmp_path / "flag.csv").write_text("op\n-\n")
+    assert plain(read_diff(tmp_path / "flag.csv", SCHEMAS)) == ({}, {"flag": [()]})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code", "message", "place"),
+    [
+        ("edge.csv", "x,y\n1,a\n", "E0522", "`edge.csv` has no column `op`", ":1"),
+        ("edge.csv", "op,x,y\n+,1,a\n*,2,b\n", "E0522", "`op` is `*`, neither `+` nor `-`", ", row 2"),
+        ("edge.csv", "op,x,y\n+,1,a\n+,z,b\n", "E0502", "bad row for `edge`: `z` is not a number (`x`)", ":3"),
+        ("egde.csv", "op,x,y\n", "E0521", "no relation `egde`", ""),
+    ],
+)
+def test_bad_tables_of_changes(tmp_path, name, content, code, message, place):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ElastalogError) as error:
+        read_diff(tmp_path / name, SCHEMAS)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message, diagnostic.location) == (code, message, f"{tmp_path / name}{place}")
+
+
+def test_updates_come_in_natural_order(tmp_path):
+    for name in ("10.diff", "9.diff", "update-2.csv", "update-11.parquet", ".hidden.diff", "notes.md", "1.bad.jsonl"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "3").mkdir()
+    assert [path.name for path in update_files(tmp_path)] == [
+        "3", "9.diff", "10.diff", "update-2.csv", "update-11.parquet",
+    ]  # fmt: skip
+    with pytest.raises(ElastalogError) as error:
+        update_files(tmp_path / "none")
+    assert error.value.diagnostics[0].code == "E0523"
+
+
+def test_a_folder_is_the_union_of_its_files(tmp_path):
+    (tmp_path / "edge.csv").write_text("op,x,y\n+,1,a\n")
+    (tmp_path / "more.diff").write_text('+edge(2, "b").\n-pair(1, 2).\n')
+    assert plain(read_diff(tmp_path, SCHEMAS)) == ({"edge": [(1, "a"), (2, "b")]}, {"pair": [(1, 2)]})

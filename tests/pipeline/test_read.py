@@ -1,0 +1,332 @@
+"""Reading fact files: formats and places."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.catalogue.facts import FACTS
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files import Policy, read_facts, read_input, text
+from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.text import _read_exactly, _read_fast
+from elastalog.relations import Column, Schema
+from tests.pipeline.schemas import EDGE, FLAG, NAME, PAIR, one, relation
+
+
+def rows(schema: Schema, tmp_path, content: bytes, name: str = "r.facts", **parameters: str) -> list[tuple]:
+    path = tmp_path / name
+    path.write_bytes(content)
+    table = read_facts(schema, path, parameters).table
+    assert table.schema == schema.arrow()
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", []),
+        (b"1\t2\n3\t4\n", [(1, 2), (3, 4)]),
+        (b"1\t2\n3\t4", [(1, 2), (3, 4)]),
+        (b"1\t2\r\n3\t4\r\n", [(1, 2), (3, 4)]),
+        (b"1\t2\r\n3\t4\n", [(1, 2), (3, 4)]),
+        (b"\xef\xbb\xbf1\t2\n", [(1, 2)]),
+        (b" 1\t+2\n-3 \t-0x1f\n0b101\t0XfF\n007\t-0b1\n", [(1, 2), (-3, -31), (5, 255), (7, -1)]),
+        (b"-9223372036854775808\t9223372036854775807\n", [(-(2**63), 2**63 - 1)]),
+    ],
+)
+def test_tab_separated_numbers(tmp_path, content, expected):
+    assert rows(PAIR, tmp_path, content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"\n", [""]),
+        (b'"quoted"\n', ['"quoted"']),
+        (b" blanks \n", [" blanks "]),
+        (b"null\nNA\nnan\n", ["null", "NA", "nan"]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"a\rb\r\n", ["a\rb"]),
+        (b"nul\0byte\n", ["nul\0byte"]),
+        ("é😀\n".encode(), ["é😀"]),
+        (b"x" * 9_000_000 + b"\n", ["x" * 9_000_000]),
+    ],
+)
+def test_symbols_are_taken_as_they_are(tmp_path, content, expected):
+    assert rows(NAME, tmp_path, content) == [(text,) for text in expected]
+
+
+def test_unsigned_numbers_and_floats(tmp_path):
+    assert rows(one(Base.UNSIGNED), tmp_path, b"0\n18446744073709551615\n0xffffffffffffffff\n") == [
+        (0,),
+        (2**64 - 1,),
+        (2**64 - 1,),
+    ]
+    assert rows(one(Base.FLOAT), tmp_path, b"1\n-2.5\n.5\n1e-3\n+3.\ninf\n-Infinity\n") == [
+        (1.0,),
+        (-2.5,),
+        (0.5,),
+        (0.001,),
+        (3.0,),
+        (math.inf,),
+        (-math.inf,),
+    ]
+    assert math.isnan(rows(one(Base.FLOAT), tmp_path, b"nan\n")[0][0])
+
+
+def test_a_nullary_relation_has_lines_of_parentheses(tmp_path):
+    assert rows(FLAG, tmp_path, b"()\n") == [()]
+    assert rows(FLAG, tmp_path, b"") == []
+    with pytest.raises(ElastalogError) as error:
+        rows(FLAG, tmp_path, b"yes\n")
+    assert error.value.diagnostics[0].message == "bad row for `flag`: a nullary relation has only the row `()`"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", " ", "::", "→", "\\t"])
+def test_delimiters(tmp_path, delimiter):
+    separator = delimiter.replace("\\t", "\t")
+    assert rows(EDGE, tmp_path, f"1{separator}a\n2{separator}b\n".encode(), delimiter=delimiter) == [(1, "a"), (2, "b")]
+
+
+def test_headers_are_skipped_or_give_the_order(tmp_path):
+    assert rows(EDGE, tmp_path, b"from\tto\n1\ta\n", headers="true") == [(1, "a")]
+    assert rows(EDGE, tmp_path, b"x\ty\n", headers="true") == []
+    assert rows(EDGE, tmp_path, b"x\ty", headers="true") == []
+    assert rows(EDGE, tmp_path, b"y\tx\r\na\t1\r\n", headers="true") == [(1, "a")]
+    assert rows(EDGE, tmp_path, b'"y","x"\n"a,b",1\n', headers="true", rfc4180="true") == [(1, "a,b")]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"1,a\n2,b", [(1, "a"), (2, "b")]),
+        (b'1,"a,b"\n2,"say ""no"""\r\n3,""\n4,\n', [(1, "a,b"), (2, 'say "no"'), (3, ""), (4, "")]),
+        (b'"1","two\nlines"\n2,"cr\rlf\r\n"', [(1, "two\nlines"), (2, "cr\rlf\r\n")]),
+        (b'1,in"side\n', [(1, 'in"side')]),
+    ],
+)
+def test_rfc4180(tmp_path, content, expected):
+    assert rows(EDGE, tmp_path, content, rfc4180="true") == expected
+
+
+def test_gzip_by_suffix_and_by_parameter(tmp_path):
+    packed = gzip.compress(b"1\ta\n")
+    assert rows(EDGE, tmp_path, packed, "edge.facts.gz") == [(1, "a")]
+    assert rows(EDGE, tmp_path, packed, "edge.facts", compress="true") == [(1, "a")]
+
+
+@pytest.mark.parametrize("content", [b"1\ta\n", gzip.compress(b"1\ta\n")[:-6], b""])
+def test_a_file_that_is_not_whole_gzip(tmp_path, content):
+    if content:
+        with pytest.raises(ElastalogError) as error:
+            rows(EDGE, tmp_path, content, "edge.facts.gz")
+        assert error.value.diagnostics[0].code == "E0515"
+    else:
+        assert rows(EDGE, tmp_path, content, "edge.facts.gz") == []
+
+
+FIELDS = (
+    st.text(st.sampled_from('01x-+.e "ab\r\0é'), max_size=6)
+    | st.integers(-(2**64), 2**65).map(str)
+    | st.floats().map(str)
+    | st.sampled_from(["", '""', '"a"', '"1"', '"a\nb"', '"a\tb"', '"a""b"', '"a"b', '"\r"', '"""'])
+)
+
+
+@given(
+    lines=st.lists(st.lists(FIELDS, max_size=3), max_size=5),
+    base=st.sampled_from(list(Base)),
+    arity=st.sampled_from([1, 2]),
+    end=st.sampled_from(["\n", "\r\n"]),
+    is_rfc4180=st.booleans(),
+)
+@settings(max_examples=300)
+def test_the_fast_way_never_reads_anything_but_the_exact_way(lines, base, arity, end, is_rfc4180):
+    data = end.join("\t".join(line) for line in lines).encode()
+    form = Format(is_rfc4180=is_rfc4180)
+    schema = Schema("r", (Column("a", base), Column("b", Base.SYMBOL))[:arity])
+    fast = _read_fast(schema, data, form) if data else None
+    if fast is not None:
+        exact, bad = _read_exactly(schema, data, "r.facts", form, 1)
+        assert not bad
+        assert repr(fast.to_pylist()) == repr(exact.to_pylist())
+
+
+def test_an_empty_line_is_no_row_of_empty_symbols(tmp_path):
+    schema = Schema("r", (Column("a", Base.SYMBOL), Column("b", Base.SYMBOL)))
+    for content in (b"\n", b"a\tb\n\n", b"\r\na\tb\r\n", b"a\tb\r\n\r\n"):
+        with pytest.raises(ElastalogError) as error:
+            rows(schema, tmp_path, content)
+        assert error.value.diagnostics[0].message == "bad row for `r`: 1 field for 2 columns"
+
+
+def test_bad_rows_in_a_file_of_many_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 50)
+    lines = [f"{i}\t{i + 1}" for i in range(200)]
+    for i in (0, 77, 199):
+        lines[i] = f"bad{i}"
+    path = tmp_path / "pair.facts"
+    path.write_text("\n".join(lines))
+    read = read_facts(PAIR, path, {}, Policy("skip"))
+    assert [row.location for row in read.report.first_bad] == [f"{path}:{line}" for line in (1, 78, 200)]
+    assert read.table["x"].to_pylist() == [i for i in range(200) if i not in (0, 77, 199)]
+
+
+def test_good_files_are_read_the_fast_way():
+    assert _read_fast(PAIR, b"1\t2\n", Format()) is not None
+    assert _read_fast(EDGE, b"1\ta\r\n", Format()) is not None
+    assert _read_fast(EDGE, b"0x10\ta\n", Format()) is not None
+    assert _read_fast(EDGE, b'1,"a ""b"", c"\n', Format(delimiter=",", is_rfc4180=True)) is not None
+    assert _read_fast(EDGE, b"1,a\n", Format(delimiter=",", is_rfc4180=True)) is not None
+
+
+# --- json lines and parquet ----------------------------------------------------------------------------------------
+
+
+def test_json_lines_by_name_and_by_position(tmp_path):
+    content = b'{"y": "a", "x": 1}\r\n\n[-9223372036854775808, "\\ud83d\\ude00"]'
+    assert rows(EDGE, tmp_path, content, "edge.jsonl") == [(1, "a"), (-(2**63), "😀")]
+    assert rows(EDGE, tmp_path, gzip.compress(content), "edge.ndjson.gz") == [(1, "a"), (-(2**63), "😀")]
+    assert rows(one(Base.FLOAT), tmp_path, b'[1]\n["Infinity"]\n', "r.jsonl") == [(1.0,), (math.inf,)]
+    assert rows(FLAG, tmp_path, b"[]\n{}\n", "flag.jsonl") == [(), ()]
+
+
+def test_parquet_by_position_and_by_name(tmp_path):
+    table = pa.table({"y": pa.array(["a", "b"]).dictionary_encode(), "x": pa.array([1, 2], pa.int8())})
+    pq.write_table(table, tmp_path / "edge.parquet")
+    read = read_facts(EDGE, tmp_path / "edge.parquet")
+    assert read.table.schema == EDGE.arrow()
+    assert read.table.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+
+
+def test_a_parquet_file_that_is_none(tmp_path):
+    (tmp_path / "edge.parquet").write_bytes(b"1\ta\n")
+    with pytest.raises(ElastalogError) as error:
+        read_facts(EDGE, tmp_path / "edge.parquet")
+    assert error.value.diagnostics[0].code == "E0515"
+    pq.write_table(pa.table({"x": ["1"], "y": ["a"]}), tmp_path / "edge.parquet")
+    with pytest.raises(ElastalogError) as error:
+        read_facts(EDGE, tmp_path / "edge.parquet")
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("E0502", "column `x` of `edge` is number, not string")
+    assert diagnostic.location == str(tmp_path / "edge.parquet")
+
+
+# --- the inputs of a relation --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".facts", ".csv", ".tsv", ".facts.gz", ".csv.gz", ".jsonl", ".parquet"])
+def test_the_file_of_a_relation_is_found(tmp_path, suffix):
+    path = tmp_path / f"edge{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"x": [1], "y": ["a"]}), path)
+    else:
+        content = b'[1, "a"]\n' if suffix == ".jsonl" else b"1\ta\n"
+        path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    read = read_input(relation(EDGE, {}), tmp_path)
+    assert read.table.to_pydict() == {"x": [1], "y": ["a"]}
+    assert read.report.files == (str(path),)
+
+
+def test_souffles_name_wins_and_others_must_be_alone(tmp_path):
+    (tmp_path / "edge.csv").write_text("2\tb\n")
+    (tmp_path / "edge.jsonl").write_text('[3, "c"]\n')
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, {}), tmp_path)
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.code == "E0511"
+    assert diagnostic.message == "several files could hold the facts of `edge`: edge.csv, edge.jsonl"
+    (tmp_path / "edge.facts").write_text("1\ta\n")
+    assert read_input(relation(EDGE, {}), tmp_path).table.to_pydict() == {"x": [1], "y": ["a"]}
+
+
+def test_a_missing_file_names_what_was_tried_and_the_nearest(tmp_path):
+    (tmp_path / "edges.facts").write_text("")
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, {}), tmp_path)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("E0510", "no facts for input relation `edge`")
+    assert diagnostic.notes[0].startswith(f"looked in `{tmp_path}` for edge.facts, edge.facts.gz, edge.csv,")
+    assert diagnostic.notes[1] == "there is a file `edges.facts`: is that the one?"
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, {"filename": "other.csv"}), tmp_path / "none")
+    assert error.value.diagnostics[0].notes == (
+        f"looked in `{tmp_path / 'none'}` for other.csv",
+        f"there is no folder `{tmp_path / 'none'}`",
+    )
+
+
+def test_several_inputs_are_united_with_one_report(tmp_path):
+    (tmp_path / "a.csv").write_text("1,a\nbad\n")
+    (tmp_path / "b.facts").write_text("2\tb\nworse\n")
+    edge = relation(EDGE, {"filename": "a.csv", "delimiter": ","}, {"filename": "b.facts"})
+    read = read_input(edge, tmp_path, Policy("quarantine", folder=tmp_path))
+    assert read.table.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+    assert (read.report.loaded, read.report.bad) == (2, 2)
+    entries = [json.loads(line) for line in (tmp_path / "edge.bad.jsonl").read_text().splitlines()]
+    assert [(entry["file"], entry["text"]) for entry in entries] == [
+        (str(tmp_path / "a.csv"), "bad"),
+        (str(tmp_path / "b.facts"), "worse"),
+    ]
+
+
+def test_several_inputs_of_a_nullary_relation(tmp_path):
+    (tmp_path / "a").write_text("()\n")
+    (tmp_path / "b").write_text("()\n()\n")
+    assert read_input(relation(FLAG, {"filename": "a"}, {"filename": "b"}), tmp_path).table.num_rows == 3
+
+
+def test_standard_input(tmp_path):
+    edge = relation(EDGE, {"IO": "stdin", "delimiter": ","})
+    assert read_input(edge, tmp_path, stdin=io.BytesIO(b"1,a\n")).table.to_pydict() == {"x": [1], "y": ["a"]}
+    with pytest.raises(ElastalogError) as error:
+        read_input(edge, tmp_path, stdin=io.BytesIO(b"1,a\nb\n"))
+    assert error.value.diagnostics[0].location == "<stdin>:2"
+
+
+def test_a_relation_without_input_has_no_facts_to_read(tmp_path):
+    read = read_input(relation(EDGE), tmp_path)
+    assert (read.table.num_rows, read.table.schema, read.report.files) == (0, EDGE.arrow(), ())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"IO": "sqlite"}, "parameter `IO` cannot be `sqlite`"),
+        ({"headers": "yes"}, "parameter `headers` cannot be `yes`"),
+        ({"delimiter": ""}, "parameter `delimiter` cannot be ``"),
+        ({"delimiter": '"'}, 'parameter `delimiter` cannot be `"`'),
+    ],
+)
+def test_impossible_parameters(tmp_path, parameters, message):
+    (tmp_path / "edge.facts").write_text("")
+    with pytest.raises(ElastalogError) as error:
+        read_input(relation(EDGE, parameters), tmp_path)
+    assert (error.value.diagnostics[0].code, error.value.diagnostics[0].message) == ("E0514", message)
+
+
+def test_every_code_used_on_these_floors_is_explained():
+    import re
+    from pathlib import Path
+
+    import elastalog.pipeline
+    import elastalog.relations
+
+    folders = [Path(module.__file__).parent for module in (elastalog.relations, elastalog.pipeline)]
+    files = [*folders[0].rglob("*.py"), *(folders[1] / "files").rglob("*.py")]
+    used = {code for file in files for code in re.findall(r'"(E05\d\d)"', file.read_text())}
+    assert used == {entry.code for entry in FACTS}

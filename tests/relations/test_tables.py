@@ -1,0 +1,235 @@
+"""Facts in and out: every kind of rows, and every way in which they can be wrong."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from elastalog.analysis.program import Attribute, Base, Relation
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.source import Span
+from elastalog.relations import Column, Dictionary, Schema, to_table, to_words
+
+EDGE = Schema("edge", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))
+PAIR = Schema("pair", (Column("x", Base.NUMBER), Column("y", Base.NUMBER)))
+MIXED = Schema(
+    "mixed",
+    (Column("n", Base.NUMBER), Column("u", Base.UNSIGNED), Column("f", Base.FLOAT), Column("s", Base.SYMBOL)),
+)
+FLAG = Schema("flag", ())
+ROWS = [(1, "a"), (2**40, "b"), (1, "a")]
+TABLE = pa.table({"x": [1, 2**40, 1], "y": ["a", "b", "a"]})
+
+
+class StreamOnly:
+    def __arrow_c_stream__(self, requested_schema=None):
+        return TABLE.__arrow_c_stream__(requested_schema)
+
+
+class ArrayOnly:
+    def __arrow_c_array__(self, requested_schema=None):
+        return TABLE.combine_chunks().to_batches()[0].__arrow_c_array__(requested_schema)
+
+
+KINDS = {
+    "list of tuples": lambda: ROWS,
+    "list of lists": lambda: [list(row) for row in ROWS],
+    "generator": lambda: iter(ROWS),
+    "numpy integers in tuples": lambda: [(np.int32(1), "a"), (np.int64(2**40), np.str_("b")), (np.uint8(1), "a")],
+    "table": lambda: TABLE,
+    "chunked table": lambda: pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)]),
+    "record batch": lambda: TABLE.to_batches()[0],
+    "reader": TABLE.to_reader,
+    "struct array": lambda: TABLE.to_struct_array().combine_chunks(),
+    "columns in another order": lambda: TABLE.select(["y", "x"]),
+    "columns of other names": lambda: TABLE.rename_columns(["source", "target"]),
+    "large strings": lambda: TABLE.cast(pa.schema([("x", pa.uint64()), ("y", pa.large_string())])),
+    "dictionary-encoded": lambda: pa.table({"x": TABLE["x"].dictionary_encode(), "y": TABLE["y"].dictionary_encode()}),
+    "pandas": TABLE.to_pandas,
+    "pandas nullable": lambda: TABLE.to_pandas().convert_dtypes(),
+    "pandas category": lambda: TABLE.to_pandas().astype({"y": "category"}),
+    "polars": lambda: pl.from_arrow(TABLE),
+    "duckdb": lambda: duckdb.sql("select * from (values (1, 'a'), (1099511627776, 'b'), (1, 'a')) t(x, y)"),
+    "stream protocol": StreamOnly,
+    "array protocol": ArrayOnly,
+    "object array": lambda: np.array(ROWS, dtype=object),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_rows_gives_the_same_words(kind):
+    words = to_words(EDGE, KINDS[kind](), Dictionary())
+    assert words.tolist() == [[1, 0], [2**30, 1], [1, 0]]
+    assert words.dtype == np.int32
+    assert words.flags.c_contiguous
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_integer_arrays_of_any_width_are_rows(dtype):
+    rows = np.array([[1, 2], [3, 4]], dtype)
+    assert to_words(PAIR, rows, Dictionary()).tolist() == [[1, 2], [3, 4]]
+    assert to_words(PAIR, np.asfortranarray(rows), Dictionary()).tolist() == [[1, 2], [3, 4]]
+
+
+def test_every_base_type_comes_back_from_a_table():
+    dictionary = Dictionary()
+    rows = [(-(2**63), 2**64 - 1, math.inf, "😀"), (2**63 - 1, 0, 3, ""), (0, 2**63, math.nan, "a\tb")]
+    table = to_table(MIXED, to_words(MIXED, rows, dictionary), dictionary)
+    assert table.schema == MIXED.arrow()
+    assert table.schema.types == [pa.int64(), pa.uint64(), pa.float64(), pa.string()]
+    back = [tuple(row.values()) for row in table.to_pylist()]
+    assert back[:2] == rows[:2]
+    assert math.isnan(back[2][2])
+    assert to_words(MIXED, table, dictionary).tolist() == to_words(MIXED, rows, dictionary).tolist()
+
+
+def test_nan_in_a_pandas_column_of_floats_is_a_value():
+    schema = Schema("f", (Column("f", Base.FLOAT),))
+    dictionary = Dictionary()
+    words = to_words(schema, pd.DataFrame({"f": [1.0, math.nan]}), dictionary)
+    assert math.isnan(dictionary.decode_value(Base.FLOAT, int(words[1, 0])))
+
+
+def test_annotations_follow_the_columns():
+    dictionary = Dictionary()
+    words = to_words(EDGE, ROWS, dictionary)
+    table = to_table(EDGE, words, dictionary, {"@level": np.array([0, 1, 2], np.int32)})
+    assert table.column_names == ["x", "y", "@level"]
+    assert table["@level"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_nullary_relation_keeps_its_number_of_rows(count):
+    dictionary = Dictionary()
+    words = to_words(FLAG, [()] * count, dictionary)
+    assert words.shape == (count, 0)
+    table = to_table(FLAG, words, dictionary)
+    assert table.num_rows == count
+    assert to_words(FLAG, table, dictionary).shape == (count, 0)
+
+
+@pytest.mark.parametrize("rows", [[], TABLE.slice(0, 0), pd.DataFrame({"x": [], "y": []}, dtype=object), iter(())])
+def test_no_rows_are_no_facts(rows):
+    assert to_words(EDGE, rows, Dictionary()).shape == (0, 2)
+
+
+def test_the_schema_of_a_checked_relation():
+    span = Span(0, 0)
+    attributes = (Attribute("x", "Node", Base.NUMBER), Attribute("y", "symbol", Base.SYMBOL))
+    schema = Schema.of(Relation("edge", attributes, (), (), span))
+    assert schema == EDGE
+    assert str(schema) == "edge(x: number, y: symbol)"
+    assert (schema.arity, schema.names) == (2, ("x", "y"))
+
+
+BAD = {
+    "too few values": ([(1, "a"), (2,)], "E0501", "row 2 given for `edge`: 1 value for 2 columns"),
+    "too many values": ([(1, "a", 2)], "E0501", "row 1 given for `edge`: 3 values for 2 columns"),
+    "too few columns": (TABLE.select(["x"]), "E0501", "relation `edge` has 2 columns, the table has 1"),
+    "float for number": ([(1, "a"), (2.0, "b")], "E0502", "row 2 given for `edge`: `x` is number, not float `2.0`"),
+    "bool for number": ([(True, "a")], "E0502", "row 1 given for `edge`: `x` is number, not bool `True`"),
+    "text for number": ([("1", "a")], "E0502", "row 1 given for `edge`: `x` is number, not str `'1'`"),
+    "number for symbol": ([(1, 2)], "E0502", "row 1 given for `edge`: `y` is symbol, not int `2`"),
+    "bytes for symbol": ([(1, b"a")], "E0502", "row 1 given for `edge`: `y` is symbol, not bytes `b'a'`"),
+    "too large": (
+        [(1, "a"), (2**63, "b")],
+        "E0503",
+        "row 2 given for `edge`: `9223372036854775808` does not fit number `x`",
+    ),
+    "null": ([(1, None)], "E0504", "row 1 given for `edge`: `y` is null"),
+    "lone surrogate": ([(1, "\ud800")], "E0505", "row 1 given for `edge`: `y` holds a lone surrogate"),
+    "row of text": (["ab"], "E0502", "row 1 given for `edge`: `'ab'` is str, not a tuple"),
+    "row of a number": ([(1, "a"), 5], "E0502", "row 2 given for `edge`: `5` is int, not a tuple"),
+    "no rows at all": (5, "E0502", "facts given for `edge`: int is not a set of rows"),
+    "text": ("edge", "E0502", "facts given for `edge`: str is not a set of rows"),
+    "one dimension": (
+        np.array([1, 2]),
+        "E0502",
+        "facts given for `edge`: ndarray with 1 dimensions is not a set of rows",
+    ),
+    "arrow floats": (pa.table({"x": [1.0], "y": ["a"]}), "E0502", "column `x` of `edge` is number, not double"),
+    "arrow bools": (pa.table({"x": [True], "y": ["a"]}), "E0502", "column `x` of `edge` is number, not bool"),
+    "arrow binary": (pa.table({"x": [1], "y": [b"a"]}), "E0502", "column `y` of `edge` is symbol, not binary"),
+    "arrow null": (pa.table({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2 given for `edge`: `x` is null"),
+    "arrow all null": (pa.table({"x": [1], "y": [None]}), "E0504", "row 1 given for `edge`: `y` is null"),
+    "null in a dictionary": (
+        pa.table({"x": [1], "y": pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([None], pa.string()))}),
+        "E0504",
+        "row 1 given for `edge`: `y` is null",
+    ),
+    "arrow too large": (
+        pa.table({"x": pa.array([1, 2**63], pa.uint64()), "y": ["a", "b"]}),
+        "E0503",
+        "row 2 given for `edge`: `9223372036854775808` does not fit number `x`",
+    ),
+    "pandas missing": (pd.DataFrame({"x": [1, 2], "y": ["a", None]}), "E0504", "row 2 given for `edge`: `y` is null"),
+    "pandas missing number": (
+        pd.DataFrame({"x": [1, None], "y": ["a", "b"]}),
+        "E0502",
+        "column `x` of `edge` is number, not double",
+    ),
+    "pandas mixed": (
+        pd.DataFrame({"x": [1, 2], "y": ["a", 3]}),
+        "E0502",
+        "row 2 given for `edge`: `y` is symbol, not int `3`",
+    ),
+    "numpy bools": (np.array([[True, False]]), "E0502", "column `x` of `edge` is number, not bool"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows_are_named(case):
+    rows, code, message = BAD[case]
+    dictionary = Dictionary()
+    with pytest.raises(ElastalogError) as error:
+        to_words(EDGE, rows, dictionary)
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == (code, message)
+    assert diagnostic.help
+
+
+def test_the_other_bad_rows_are_counted():
+    with pytest.raises(ElastalogError) as error:
+        to_words(EDGE, [(1, "a"), (None, "b"), (2, 3), ("c", "d")], Dictionary())
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.location == "edge, row 2"
+    assert diagnostic.notes == ("declared as edge(x: number, y: symbol)", "2 more rows are bad")
+
+
+@pytest.mark.parametrize(
+    ("base", "value", "code"),
+    [
+        (Base.UNSIGNED, -1, "E0503"),
+        (Base.UNSIGNED, 2**64, "E0503"),
+        (Base.FLOAT, 2**53 + 1, "E0503"),
+        (Base.FLOAT, True, "E0502"),
+        (Base.FLOAT, "1", "E0502"),
+        (Base.FLOAT, Fraction(1, 3), "E0502"),
+    ],
+)
+def test_values_that_the_type_cannot_hold(base, value, code):
+    with pytest.raises(ElastalogError) as error:
+        to_words(Schema("r", (Column("x", base),)), [(value,)], Dictionary())
+    assert error.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize(
+    ("base", "array", "code"),
+    [
+        (Base.UNSIGNED, pa.array([1, -1]), "E0503"),
+        (Base.FLOAT, pa.array([1, 2**53 + 1]), "E0503"),
+        (Base.FLOAT, pa.array([1, -(2**53) - 1]), "E0503"),
+        (Base.FLOAT, pa.array([1, 2**63], pa.uint64()), "E0503"),
+    ],
+)
+def test_columns_that_the_type_cannot_hold(base, array, code):
+    with pytest.raises(ElastalogError) as error:
+        to_words(Schema("r", (Column("x", base),)), pa.table({"x": array}), Dictionary())
+    assert (error.value.diagnostics[0].code, error.value.diagnostics[0].location) == (code, "r, row 2")

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from elastalog.syntax.tree import Directive, Pragma, RelationDeclaration, TypeDeclaration
+from tests.syntax.reading import advice, findings, printed, read_clean, read_item
+
+
+def test_a_relation_with_attributes_and_qualifiers() -> None:
+    text = ".decl edge(x: number, y: Node) btree no_inline"
+    relation = read_item(text)
+    assert isinstance(relation, RelationDeclaration)
+    assert relation.name == "edge"
+    assert [(a.name, a.type_name) for a in relation.attributes] == [("x", "number"), ("y", "Node")]
+    assert [word for word, _ in relation.qualifiers] == ["btree", "no_inline"]
+    assert text[slice(*relation.span)] == text
+    assert text[slice(*relation.attributes[1].type_span)] == "Node"
+
+
+def test_a_nullary_relation() -> None:
+    assert read_item(".decl ready()").attributes == ()
+
+
+def test_several_names_share_attributes_and_qualifiers() -> None:
+    first, second = read_clean(".decl a, b(x: number) brie").items
+    assert isinstance(first, RelationDeclaration)
+    assert isinstance(second, RelationDeclaration)
+    assert (first.name, second.name) == ("a", "b")
+    assert first.attributes == second.attributes
+    assert first.qualifiers == second.qualifiers
+
+
+def test_qualifiers_of_the_old_style_are_directives() -> None:
+    assert printed(".decl a(x: number) input btree output") == [".decl a(x: number) btree", ".input a", ".output a"]
+
+
+def test_attributes_may_be_called_like_reserved_words() -> None:
+    assert printed(".decl a(count: number, min: number)") == [".decl a(count: number, min: number)"]
+
+
+def test_a_clause_behind_a_declaration_is_no_qualifier() -> None:
+    assert printed(".decl a(x: number)\ninline(1).") == [".decl a(x: number)", "inline(1)."]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "parents"),
+    [
+        (".type T <: number", "subtype", ["number"]),
+        (".type T = A", "alias", ["A"]),
+        (".type T = A | B | C", "union", ["A", "B", "C"]),
+        (".type T", "subtype", ["symbol"]),
+        (".symbol_type T", "subtype", ["symbol"]),
+        (".number_type T", "subtype", ["number"]),
+    ],
+)
+def test_types(text: str, kind: str, parents: list[str]) -> None:
+    declaration = read_item(text)
+    assert isinstance(declaration, TypeDeclaration)
+    assert (declaration.name, declaration.kind) == ("T", kind)
+    assert [name for name, _ in declaration.parents] == parents
+
+
+@pytest.mark.parametrize("kind", ["input", "output", "printsize", "limitsize"])
+def test_directives_of_several_relations_share_their_parameters(kind: str) -> None:
+    text = f'.{kind} a, b(IO=file, filename="x.csv", delimiter="\\t", n=10, headers=true)'
+    for name, directive in zip("ab", read_clean(text).items, strict=True):
+        assert isinstance(directive, Directive)
+        assert (directive.kind, directive.relation) == (kind, name)
+        assert [(key, value) for key, value, _ in directive.parameters] == [
+            ("IO", "file"),
+            ("filename", "x.csv"),
+            ("delimiter", "\t"),
+            ("n", "10"),
+            ("headers", "true"),
+        ]
+        assert text[slice(*directive.parameters[1][2])] == '"x.csv"'
+
+
+def test_directives_without_parameters() -> None:
+    assert printed(".input a\n.output b()\n.input c(IO=stdin), d") == [
+        ".input a",
+        ".output b",
+        '.input c(IO="stdin")',
+        ".input d",
+    ]
+
+
+def test_pragmas() -> None:
+    pragma = read_item('.pragma "jobs" "4"')
+    assert isinstance(pragma, Pragma)
+    assert (pragma.name, pragma.value) == ("jobs", "4")
+    assert read_item('.pragma "legacy"').value == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (".dcl a(x: number)", ("E0112", "unknown directive `.dcl`", ".dcl")),
+        (".DECL a(x: number)", ("E0112", "unknown directive `.DECL`", ".DECL")),
+        (".decl a(x number)", ("E0110", "expected `:` after the name of an attribute, found `number`", "number")),
+        (".decl a(x: 5)", ("E0110", "expected a type, found `5`", "5")),
+        (".decl a(x: number", ("E0110", "expected `)` or `,` after an attribute, found the end of the file", "")),
+        (".decl a", ("E0110", "expected `(` after the name of a relation, found the end of the file", "")),
+        (".decl (x: number)", ("E0110", "expected the name of a relation, found `(`", "(")),
+        (".decl sum(x: number)", ("E0113", "`sum` is a reserved word and can not be the name of a relation", "sum")),
+        (".decl a(x: number).", ("E0110", "`.decl` does not end in `.`", ".")),
+        (".input a.", ("E0110", "`.input` does not end in `.`", ".")),
+        (".decl a(x: number) inlined", ("E0123", "unknown qualifier `inlined`", "inlined")),
+        (".type T <: 5", ("E0110", "expected a type, found `5`", "5")),
+        (".input a(IO)", ("E0110", "expected `=` after the name of a parameter, found `)`", ")")),
+        (".input a(IO=)", ("E0110", "expected a value, found `)`", ")")),
+        (".input", ("E0110", "expected the name of a relation, found the end of the file", "")),
+        (".pragma jobs 4", ("E0110", "expected the name of a pragma, a string, found `jobs`", "jobs")),
+    ],
+)
+def test_wrong_declarations(text: str, expected: tuple[str, str, str]) -> None:
+    assert findings(text) == [expected]
+
+
+def test_the_nearest_directive_and_qualifier_are_offered() -> None:
+    assert advice(".dcl a()") == ["did you mean `.decl`?"]
+    assert advice(".Output a") == ["did you mean `.output`?"]
+    assert advice(".decl a() inlined") == ["did you mean `inline`?"]
+    directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .pragma"
+    assert advice(".xyzzy a()") == [f"the directives are {directives}"]

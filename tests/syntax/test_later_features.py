@@ -1,0 +1,77 @@
+"""Features that come later are named, skipped, and do not disturb the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.syntax.reading import findings, printed
+
+REST = "\nrest(1)."
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("p([1, x]).", "E0190", "records (`[a, b]`) are not supported yet"),
+        ("p(nil).", "E0190", "records (`nil`) are not supported yet"),
+        ("p($Leaf(1, $Nil)).", "E0191", "algebraic data types (`$A(..)`) are not supported yet"),
+        ("p($).", "E0199", "the counter `$` is not supported yet"),
+        ("p(autoinc()).", "E0199", "the counter `autoinc()` is not supported yet"),
+        ("p(as(x, number)).", "E0189", "type casts `as(..)` are not supported yet"),
+        ("p(@f(x)).", "E0196", "user-defined functors (`@f(..)`) are not supported yet"),
+        ("p(x) :- @f(x) = 1.", "E0196", "user-defined functors (`@f(..)`) are not supported yet"),
+        ("p(x) :- g.edge(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
+        ("g.edge(x, y) :- q(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
+        ("p(x, y) <= p(x, z) :- z < y.", "E0195", "subsumption (`<=` between heads) is not supported yet"),
+        (".comp G<T> : H { .decl e(x: T)\n e(1). }", "E0192", "components (`.comp`) are not supported yet"),
+        (".init g = G<number>", "E0192", "components (`.init`) are not supported yet"),
+        (".override e", "E0192", "components (`.override`) are not supported yet"),
+        (".functor f(x: number): number stateful", "E0196", "user-defined functors (`.functor`) are not supported yet"),
+        (".lattice L<> { Lub = @lub(_, _) }", "E0198", "lattices (`.lattice`) are not supported yet"),
+        ('#include "other.dl"', "E0197", "the preprocessor line `#include` is not supported yet"),
+    ],
+)
+def test_the_feature_is_named_and_its_item_left_out(text: str, code: str, message: str) -> None:
+    found = findings(text + REST)
+    assert found[-1][:2] == (code, message)
+    assert {code for code, *_ in found} == {code}
+    assert printed(text + REST) == ["rest(1)."]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "kept"),
+    [
+        (
+            ".decl e(x: number, y: number) eqrel",
+            "E0193",
+            "equivalence relations (`eqrel`) are not supported yet",
+            ".decl e(x: number, y: number)",
+        ),
+        (
+            ".decl e(x: number, y: number) choice-domain x, (x, y)",
+            "E0194",
+            "choice domains (`choice-domain`) are not supported yet",
+            ".decl e(x: number, y: number)",
+        ),
+        (".decl e(x: T<>)", "E0198", "lattice attributes (`<>`) are not supported yet", ".decl e(x: T)"),
+        (".type T = [x: number, y: T]", "E0190", "record types are not supported yet", ".type T <: number"),
+        (
+            ".type T = Leaf { x: number } | Nil {}",
+            "E0191",
+            "algebraic data types are not supported yet",
+            ".type T <: number",
+        ),
+    ],
+)
+def test_a_declaration_stays_so_that_its_uses_are_no_errors(text: str, code: str, message: str, kept: str) -> None:
+    assert [found[:2] for found in findings(text + REST)] == [(code, message)]
+    assert printed(text + REST) == [kept, "rest(1)."]
+
+
+def test_every_feature_of_a_clause_is_named() -> None:
+    assert [code for code, *_ in findings("p([1], nil) :- q($A(x)), r(@f(x)).")] == ["E0190", "E0190", "E0191", "E0196"]
+
+
+def test_a_dot_without_spaces_between_clauses_is_no_component() -> None:
+    assert findings("p(1).q(2).") == []
+    assert findings("p(x) :- q(y), x = y.r(1).") == []

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import pytest
+
+from elastalog.syntax.tree import Atom, Comparison, Disjunction, Negation, Truth
+from tests.syntax.reading import advice, findings, printed, read_clean, read_item, read_literal, shape
+
+
+def test_atoms_with_and_without_arguments() -> None:
+    assert isinstance(read_literal("q(x, _)"), Atom)
+    assert read_literal("q()").arguments == ()
+
+
+def test_spans_of_an_atom() -> None:
+    text = "p(x) :- edge (x, y)."
+    (atom,) = read_item(text).body
+    assert text[slice(*atom.span)] == "edge (x, y)"
+    assert text[slice(*atom.relation_span)] == "edge"
+
+
+@pytest.mark.parametrize("text", ["!q(x)", "! q(x)", "!(q(x))"])
+def test_negation(text: str) -> None:
+    negation = read_literal(text)
+    assert isinstance(negation, Negation)
+    assert negation.atom.relation == "q"
+
+
+@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
+def test_comparisons(operator: str) -> None:
+    comparison = read_literal(f"x{operator}y")
+    assert isinstance(comparison, Comparison)
+    assert (comparison.operator, shape(comparison.left), shape(comparison.right)) == (operator, "x", "y")
+
+
+def test_less_than_a_negative_number() -> None:
+    comparison = read_literal("x<-5")
+    assert (comparison.operator, shape(comparison.right)) == ("<", -5)
+
+
+@pytest.mark.parametrize("word", ["match", "contains"])
+def test_match_and_contains(word: str) -> None:
+    comparison = read_literal(f'{word}("a.*", x)')
+    assert (comparison.operator, shape(comparison.left), shape(comparison.right)) == (word, "a.*", "x")
+    assert findings(f"p() :- {word}(x).") == [("E0124", f"`{word}` takes 2 arguments, not 1", f"{word}(x)")]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("(x + 1) * 2 = y", ("*", ("+", "x", 1), 2)),
+        ("((x)) = y", "x"),
+        ("strlen(x) > 3", ("strlen", "x")),
+        ("min(x, y) = 3", ("min", "x", "y")),
+        ("f(x) + 1 = 3", ("+", ("f", "x"), 1)),
+        ("f(x) < 3", ("f", "x")),
+        ('"a" = x', "a"),
+        ("-x < 3", ("neg", "x")),
+        ("x band 1 = 1", ("band", "x", 1)),
+    ],
+)
+def test_the_left_side_of_a_comparison(text: str, left: object) -> None:
+    comparison = read_literal(text)
+    assert isinstance(comparison, Comparison)
+    assert shape(comparison.left) == left
+
+
+def test_truth_values() -> None:
+    assert isinstance(read_literal("true"), Truth)
+    assert read_literal("true").value is True
+    assert read_literal("false").value is False
+
+
+def test_alternatives_at_the_top_are_one_literal() -> None:
+    disjunction = read_literal("q(x), r(x) ; s(x)")
+    assert isinstance(disjunction, Disjunction)
+    assert [len(body) for body in disjunction.alternatives] == [2, 1]
+
+
+def test_a_group_without_alternatives_joins_its_conjunction() -> None:
+    assert [atom.relation for atom in read_item("p() :- a(), (b(), (c())), d().").body] == ["a", "b", "c", "d"]
+
+
+def test_groups_nest() -> None:
+    first, group = read_item("p() :- a(), (b(), (c() ; d()) ; (x + 1) < 2, (e())).").body
+    assert first.relation == "a"
+    inner, other = group.alternatives
+    assert isinstance(inner[1], Disjunction)
+    assert isinstance(other[0], Comparison)
+    assert isinstance(other[1], Atom)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!(q(x), r(x))", ("E0118", "`!` can only negate an atom", "!(")),
+        ("!x = y", ("E0118", "`!` can only negate an atom", "!x")),
+        ("!match(x, y)", ("E0118", "`!` can only negate an atom", "!match")),
+        ("!!q(x)", ("E0118", "`!` can only negate an atom", "!!")),
+        ("1 < x < 5", ("E0110", "comparisons can not be chained", "<")),
+        ("5", ("E0110", "expected a comparison after a term, found `.`", ".")),
+        ("x + 1", ("E0110", "expected a comparison after a term, found `.`", ".")),
+        ("q(x), ", ("E0110", "expected a literal after `,`, found `.`", ".")),
+        ("q(x) ; ", ("E0110", "expected a literal after `;`, found `.`", ".")),
+        ("", ("E0110", "expected a literal after `:-`, found `.`", ".")),
+        ("(q(x), r(x)", ("E0110", "expected `)` or `,` after a literal, found `.`", ".")),
+        ("q(x) r(x)", ("E0110", "expected `,`, `;` or `.` after a literal, found `r`", "r")),
+        ("q(x))", ("E0119", "`)` closes nothing", ")")),
+        ("SUM y : { q(y) } = x", ("E0110", "expected a literal, found `SUM`", "SUM")),
+        ("match", ("E0113", "`match` is a reserved word and can not be a literal", "match")),
+    ],
+)
+def test_wrong_literals(text: str, expected: tuple[str, str, str]) -> None:
+    assert findings(f"p() :- {text}.") == [expected]
+
+
+def test_an_atom_without_parentheses_is_read_as_one() -> None:
+    assert findings("p :- q, !r.") == [
+        ("E0114", "the atom `p` has no parentheses", "p"),
+        ("E0114", "the atom `q` has no parentheses", "q"),
+        ("E0114", "the atom `r` has no parentheses", "r"),
+    ]
+    assert advice("p() :- q.") == ["write `q()`"]
+    assert advice("p() :- True.") == ["write `true`"]
+    assert printed("p :- q, !r.") == ["p() :- q(), !r()."]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "meant"),
+    [
+        ("q(x) && r(x)", "`&&` does not separate literals", ","),
+        ("q(x) and x = 1", "`and` does not separate literals", ","),
+        ("q(x) || r(x)", "`||` does not separate literals", ";"),
+        ("not q(x)", "`not` does not negate an atom", "!"),
+        ("~q(x)", "`~` does not negate an atom", "!"),
+        ("\\+ q(x)", "`\\+` does not negate an atom", "!"),
+        ("x == y", "`==` is not a comparison", "="),
+        ("x =< y", "`=<` is not a comparison", "<="),
+        ("x => y", "`=>` is not a comparison", ">="),
+        ("x <> y", "`<>` is not a comparison", "!="),
+        ("x \\= y", "`\\=` is not a comparison", "!="),
+        ("x := y", "`:=` is not a comparison", "="),
+    ],
+)
+def test_habits_of_other_languages_are_understood_and_reported(text: str, message: str, meant: str) -> None:
+    program = f"p() :- {text}."
+    assert [(code, said) for code, said, _ in findings(program)] == [("E0115", message)]
+    assert advice(program) == [f"write `{meant}` instead"]
+    written = findings(program)[0][2]
+    mended = program.replace(written + " q" if meant == "!" else written, meant + "q" if meant == "!" else meant)
+    assert printed(program) == printed(mended.replace("~q", "!q"))
+
+
+def test_a_relation_may_be_called_not() -> None:
+    read_clean("p() :- not(x), and(x).")

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from elastalog.syntax.tree import Aggregate, Atom, Call, Float, Integer, String, Wildcard
+from elastalog.syntax.words import FUNCTORS
+from tests.syntax.reading import findings, read_item, read_term, shape
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "is_unsigned"),
+    [
+        ("42", 42, False),
+        ("42u", 42, True),
+        ("0x2a", 42, False),
+        ("0b101", 5, False),
+        ("0b101u", 5, True),
+        ("1.2.3.4", 0x01020304, False),
+        ("255.255.255.255", 2**32 - 1, False),
+        ("-5", -5, False),
+        ("- 5", -5, False),
+        ("-9223372036854775808", -(2**63), False),
+        ("9223372036854775807", 2**63 - 1, False),
+        ("18446744073709551615", 2**64 - 1, False),
+        ("0xffffffffffffffff", 2**64 - 1, False),
+        ("0000000000000000000000000000000000000000000000000000000000000000000000007", 7, False),
+    ],
+)
+def test_integers(text: str, value: int, is_unsigned: bool) -> None:
+    term = read_term(text)
+    assert isinstance(term, Integer)
+    assert (term.value, term.is_unsigned) == (value, is_unsigned)
+
+
+@pytest.mark.parametrize("text", ["18446744073709551616", "-9223372036854775809", "0x10000000000000000", "9" * 60])
+def test_integers_beyond_64_bits(text: str) -> None:
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    assert findings(f"p({text}).") == [("E0105", f"the integer `{shown}` does not fit 64 bits", text)]
+
+
+def test_a_million_digits_are_refused_at_once() -> None:
+    assert [code for code, *_ in findings(f"p({'9' * 1_000_000}).")] == ["E0105"]
+
+
+@pytest.mark.parametrize(("text", "value"), [("1.5", 1.5), ("1e9", 1e9), ("-1.5e-3", -0.0015)])
+def test_floats(text: str, value: float) -> None:
+    term = read_term(text)
+    assert isinstance(term, Float)
+    assert term.value == value
+
+
+def test_a_float_beyond_64_bits() -> None:
+    assert findings("p(1e999).") == [("E0105", "the float `1e999` does not fit 64 bits", "1e999")]
+
+
+def test_escapes_of_strings() -> None:
+    term = read_term(r'"a\n\t\r\\\"\'\0\x41ü"')
+    assert isinstance(term, String)
+    assert term.value == "a\n\t\r\\\"'\0Aü"
+
+
+def test_unknown_escapes_are_reported_each_at_its_place() -> None:
+    assert findings(r'p("C:\data\q", "\x4").') == [
+        ("E0106", r"unknown escape `\d` in a string", r"\d"),
+        ("E0106", r"unknown escape `\q` in a string", r"\q"),
+        ("E0106", r"unknown escape `\x` in a string", r"\x"),
+    ]
+
+
+def test_a_lone_underscore_is_a_wildcard() -> None:
+    assert isinstance(read_term("_"), Wildcard)
+    assert shape(read_term("_x")) == "_x"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1 + 2 * 3", ("+", 1, ("*", 2, 3))),
+        ("1 - 2 - 3", ("-", ("-", 1, 2), 3)),
+        ("(1 - (2 - 3))", ("-", 1, ("-", 2, 3))),
+        ("2 ^ 3 ^ 4", ("^", 2, ("^", 3, 4))),
+        ("(2 ^ 3) ^ 4", ("^", ("^", 2, 3), 4)),
+        ("a % b / c", ("/", ("%", "a", "b"), "c")),
+        ("-2 ^ 2", ("neg", ("^", 2, 2))),
+        ("-x * y", ("*", ("neg", "x"), "y")),
+        ("x - -5", ("-", "x", -5)),
+        ("x -5", ("-", "x", 5)),
+        ("--x", ("neg", ("neg", "x"))),
+        ("-(5)", ("neg", 5)),
+        ("-5u", ("neg", 5)),
+        ("2 ^ -x ^ y", ("^", 2, ("neg", ("^", "x", "y")))),
+        ("2 ^ -5", ("^", 2, -5)),
+        ("(-5) ^ 2", ("^", -5, 2)),
+        ("a lor b land c", ("lor", "a", ("land", "b", "c"))),
+        ("a lor b lxor c", ("lor", "a", ("lxor", "b", "c"))),
+        ("a land b bor c", ("land", "a", ("bor", "b", "c"))),
+        ("a bor b bxor c band d", ("bor", "a", ("bxor", "b", ("band", "c", "d")))),
+        ("a band b bshl c + d", ("band", "a", ("bshl", "b", ("+", "c", "d")))),
+        ("a bshr b bshru c", ("bshru", ("bshr", "a", "b"), "c")),
+        ("bnot x band y", ("band", ("bnot", "x"), "y")),
+        ("bnot(x) ^ 2", ("bnot", ("^", "x", 2))),
+        ("lnot x", ("lnot", "x")),
+        ("band(x, y)", ("band", "x", "y")),
+        ("bshru(x, y) + 1", ("+", ("bshru", "x", "y"), 1)),
+        ("min(a, b, c)", ("min", "a", "b", "c")),
+        ("max(a + 1, b)", ("max", ("+", "a", 1), "b")),
+        ("cat(a, b, c)", ("cat", "a", "b", "c")),
+        ('strlen(cat(a, "b"))', ("strlen", ("cat", "a", "b"))),
+        ("range(1, 10)", ("range", 1, 10)),
+        ("unheard_of(x)", ("unheard_of", "x")),
+    ],
+)
+def test_functors_and_precedence(text: str, expected: Any) -> None:
+    assert shape(read_term(text)) == expected
+
+
+@pytest.mark.parametrize("functor", sorted(FUNCTORS - {"bnot", "lnot"}))
+def test_every_functor_can_be_called(functor: str) -> None:
+    assert shape(read_term(f"{functor}(x, y)")) == (functor, "x", "y")
+
+
+def test_spans_of_calls() -> None:
+    text = "p(-x + f(y))."
+    call = read_item(text).heads[0].arguments[0]
+    assert isinstance(call, Call)
+    assert text[slice(*call.span)] == "-x + f(y)"
+    assert text[slice(*call.functor_span)] == "+"
+    negation, inner = call.arguments
+    assert text[slice(*negation.span)] == "-x"
+    assert text[slice(*inner.span)] == "f(y)"
+
+
+def test_count_with_braces_and_with_a_single_atom() -> None:
+    braced, single = read_term("count : { q(x) }"), read_term("count : q(x)")
+    assert isinstance(braced, Aggregate)
+    assert isinstance(single, Aggregate)
+    assert braced.operator == single.operator == "count"
+    assert braced.target is single.target is None
+    assert [atom.relation for atom in (*braced.body, *single.body) if isinstance(atom, Atom)] == ["q", "q"]
+
+
+@pytest.mark.parametrize("operator", ["sum", "min", "max", "mean"])
+@pytest.mark.parametrize("target", ["x", "(x)", "(x) * 2", "x + 1", "min(x, y)", "(x, y)"])
+def test_aggregates_with_a_target(operator: str, target: str) -> None:
+    if target == "(x, y)":
+        if operator in ("min", "max"):  # then it is the functor
+            assert findings(f"p() :- v = {operator} (x, y) : {{ q(x) }}.") == [
+                ("E0110", "expected `,`, `;` or `.` after a literal, found `:`", ":")
+            ]
+        return
+    aggregate = read_term(f"{operator} {target} : {{ q(x, y) ; r(x, y), y > 0 }}")
+    assert isinstance(aggregate, Aggregate)
+    assert aggregate.operator == operator
+    assert shape(aggregate.target) == shape(read_term(target))  # type: ignore[arg-type]
+
+
+def test_an_aggregate_is_an_operand() -> None:
+    assert shape(read_term("1 + sum x : { q(x) } * 2")) == ("+", 1, ("*", "Aggregate", 2))
+
+
+def test_aggregates_nest() -> None:
+    aggregate = read_term("sum min y : { r(x, y) } : { q(x), z = max w : { s(w) } }")
+    assert isinstance(aggregate, Aggregate)
+    assert isinstance(aggregate.target, Aggregate)
+    assert len(aggregate.body) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("p(count).", ("E0121", "the aggregate `count` has no body", "count")),
+        ("p() :- x = count { q(x) }.", ("E0121", "the aggregate `count` has no body", "count")),
+        ("p() :- x = sum y.", ("E0121", "the aggregate `sum` has no body", "sum")),
+        ("p() :- x = min(y).", ("E0121", "the aggregate `min` has no body", "min")),
+        ("p() :- x = count : { }.", ("E0121", "the body of an aggregate is empty", "{ }")),
+        ("p() :- x = count : 5.", ("E0110", "expected `{` after `:` of `count`, found `5`", "5")),
+        ("p() :- x = count : { q(x).", ("E0110", "expected `}` or `,` after a literal, found `.`", ".")),
+        ("p(strlen).", ("E0113", "`strlen` is the name of a functor and can not be a variable", "strlen")),
+        ("p(true).", ("E0113", "`true` is a reserved word and can not be a term", "true")),
+        ("p() :- x = COUNT : { q(x) }.", ("E0110", "expected `,`, `;` or `.` after a literal, found `:`", ":")),
+        ("p(x y).", ("E0110", "expected `)` or `,` after an argument, found `y`", "y")),
+        ("p(x,).", ("E0110", "expected a term, found `)`", ")")),
+        ("p(1 + ).", ("E0110", "expected a term, found `)`", ")")),
+        ("p(x", ("E0110", "expected `)` or `,` after an argument, found the end of the file", "")),
+        ("p((x).", ("E0110", "expected `)` or `,` after an argument, found `.`", ".")),
+    ],
+)
+def test_wrong_terms(text: str, expected: tuple[str, str, str]) -> None:
+    assert findings(text) == [expected]
