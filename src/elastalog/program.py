@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from elastalog.analysis.check import check
+from elastalog.analysis.check import check, place
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tree import Tree
 
@@ -31,11 +32,13 @@ class Program:
     def parse(cls, text: str, name: str = "<text>") -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
         for the file name in them."""
-        tree, found = parse(Source(name, text))
         checked = None
-        if not any(diagnostic.severity == "error" for diagnostic in found):
-            checked, more = check(tree)
-            found = (*found, *more)
+        with without_collection():
+            tree, found = parse(Source(name, text))
+            if not any(diagnostic.severity == "error" for diagnostic in found):
+                checked, more = check(tree)
+                found = (*found, *more)
+        found = tuple(sorted(found, key=place))
         if checked is None:
             raise ElastalogError(found)
         return cls(tree, checked, found)

@@ -29,10 +29,11 @@ from elastalog.diagnostics.nearest import nearest
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.evaluation.strategies import STRATEGIES, make_strategy
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.diff import read_diff
-from elastalog.pipeline.files.policy import Mode, Policy
+from elastalog.pipeline.files.policy import Mode, Policy, Report
 from elastalog.pipeline.files.read import read_input
 from elastalog.planning.lower import lower
 from elastalog.program import Program
@@ -107,6 +108,7 @@ class Session:
         self._epochs = Epochs(self._backend, chosen)
         self._lock = threading.RLock()
         self._history: list[EpochRecord] = []
+        self.reports: list[Report] = []
         self._is_closed = False
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -138,8 +140,9 @@ class Session:
         elif facts is not None:
             for relation in self.program.checked.relations.values():
                 if any(directive.kind == "input" for directive in relation.directives):
-                    table = read_input(relation, Path(facts), policy).table
-                    explicit.setdefault(relation.name, []).append(self._words(relation.name, table))
+                    read = read_input(relation, Path(facts), policy)
+                    self.reports.append(read.report)
+                    explicit.setdefault(relation.name, []).append(self._words(relation.name, read.table))
         joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
         self._history.append(self._epochs.bootstrap(joined))
 
@@ -217,6 +220,15 @@ class Session:
         if len(places) < schema.arity - len(columns) and len(kept):
             kept = np.unique(kept, axis=0)
         return Relation.of(Schema(pattern.relation, tuple(answers)), self._dictionary, kept)
+
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        words = self._backend.facts(self._schema(name).name).words
+        return Relation.of(self.schemas[name], self._dictionary, words[self._backend.is_explicit(name, words)])
+
+    def statistics(self) -> Statistics:
+        """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
+        return statistics_of(self._backend)
 
     def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
         """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""

@@ -139,3 +139,15 @@ def test_chain_of_equations_in_the_wrong_order_is_quick() -> None:
     chain = ", ".join(f"v{i} = v{i + 1} + 1" for i in range(3000))
     program, _ = check_text(EDGES + f"path(v0, v3000) :- {chain}, edge(v3000, _).")
     assert program is not None
+
+
+def test_wildcard_before_a_disjunction_is_one_variable_in_all_alternatives() -> None:
+    rule = accepted(EDGES + "path(0, n) :- n = count : { edge(x, _), (x > 1 ; x < 9), edge(_, x) }.").rules[0]
+    aggregate = rule.body[0]
+    assert isinstance(aggregate, Aggregation)
+    names = [
+        [a.name for lit in body if isinstance(lit, Atom) for a in lit.arguments if isinstance(a, Variable)]
+        for body in aggregate.bodies
+    ]
+    assert names[0] == names[1]
+    assert len(set(names[0])) == 3

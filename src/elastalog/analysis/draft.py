@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation, Rule, Stratum
+from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -86,8 +86,6 @@ class Draft:
     facts: tuple[Fact, ...] = ()
     typed_rules: tuple[TypedRule, ...] = ()
     components: tuple[tuple[str, ...], ...] = ()
-    rules: tuple[Rule, ...] = ()
-    strata: tuple[Stratum, ...] = ()
     program: CheckedProgram | None = None
 
 

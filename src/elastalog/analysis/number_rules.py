@@ -7,9 +7,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from elastalog.analysis.draft import Draft, Outcome, TypedRule
+from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, counted, primary, quoted
 from elastalog.analysis.program import Atom, CheckedProgram, Rule, Stratum
+from elastalog.syntax import tree
 
 _NO_PLAN: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
 
@@ -29,7 +30,7 @@ def number_rules(draft: Draft) -> Outcome:
         for literal in typed.body:
             if type(literal) is Atom and component_of[literal.relation] == stratum:
                 recursive_atoms += 1
-        plan = _NO_PLAN if typed.plan is None else _plan(typed, recursive_atoms, findings)
+        plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span)
         rules.append(rule)
         rules_of[stratum].append(rule)
@@ -41,23 +42,22 @@ def number_rules(draft: Draft) -> Outcome:
     )
     program = CheckedProgram(draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas)
     _warn_about_empty_relations(draft, count_of, findings)
-    return replace(draft, rules=tuple(rules), strata=strata, program=program), findings.diagnostics
+    return replace(draft, program=program), findings.diagnostics
 
 
-def _plan(typed: TypedRule, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
-    assert typed.plan is not None
+def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
     versions = max(1, recursive_atoms)
-    for version, _ in typed.plan.versions:
+    for version, _ in plan.versions:
         if version >= versions:
             findings.error(
                 "E0218",
                 f"`.plan` does not fit its rule: it has no version {version}",
-                primary(typed.plan.span, "this plan"),
+                primary(plan.span, "this plan"),
                 note=f"the rule has {counted(recursive_atoms, 'recursive atom')}; versions count them from 0",
                 advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
             )
             break
-    return MappingProxyType(dict(typed.plan.versions))
+    return MappingProxyType(dict(plan.versions))
 
 
 def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:

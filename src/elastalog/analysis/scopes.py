@@ -14,6 +14,7 @@ from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings, primary
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
@@ -76,7 +77,7 @@ class _Scope:
                 zero, one = tree.Integer(0, False, literal.span), tree.Integer(1, False, literal.span)
                 self.literals.append(tree.Comparison("=", zero, one, literal.span, literal.span))
             case tree.Disjunction():
-                raise AssertionError("disjunctions have been expanded")
+                raise InternalError("scopes", "a disjunction is left")
 
     def atom(self, atom: tree.Atom) -> tree.Atom:
         arguments = tuple([self.term(term) for term in atom.arguments])

@@ -7,7 +7,7 @@ epoch is intact. All facts are words (see `relations.words`); a relation is a ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -21,6 +21,23 @@ Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
 ChangedWords: TypeAlias = dict[str, tuple[Matrix, Matrix]]
 """By relation: the facts inserted, and the facts deleted."""
+
+
+GONE = -1
+"""The level of an absent fact, outside a backend."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanges:
+    """Facts of one relation whose annotation an update has changed: the level before, and level and count now. GONE: absent."""
+
+    words: Matrix
+    was: Vector
+    level: Vector
+    count: Vector
+
+    def __len__(self) -> int:
+        return len(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +89,8 @@ class Backend(Protocol):
     def refold(self, stratum: LogicalStratum) -> None: ...
     def rebuild(self, stratum: LogicalStratum) -> int: ...
     def changes(self) -> ChangedWords: ...
+    def state(self, relation: str) -> FactWords: ...
+    def state_changes(self) -> dict[str, StateChanges]: ...
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...

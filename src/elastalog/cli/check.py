@@ -14,9 +14,10 @@ from elastalog.cli.options import format_option, program_argument, verbosity_of,
 @verbosity_options
 @click.pass_context
 def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: bool) -> None:
-    """Check PROGRAM: its grammar, names, types, variables and strata.
+    """Check a program and report its faults.
 
-    Diagnostics go to standard error. The exit code is 0 when the program has no error, 1 otherwise.
+    Looks at the grammar, names, types, variables and strata of PROGRAM. Diagnostics go to standard error. The exit code
+    is 0 when the program has no error, 1 otherwise.
 
     \b
     Examples:

@@ -13,7 +13,9 @@ from elastalog.cli.exits import WRONG_USAGE, exit_codes
 @click.command("explain-error")
 @click.argument("code", required=False)
 def explain_error(code: str | None) -> None:
-    """Explain an error CODE with a wrong program and a right one; without a CODE, list all codes.
+    """Explain an error code.
+
+    Shows why it is an error, a program that has it and the same program mended. Without CODE, lists all codes.
 
     \b
     Examples:

@@ -13,6 +13,8 @@ from elastalog import __version__
 COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
     "show": "elastalog.cli.show:show",
+    "run": "elastalog.cli.run:run",
+    "shell": "elastalog.cli.shell:shell",
     "explain-error": "elastalog.cli.explain_error:explain_error",
 }
 """Where each subcommand lives, as `module:function`, in the order of `--help`."""

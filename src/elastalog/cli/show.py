@@ -73,7 +73,9 @@ def _fail_on(diagnostics: tuple[object, ...]) -> None:
 @verbosity_options
 @click.pass_context
 def show(ctx: click.Context, program: str, stage: str, form: str, verbose: bool, quiet: bool) -> None:
-    """Show what becomes of PROGRAM on its way from text to strata.
+    """Show the stages of a program.
+
+    Prints what becomes of PROGRAM on its way from text to strata.
 
     \b
     Stages:

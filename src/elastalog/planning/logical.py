@@ -53,15 +53,19 @@ Goal: TypeAlias = Scan | Absent | Test
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule. `is_recursive`:
-    some scan reads a relation of the head's own stratum."""
+    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule. `recursive_goals`:
+    the scans that read a relation of the head's own stratum."""
 
     number: int
     head: str
     head_terms: tuple[str | Constant, ...]
     goals: tuple[Goal, ...]
-    is_recursive: bool
+    recursive_goals: tuple[int, ...]
     rule: Rule | None
+
+    @property
+    def is_recursive(self) -> bool:
+        return bool(self.recursive_goals)
 
     @property
     def scans(self) -> tuple[Scan, ...]:

@@ -57,6 +57,7 @@ class _Lowering:
         self.strata: list[LogicalStratum] = []
         self.stratum_of = {name: stratum.relations for stratum in program.strata for name in stratum.relations}
         self.clauses = 0
+        self.aggregates = 0
         self.fresh = 0
 
     def run(self) -> LogicalProgram:
@@ -84,8 +85,8 @@ class _Lowering:
         for goals in versions:
             head_terms, extra = self.lower_arguments(rule.head)
             body = (*goals, *extra)
-            is_recursive = any(isinstance(goal, Scan) and goal.relation in own for goal in body)
-            clauses.append(self.clause(rule.head.relation, head_terms, body, is_recursive, rule))
+            recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
+            clauses.append(self.clause(rule.head.relation, head_terms, body, recursive, rule))
         return clauses
 
     def clause(
@@ -93,11 +94,11 @@ class _Lowering:
         head: str,
         head_terms: tuple[str | Constant, ...],
         goals: tuple[Goal, ...],
-        is_recursive: bool,
-        rule: Rule | None,
+        recursive_goals: tuple[int, ...] = (),
+        rule: Rule | None = None,
     ) -> Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, is_recursive, rule)
+        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule)
 
     def lower_body(self, body: tuple[checked.Literal, ...], rule: Rule) -> list[tuple[Goal, ...]]:
         versions: list[tuple[Goal, ...]] = [()]
@@ -164,13 +165,14 @@ class _Lowering:
             self.relations[name] = StoredRelation(name, bases or (Base.NUMBER,), is_hidden=True)
             terms: tuple[Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
-            self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),), False, None)])
+            self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
         return name
 
     # --- aggregates -----------------------------------------------------------------------------------------------
 
     def lower_aggregation(self, literal: checked.Aggregation, rule: Rule) -> list[list[Goal]]:
-        label = f"{rule.number}.{len(self.relations)}"
+        self.aggregates += 1
+        label = f"{rule.number}.{self.aggregates}"
         groups = literal.groups
         members, target = self.collect_members(literal, rule, label)
         target_base = Base.NUMBER if literal.target is None else literal.target.base
@@ -232,7 +234,7 @@ class _Lowering:
             ]
             if is_tagged:
                 head.append(Constant(shapes.index(variables), Base.NUMBER, NOWHERE))
-            clauses.append(self.clause(members, tuple(head) or (ZERO,), goals, False, None))
+            clauses.append(self.clause(members, tuple(head) or (ZERO,), goals))
         self.add_stratum((members,), clauses)
         return members, None if target is None else list(schema).index(target.name)
 
@@ -245,15 +247,16 @@ class _Lowering:
                 if isinstance(other, checked.Atom | checked.Comparison):
                     (alternative,) = self.lower_literal(other, rule)
                     goals.extend(alternative)
+            # More values than needed do no harm, so what is recursive is left out as long as the rest binds the names.
+            own = self.stratum_of[rule.head.relation]
+            goals = [g for g in goals if not (isinstance(g, Scan) and g.relation in own)]
             bound = grounded(tuple(goals))
             goals = [g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in _test_variables(g))]
-            own = self.stratum_of[rule.head.relation]
-            recursive = [g.relation for g in goals if isinstance(g, Scan) and g.relation in own]
-            if recursive or not bound.issuperset(names):
+            if not bound.issuperset(names):
                 raise ElastalogError([_unbound_group(self.program, literal, names)])
             bases = {g.name: g.base for g in literal.groups}
             self.relations[domain] = StoredRelation(domain, tuple(bases[n] for n in names), is_hidden=True)
-            self.add_stratum((domain,), [self.clause(domain, tuple(names), tuple(goals), False, None)])
+            self.add_stratum((domain,), [self.clause(domain, tuple(names), tuple(goals))])
         return Scan(domain, tuple(names))
 
 

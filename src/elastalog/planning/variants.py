@@ -65,19 +65,14 @@ def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
 
 
 def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
-    """The user's order for this version: version 0 is the first delta, as in Soufflé; a full version obeys version 0."""
-    if clause.rule is None or not clause.rule.plan or len(clause.scans) != len(_atoms(clause)):
+    """The user's order of scans for this version, from 0. Versions are numbered by the recursive atom that is the delta; rules
+    without any, and evaluation from the start, have version 0."""
+    if clause.rule is None or not clause.rule.plan:
         return ()
-    if goal is None:
-        return clause.rule.plan.get(0, ())
-    scans = [i for i, g in enumerate(clause.goals) if isinstance(g, Scan)]
-    return clause.rule.plan.get(scans.index(goal), ()) if goal in scans else ()
-
-
-def _atoms(clause: Clause) -> list[object]:
-    from elastalog.analysis.program import Atom
-
-    return [literal for literal in clause.rule.body if isinstance(literal, Atom)] if clause.rule else []
+    version = clause.recursive_goals.index(goal) if goal in clause.recursive_goals else 0
+    order = tuple(position - 1 for position in clause.rule.plan.get(version, ()))
+    # Aggregates add scans that a plan does not know; then it cannot be obeyed.
+    return order if len(order) == len(clause.scans) else ()
 
 
 @dataclass(slots=True)

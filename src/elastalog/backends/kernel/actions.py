@@ -7,9 +7,9 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.backends.kernel.columns import Mask, Matrix
 from elastalog.backends.kernel.comparisons import Holds, compile_comparison
 from elastalog.backends.kernel.expressions import compile_column, words_of
-from elastalog.backends.kernel.functors import Mask, Matrix
 from elastalog.backends.kernel.ranges import compile_range
 from elastalog.backends.kernel.rows import compress
 from elastalog.diagnostics.source import Source

@@ -13,7 +13,8 @@ from elastalog.backends.kernel import join as join_operators
 from elastalog.backends.kernel import maintain, transaction
 from elastalog.backends.kernel.folds import fold
 from elastalog.backends.kernel.join import EVERY
-from elastalog.backends.kernel.marks import ABSENT, NEW, REFERENCE, ROW
+from elastalog.backends.kernel.levels import levels_now, note_levels
+from elastalog.backends.kernel.marks import ABSENT, ROW
 from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.pipeline import BLOCK
 from elastalog.backends.kernel.relation import KernelRelation
@@ -40,6 +41,7 @@ def evaluate(
     target.load(results)
     if target.is_annotated:
         target.level[: target.used] = _levels(rule, members, rows, results, is_global)
+        note_levels(target)
 
 
 def refold(
@@ -63,7 +65,7 @@ def refold(
     new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
     gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
     transaction.set_annotation(target, gone, 0, is_present=False)
-    before = _levels_now(target, new_rows)
+    before = levels_now(target, new_rows)
     is_other = before != levels
     came = transaction.touch(target, new_rows[is_other])
     transaction.set_annotation(target, came, levels[is_other], is_present=True)
@@ -76,14 +78,7 @@ def present_now(relation: KernelRelation) -> Vector:
     """The rows present in the state under way."""
     if relation.is_settled:
         return np.arange(relation.used, dtype=np.int32)
-    return np.flatnonzero(_levels_now(relation, slice(0, relation.used)) < ABSENT).astype(np.int32)
-
-
-def _levels_now(relation: KernelRelation, rows: Vector | slice) -> Vector:
-    levels = relation.level[rows].copy()
-    is_touched = levels >= REFERENCE
-    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, NEW]
-    return levels
+    return np.flatnonzero(levels_now(relation, slice(0, relation.used)) < ABSENT).astype(np.int32)
 
 
 def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> Vector:
@@ -103,7 +98,7 @@ def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Mat
         state[FILLED] = 0
         join_operators.join(
             wanted, start, len(wanted), every, kind, keys, shift, slots, pool, relation.rows, np.array(columns, np.int64), relation.used,
-            not relation.is_settled, relation.level, relation.touched, nothing, nothing, take, place, out, state,
+            not relation.is_settled, ABSENT, relation.level, relation.touched, nothing, nothing, take, place, out, state,
         )  # fmt: skip
         start = int(state[NEXT])
         found.append(out[: int(state[FILLED]), 0].copy())
@@ -114,7 +109,7 @@ def _levels(rule: AggregateRule, members: KernelRelation, rows: Vector, results:
     """The level of each result."""
     if not is_global:
         return np.ones(len(results), np.int32)
-    levels = _levels_now(members, rows) + 1
+    levels = levels_now(members, rows) + 1
     if rule.groups == 0:
         return np.full(len(results), levels.max() if len(levels) else 1, np.int32)
     lookup = KernelRelation("", rule.groups, is_annotated=False)

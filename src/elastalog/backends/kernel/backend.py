@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from elastalog.backends.kernel import aggregate as aggregates
-from elastalog.backends.kernel import maintain, transaction
+from elastalog.backends.kernel import maintain, restore, transaction
 from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate, plan_stratum
+from elastalog.backends.kernel.heights import HeightEvaluation
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
 from elastalog.backends.kernel.marks import ABSENT, FIXED
 from elastalog.backends.kernel.memory import Matrix, Vector
@@ -17,7 +18,7 @@ from elastalog.backends.kernel.parallel import make_workers
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.transaction import Transaction
-from elastalog.backends.protocol import ChangedWords, ClauseDerivations
+from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -131,6 +132,10 @@ class KernelBackend:
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
+        elif stratum.clauses and self.is_global:
+            HeightEvaluation(
+                stratum, self.relations, self.dictionary, self.program.checked.source, self._workers, self.watch
+            ).run()
         elif stratum.clauses:
             pipelines = plan_stratum(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
@@ -268,6 +273,33 @@ class KernelBackend:
             name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible
         }
 
+    def state(self, relation: str) -> FactWords:
+        """All facts of a relation with level and count, outside an update, for a store."""
+        return restore.state(self.relations[relation], self._explicit.get(relation, 0))
+
+    def state_changes(self) -> dict[str, StateChanges]:
+        """What the update under way has changed, hidden relations and annotations included."""
+        done = self._transaction
+        found = {}
+        for name, relation in self.relations.items():
+            if name in done.replaced:
+                old = done.replaced[name]
+                if self.is_annotated:
+                    found[name] = restore.replaced_changes(relation, old)
+                else:
+                    explicit = self._explicit.get(name, 0)
+                    found[name] = restore.recomputed_changes(relation, self._explicit_after(name), old, explicit)
+            elif relation.touched_used:
+                found[name] = restore.maintained_changes(relation)
+        return {name: changes for name, changes in found.items() if len(changes)}
+
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to stored facts, after stored changes in their order, instead of a bootstrap."""
+        width = self.program.relations[relation].width
+        self.relations[relation], self._explicit[relation] = restore.restored(
+            relation, width, self.is_annotated, facts, changes
+        )
+
     def commit(self) -> None:
         """Ends the update: its state becomes that of the new epoch."""
         done = self._transaction
@@ -277,10 +309,13 @@ class KernelBackend:
                     transaction.commit(relation, name in done.replaced)
         else:
             for name in done.replaced:
-                before = self._explicit.get(name, 0)
-                gone, came = len(done.deleted.get(name, ())), len(done.inserted.get(name, ()))
-                self._explicit[name] = before - gone + came
+                self._explicit[name] = self._explicit_after(name)
         self._transaction = Transaction()
+
+    def _explicit_after(self, name: str) -> int:
+        done = self._transaction
+        before = self._explicit.get(name, 0)
+        return before - len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.backends.kernel.columns import Mask, Matrix, both, shown_value
 from elastalog.backends.kernel.expressions import compile_column
-from elastalog.backends.kernel.functors import Mask, Matrix, both, shown_value
 from elastalog.backends.kernel.ranges import compile_membership
 from elastalog.backends.kernel.texts import TextFunction, compile_text_function
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -172,14 +172,14 @@ def _matcher(pattern: Expression, source: Source) -> TextFunction:
 
 
 def compile_pattern(pattern: str, span: Span, source: Source) -> re.Pattern[str]:
-    """The compiled regular expression; E0603 at the span if it is none."""
+    """The compiled regular expression; E0613 at the span if it is none."""
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ElastalogError(
             [
                 Diagnostic(
-                    "E0603",
+                    "E0613",
                     f"{shown_value(pattern)} is not a regular expression: {error}",
                     (Label(span, "the pattern of `match`"),),
                     help="put a backslash before characters that stand for themselves, as in `\\\\(`",

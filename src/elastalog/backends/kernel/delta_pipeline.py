@@ -40,6 +40,9 @@ GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DEL
 """The present state."""
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class DeltaPipeline:
     """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
 
@@ -92,16 +95,46 @@ class DeltaPipeline:
                     self.is_negated_start, take, place, block, state,
                 )  # fmt: skip
                 used = int(state[FILLED])
-            result = block
-            if used and self.start_transform is not None:
-                result, used = self.start_transform(block, used)
-            if not used:
-                continue
-            if self.probes:
-                self._probe(relations, flat, 0, result, used, phase, scratch, sink)
-            else:
-                scratch.derivations += used
-                sink(result, used)
+            self._pass_on(relations, flat, block, used, phase, scratch, sink)
+
+    def run_all(self, relations: Mapping[str, KernelRelation], scratch: Scratch, sink: Sink) -> None:
+        """Enumerates all derivations of the present state, with their levels."""
+        gather = self.gather
+        block = scratch.block(0, gather.width + LEVELS)
+        if gather.relation is None:
+            block[0, -LEVELS:] = 0
+            self._pass_on(relations, _NONE, block, 1, GAINS, scratch, sink)
+            return
+        relation = relations[gather.relation]
+        take, place = self.gather_take
+        state = scratch.state(0)
+        start, stop = 0, relation.used
+        while start < stop:
+            level_operators.gather_levels(
+                relation.rows, start, stop, relation.level, relation.touched, take, place, block, state
+            )
+            start = int(state[NEXT])
+            self._pass_on(relations, _NONE, block, int(state[FILLED]), GAINS, scratch, sink)
+
+    def _pass_on(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        block: Matrix,
+        used: int,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        if used and self.start_transform is not None:
+            block, used = self.start_transform(block, used)
+        if not used:
+            return
+        if self.probes:
+            self._probe(relations, flat, 0, block, used, phase, scratch, sink)
+        else:
+            scratch.derivations += used
+            sink(block, used)
 
     def _probe(
         self,

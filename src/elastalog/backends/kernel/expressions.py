@@ -8,23 +8,20 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.backends.kernel.functors import (
-    BINARY,
+from elastalog.backends.kernel.columns import (
     DTYPES,
     FULL,
     RANGES,
-    UNARY,
-    Binary,
     Column,
     Evaluate,
     Mask,
     Matrix,
     Site,
-    Unary,
     Values,
     both,
     fits,
 )
+from elastalog.backends.kernel.functors import BINARY, UNARY, Binary, Unary
 from elastalog.backends.kernel.texts import TEXT_FUNCTIONS, TextFunction, compile_text_function
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
@@ -57,7 +54,7 @@ def compile_expression(
 def compile_column(
     expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
 ) -> Evaluate:
-    """The same as a column with its bound (see `functors`), which may hold one value for all rows."""
+    """The same as a column with its bound (see `columns`), which may hold one value for all rows."""
     match expression:
         case Variable():
             return _compile_variable(expression.base, slots[expression.name], dictionary)

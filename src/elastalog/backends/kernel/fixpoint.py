@@ -16,7 +16,7 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
-from elastalog.planning.logical import Clause, LogicalStratum, Scan
+from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
@@ -43,17 +43,11 @@ def plan_stratum(
     by_delta: list[Pipeline] = []
     for clause in stratum.clauses:
         if clause.is_recursive:
-            variants = [plan_from_goal(clause, goal, statistics) for goal in _own_goals(clause, own)]
+            variants = [plan_from_goal(clause, goal, statistics) for goal in clause.recursive_goals]
             by_delta.extend(Pipeline(variant, own, dictionary, source) for variant in variants)
         else:
             once.append(Pipeline(plan_full(clause, statistics), own, dictionary, source))
     return StratumPipelines(tuple(once), tuple(by_delta))
-
-
-def _own_goals(clause: Clause, own: frozenset[str]) -> list[int]:
-    return [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan) and goal.relation in own]
-
-
 
 
 def evaluate(

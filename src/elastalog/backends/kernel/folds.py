@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Aggregation, Base, Literal
-from elastalog.backends.kernel.functors import RANGES, Matrix, Values, fits
+from elastalog.backends.kernel.columns import RANGES, Matrix, Values, fits
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule

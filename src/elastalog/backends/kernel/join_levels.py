@@ -228,3 +228,23 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
             out[i - start, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
         out[i - start, width - 2] = 0
         out[i - start, width - 1] = 0
+
+
+@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather_levels(rows, start, stop, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the present rows in [start, stop), with their levels."""
+    filled = int64(0)
+    room = out.shape[0]
+    width = out.shape[1]
+    i = start
+    while i < stop and filled < room:
+        now = level_now(level, touched, i, False, False)
+        if now < ABSENT:
+            for c in range(take.shape[0]):
+                out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
+            out[filled, width - 2] = now
+            out[filled, width - 1] = now
+            filled += 1
+        i += 1
+    state[NEXT] = i
+    state[FILLED] = filled

@@ -200,6 +200,33 @@ def apply_recoveries(block, used, touched, pending, state):  # type: ignore[no-u
     state[LISTED] = listed
 
 
+@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
+def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
+    """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit facts,
+    at level 0, stay as they are."""
+    width = rows.shape[1]
+    block_width = block.shape[1]
+    rows_used = state[USED]
+    for i in range(used):
+        fires = block[i, block_width - 2] + 1
+        row = find_row(block, i, rows, table, shift)
+        if row < 0:
+            slot = -1 - row
+            tag = hash_row(block, i, width) & LOW
+            table[slot] = (tag << HALF) | uint64(rows_used + 1)
+            for c in range(width):
+                rows[rows_used, c] = block[i, c]
+            level[rows_used] = fires
+            count[rows_used] = 1
+            rows_used += 1
+        elif fires < level[row]:
+            level[row] = fires
+            count[row] = 1
+        elif fires == level[row]:
+            count[row] += 1
+    state[USED] = rows_used
+
+
 @operator(types.void, WORDS, MATRIX, INT, INT)
 def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
     """Adds and removes marks."""

@@ -15,6 +15,7 @@ from elastalog.backends.kernel import join as join_operators
 from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel.actions import compile_actions
 from elastalog.backends.kernel.join import EVERY
+from elastalog.backends.kernel.marks import ABSENT
 from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
@@ -86,10 +87,12 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which rows of the relations of a stratum are the delta of an iteration: [start, stop) by relation."""
+    """The delta of an iteration: for relations of the stratum, rows [start, stop); with global levels, for lower relations, the
+    facts of `level` (None: lower relations are not part of the delta, and all their facts count as before it)."""
 
     start: Mapping[str, int]
     stop: Mapping[str, int]
+    level: int | None = None
 
 
 class Pipeline:
@@ -129,18 +132,22 @@ class Pipeline:
             self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
             return
         relation = relations[gather.relation]
-        if gather.is_direct and relation.is_settled:
+        is_whole = relation.is_settled and (bounds.level is None or gather.relation in self.own)
+        if gather.is_direct and is_whole:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return
         take, place = self.gather_take
         block = scratch.block(0, max(gather.width, 1))
         state = scratch.state(0)
-        is_checked = not relation.is_settled
+        is_checked, floor, ceiling = not relation.is_settled, 0, ABSENT
+        if bounds.level is not None and gather.relation not in self.own:
+            is_checked, floor, ceiling = True, bounds.level, bounds.level + 1
         while start < stop:
             state[FILLED] = 0
             row_operators.gather(
-                relation.rows, start, stop, is_checked, relation.level, relation.touched, take, place, block, state
-            )
+                relation.rows, start, stop, is_checked, floor, ceiling, relation.level, relation.touched, take, place,
+                block, state,
+            )  # fmt: skip
             start = int(state[NEXT])
             self._pass_on(relations, 0, block, int(state[FILLED]), self.start_transform, bounds, scratch, sink)
 
@@ -206,20 +213,23 @@ class Pipeline:
             kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
         else:
             kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
-        is_checked = not relation.is_settled
+        is_checked, ceiling = not relation.is_settled, ABSENT
+        if bounds.level is not None and not probe.is_own and not probe.is_negated:
+            ceiling = bounds.level if probe.is_before else bounds.level + 1
+            is_checked = is_checked or relation.highest >= ceiling
         while True:
             state[FILLED] = 0
             if probe.is_member:
                 row_operators.member(
                     left, start, stop, probe.key, relation.table, relation.shift, relation.rows, limit, is_checked,
-                    relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place, probe.row_place,
+                    ceiling, relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place, probe.row_place,
                     out, state,
                 )  # fmt: skip
             else:
                 join_operators.join(
                     left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
-                    limit, is_checked, relation.level, relation.touched, probe.keep, probe.keep_place, probe.take,
-                    probe.take_place, out, state,
+                    limit, is_checked, ceiling, relation.level, relation.touched, probe.keep, probe.keep_place,
+                    probe.take, probe.take_place, out, state,
                 )  # fmt: skip
             used = int(state[FILLED])
             start = int(state[NEXT])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Expression, Value
+from elastalog.backends.kernel.columns import Column, Evaluate, Mask, Matrix, Values, both, shown_value
 from elastalog.backends.kernel.expressions import compile_column
-from elastalog.backends.kernel.functors import Column, Evaluate, Mask, Matrix, Values, both, shown_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.relations.words import Dictionary
@@ -181,7 +181,7 @@ def too_many(apply: Apply, source: Source, start: Value, end: Value) -> Elastalo
     return ElastalogError(
         [
             Diagnostic(
-                "E0604",
+                "E0614",
                 f"the range from {shown_value(start)} to {shown_value(end)} has too many values",
                 (Label(apply.span, "these values would all have to be stored"),),
                 notes=(f"the ranges of one block of rows may have {MOST_VALUES} values together",),

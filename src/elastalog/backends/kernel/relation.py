@@ -20,11 +20,12 @@ class KernelRelation:
     """Facts of one relation. A row number identifies a fact for as long as the relation object lives.
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update under way
-    (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at levels."""
+    (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at levels. All levels
+    are between `lowest` and `highest`."""
 
     __slots__ = (
-        "_state", "count", "indexes", "is_annotated", "is_settled", "level", "name", "present", "rows", "shift", "table",
-        "touched", "touched_used", "used", "width",
+        "_state", "count", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name", "present", "rows",
+        "shift", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
@@ -33,6 +34,8 @@ class KernelRelation:
         self.is_annotated = is_annotated
         self.used = 0
         self.present = 0
+        self.lowest = 0
+        self.highest = 0
         self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
         self.table: Vector = cleared(_FIRST_TABLE, np.uint64)
         self.shift = 64 - 7

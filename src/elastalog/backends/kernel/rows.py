@@ -30,7 +30,7 @@ from elastalog.backends.kernel.compiled import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.marks import ABSENT, NEW, REFERENCE
+from elastalog.backends.kernel.marks import NEW, REFERENCE
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
@@ -42,12 +42,12 @@ MAXIMUM_LOAD = (11, 16)
 
 
 @inlined
-def is_present(level, touched, row):  # type: ignore[no-untyped-def]
-    """Whether a row of an annotated relation holds a fact now, in the update under way."""
+def is_below(level, touched, row, ceiling):  # type: ignore[no-untyped-def]
+    """Whether the level of a row, in the update under way, is below a ceiling: ABSENT for all facts that are present."""
     value = level[row]
     if value >= REFERENCE:
         value = touched[value - REFERENCE, NEW]
-    return value < ABSENT
+    return value < ceiling
 
 
 @operator(types.void, MATRIX, INT, KEYS, INT)
@@ -166,11 +166,11 @@ def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
 
 
 @operator(
-    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS, COLUMNS, INT,
-    MATRIX, STATE,
+    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, INT, WORDS, MATRIX, FLAG, COLUMNS,
+    COLUMNS, INT, MATRIX, STATE,
 )  # fmt: skip
 def member(  # type: ignore[no-untyped-def]
-    left, start, stop, key, table, shift, rows, limit, is_checked, level, touched, is_negated, keep, place,
+    left, start, stop, key, table, shift, rows, limit, is_checked, ceiling, level, touched, is_negated, keep, place,
     row_place, out, state,
 ):  # fmt: skip
     """Keeps the rows of left[start:stop] whose key columns are a fact in rows[:limit] (not, if negated). `row_place`, unless
@@ -222,7 +222,7 @@ def member(  # type: ignore[no-untyped-def]
                         if rows[row, c] != left[i + g, key[c]]:
                             is_same = False
                     if is_same:
-                        is_found = row < limit and (not is_checked or is_present(level, touched, row))
+                        is_found = row < limit and (not is_checked or is_below(level, touched, row, ceiling))
                         break
                 slot = (slot + ONE) & mask
             if is_found != is_negated:
@@ -237,14 +237,15 @@ def member(  # type: ignore[no-untyped-def]
     state[FILLED] = filled
 
 
-@operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
-    """Copies columns of the present rows in [start, stop); column -1 is the row number."""
+@operator(types.void, MATRIX, INT, INT, FLAG, INT, INT, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather(rows, start, stop, is_checked, floor, ceiling, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the rows in [start, stop), if checked of those with a level in [floor, ceiling); column -1 is the row
+    number."""
     filled = state[FILLED]
     room = out.shape[0]
     i = start
     while i < stop and filled < room:
-        if not is_checked or is_present(level, touched, i):
+        if not is_checked or (is_below(level, touched, i, ceiling) and not is_below(level, touched, i, floor)):
             for c in range(take.shape[0]):
                 out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
             filled += 1

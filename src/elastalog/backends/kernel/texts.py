@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.analysis.program import Base, Constant, Expression
-from elastalog.backends.kernel.functors import FULL, Column, Evaluate, Mask, Matrix, Values, both
+from elastalog.backends.kernel.columns import FULL, Column, Evaluate, Mask, Matrix, Values, both
 from elastalog.relations.words import Dictionary
 
 INTEGER = re.compile(r"-?[0-9]+")

@@ -98,6 +98,11 @@ def commit(relation: KernelRelation, is_new: bool) -> None:
     if not relation.touched_used:
         return
     grown = maintain.commit(relation.touched, relation.touched_used, relation.level, relation.count)
+    levels = relation.touched[: relation.touched_used, NEW]
+    levels = levels[levels < ABSENT]
+    if len(levels):
+        relation.lowest = min(relation.lowest, int(levels.min()))
+        relation.highest = max(relation.highest, int(levels.max()))
     if not is_new:
         relation.present += int(grown)
     end(relation)

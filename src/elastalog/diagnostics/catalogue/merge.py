@@ -9,6 +9,7 @@ from elastalog.diagnostics.catalogue.analysis import ANALYSIS
 from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.catalogue.run import RUN
+from elastalog.diagnostics.catalogue.shell import SHELL
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
 from elastalog.diagnostics.diagnostic import InternalError
 
@@ -23,5 +24,5 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(entries)
 
 
-CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN)
+CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, SHELL)
 """Every entry by its code."""

@@ -37,15 +37,93 @@ RUN: tuple[Entry, ...] = (
     ),
     Entry(
         "E0603",
-        "not a regular expression",
-        "The first argument of `match` must be a regular expression in the syntax of Python. The whole text has to"
-        " match it. Characters with a meaning, such as `( [ * + ?`, need a backslash to stand for themselves; in a"
-        " string of the program the backslash is written twice.",
-        '.decl name(x: symbol)\n.decl call(x: symbol)\nname("f()").\ncall(x) :- name(x), match(".*(", x).',
-        '.decl name(x: symbol)\n.decl call(x: symbol)\nname("f()").\ncall(x) :- name(x), match(".*\\\\(.*", x).',
+        "time limit reached",
+        "The evaluation took longer than the limit that was set for it. It was abandoned; the previous epoch stands."
+        " Give it more time, or look at the profile (`--stats`) for the rule that takes the time.",
+        "elastalog run program.dl --timeout 10",
+        "elastalog run program.dl --timeout 600",
     ),
     Entry(
         "E0604",
+        "memory limit reached",
+        "The process needs more memory than the limit that was set for it. The evaluation was abandoned; the previous"
+        " epoch stands. Raise the limit, evaluate on Spark, or look at the profile (`--stats`) for the relation that"
+        " grows.",
+        "elastalog run program.dl --max-memory 1G",
+        "elastalog run program.dl --max-memory 8G",
+    ),
+    Entry(
+        "E0605",
+        "too many facts in one relation",
+        "A relation of the kernel holds about a thousand million facts at most. Often a rule has a product in it that"
+        " was not meant: atoms of the body that share no variable.",
+        ".decl a(x: number)\n.decl b(y: number)\n.decl pair(x: number, y: number)\npair(x, y) :- a(x), b(y).",
+        ".decl a(x: number)\n.decl b(y: number)\n.decl pair(x: number, y: number)\npair(x, y) :- a(x), b(y), x < y.",
+    ),
+    Entry(
+        "E0606",
+        "unknown relation in a query or an update",
+        "A query, a fact or an update names a relation that the program does not declare. Names are case-sensitive.",
+        'db.explain("Path(1, 4)")',
+        'db.explain("path(1, 4)")',
+    ),
+    Entry(
+        "E0607",
+        "wrong number of values",
+        "A query or a fact must give as many arguments as the relation has attributes. Write `_` for an argument that"
+        " does not matter.",
+        'db.query("path(1)")',
+        'db.query("path(1, _)")',
+    ),
+    Entry(
+        "E0608",
+        "variable in a fact",
+        "A fact consists of values only. A variable or `_` makes a pattern, which stands for many facts.",
+        'db.explain("path(1, X)")',
+        'db.explain("path(1, 4)")',
+    ),
+    Entry(
+        "E0609",
+        "not one atom",
+        "A query or a fact is given as one atom: a relation with its arguments, without a body or further atoms.",
+        'db.query("edge(1, X), edge(X, 3)")',
+        'db.query("edge(1, X)")',
+    ),
+    Entry(
+        "E0610",
+        "value of another type in a query",
+        "The argument of a query or a fact does not have the type of the attribute. Symbols are written in double"
+        " quotes, numbers without.",
+        "db.query('edge(\"1\", X)')",
+        "db.query('edge(1, X)')",
+    ),
+    Entry(
+        "E0611",
+        "update not committed",
+        "The changes of an update are known when it has been committed, which is done at the end of its `with` block.",
+        'with db.update() as u:\n    u.insert("edge", [(1, 2)])\n    print(u.changes)',
+        'with db.update() as u:\n    u.insert("edge", [(1, 2)])\nprint(u.changes)',
+    ),
+    Entry(
+        "E0612",
+        "unknown value of an option",
+        "An option was given a value that it does not have. The help line names the values it can have.",
+        'elastalog.open("program.dl", levels="globl")',
+        'elastalog.open("program.dl", levels="global")',
+    ),
+    Entry(
+        "E0613",
+        "not a regular expression",
+        "The first argument of `match` must be a regular expression in the syntax of Python; here it came from a fact."
+        " Characters with a meaning, such as `( [ * + ?`, need a backslash to stand for themselves; in a string of the"
+        " program the backslash is written twice.",
+        ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"
+        'name("f()"). pattern("f(").\nfound(x) :- name(x), pattern(p), match(p, x).',
+        ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"
+        'name("f()"). pattern("f\\\\(.*").\nfound(x) :- name(x), pattern(p), match(p, x).',
+    ),
+    Entry(
+        "E0614",
         "too many values in a range",
         "Every value that `x = range(…)` gives is a row that has to be stored. This range has far too many, or never"
         " comes to its end because adding the step to a large float does not change it. Bind the variable by an atom"

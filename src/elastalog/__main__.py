@@ -1,4 +1,4 @@
-"""`python -m elastalog.cli`"""
+"""`python -m elastalog`"""
 
 from elastalog.cli.main import main
 

@@ -1,0 +1,188 @@
+"""What is said where the types of a clause clash. Every report ends the literal it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from elastalog.analysis.constants import LIMITS
+from elastalog.analysis.draft import SeparatedAggregate
+from elastalog.analysis.findings import Findings, primary, quoted, secondary, with_article
+from elastalog.analysis.functors import Functor
+from elastalog.analysis.infer import Environment
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Label
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+_CONVERSIONS = {
+    Base.NUMBER: "to_number",
+    Base.UNSIGNED: "to_unsigned",
+    Base.FLOAT: "to_float",
+    Base.SYMBOL: "to_string",
+}
+
+
+class ClauseAtFaultError(Exception):
+    """A clause is at fault and that has been reported."""
+
+
+class TypeReports:
+    """Reports about one clause; each raises ClauseAtFaultError."""
+
+    def __init__(
+        self, declarations: Mapping[str, tree.RelationDeclaration], environment: Environment, findings: Findings
+    ) -> None:
+        self.declarations = declarations
+        self.environment = environment
+        self.findings = findings
+
+    def text(self, term: tree.Term) -> str:
+        return self.findings.source.text[term.span.start : term.span.end]
+
+    def origin(self, term: tree.Term, base: Base) -> tuple[Label, ...]:
+        """Where the type of a variable comes from, unless that is the place itself."""
+        if type(term) is not tree.Variable:
+            return ()
+        place = self.environment.places.get(term.name)
+        if place is None or place == term.span:
+            return ()
+        return (secondary(place, f"{quoted(_written(term.name))} becomes {with_article(base)} here"),)
+
+    def argument(self, atom: tree.Atom, position: int, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+        attribute = self.declarations[atom.relation].attributes[position]
+        declared = Span(attribute.name_span.start, attribute.type_span.end)
+        if type(term) is tree.Variable:
+            name = quoted(_written(term.name))
+            self.findings.error(
+                "E0301",
+                f"variable {name} is used as {found.value} and as {expected.value}",
+                primary(term.span, f"{name} is {with_article(expected)} here"),
+                *self.origin(term, found),
+                advice=_conversion_advice(found, expected, _written(term.name)),
+            )
+        else:
+            name = quoted(atom.relation)
+            self.findings.error(
+                "E0302",
+                f"argument {position + 1} of {name} is {with_article(expected)}, not {with_article(found)}",
+                primary(term.span, with_article(found)),
+                secondary(declared, f"declared as {expected.value} here"),
+                advice=self.constant_advice(term, found, expected),
+            )
+        raise ClauseAtFaultError
+
+    def operand(self, comparison: tree.Comparison, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+        self.findings.error(
+            "E0303",
+            f"{quoted(comparison.operator)} compares two {expected.value}s, not {with_article(found)}",
+            primary(term.span, with_article(found)),
+            *self.origin(term, found),
+            advice=self.constant_advice(term, found, expected),
+        )
+        raise ClauseAtFaultError
+
+    def comparison(self, comparison: tree.Comparison, left: Base, right: Base) -> NoReturn:
+        self.findings.error(
+            "E0303",
+            f"{quoted(comparison.operator)} compares {with_article(left)} with {with_article(right)}",
+            primary(comparison.left.span, with_article(left)),
+            primary(comparison.right.span, with_article(right)),
+            *self.origin(comparison.left, left),
+            *self.origin(comparison.right, right),
+            advice=self.constant_advice(comparison.right, right, left),
+        )
+        raise ClauseAtFaultError
+
+    def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+        takes = [overload.parameter(0).value for overload in functor.overloads] if functor.is_uniform else []
+        if functor.is_uniform and found.value not in takes:
+            message = f"{quoted(call.functor)} does not take {with_article(found)}"
+        else:
+            message = f"{quoted(call.functor)} takes {with_article(expected)} here, not {with_article(found)}"
+        if call.functor == "+" and found is Base.SYMBOL:
+            advice = "join symbols with `cat(a, b)`"
+        else:
+            advice = self.constant_advice(term, found, expected)
+        self.findings.error(
+            "E0305",
+            message,
+            primary(term.span, with_article(found)),
+            *self.origin(term, found),
+            note=_forms(functor),
+            advice=advice,
+        )
+        raise ClauseAtFaultError
+
+    def literal(self, term: tree.Term, base: Base) -> NoReturn:
+        limits = "finite floats" if base is Base.FLOAT else f"whole numbers from {LIMITS[base][0]} to {LIMITS[base][1]}"
+        self.findings.error(
+            "E0304",
+            f"{quoted(self.text(term))} does not fit into {base.value}",
+            primary(term.span, f"read as {base.value}"),
+            note=f"{base.value} holds {limits}",
+            advice="use a value within that range, or another type",
+        )
+        raise ClauseAtFaultError
+
+    def constant_advice(self, term: tree.Term, found: Base, expected: Base) -> str:
+        text = self.text(term)
+        if type(term) is tree.Integer and expected is Base.SYMBOL:
+            return f'write it as a symbol: `"{text[:40]}"`'
+        if type(term) is tree.String and _looks_numeric(term.value):
+            return f"write it without quotes: `{term.value}`"
+        if type(term) is tree.Float and expected is not Base.SYMBOL:
+            return "write a whole number, or make the other side a float"
+        if type(term) is tree.String or type(term) is tree.Float:
+            return f"write {with_article(expected)} here, or change the type of the other side"
+        return _conversion_advice(found, expected, text if len(text) <= 30 else "…")
+
+    def target(self, operator: str, term: tree.Term, found: Base) -> NoReturn:
+        self.findings.error(
+            "E0308",
+            f"{quoted(operator)} does not take {with_article(found)}",
+            primary(term.span, with_article(found)),
+            *self.origin(term, found),
+            advice="aggregate a number, unsigned or float; convert with `to_number` where that is meant",
+        )
+        raise ClauseAtFaultError
+
+    def result(self, aggregate: SeparatedAggregate, found: Base, expected: Base) -> NoReturn:
+        self.findings.error(
+            "E0303",
+            f"{quoted(aggregate.operator)} gives {with_article(found)} here, not {with_article(expected)}",
+            primary(aggregate.span, with_article(found)),
+            *self.origin(aggregate.result, expected),
+            advice=f"convert the result in a second step, for example `y = {_CONVERSIONS[expected]}(x)`",
+        )
+        raise ClauseAtFaultError
+
+    def pattern(self, span: Span, reason: str) -> NoReturn:
+        self.findings.error(
+            "E0310",
+            "the pattern is not a regular expression",
+            primary(span, reason),
+            advice=r"write a regular expression; a backslash before a special character takes it as it is: `\\(`",
+        )
+        raise ClauseAtFaultError
+
+
+def _looks_numeric(text: str) -> bool:
+    """Whether a string spells a number."""
+    return len(text) <= 20 and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit()
+
+
+def _written(name: str) -> str:
+    """The name of a variable as the user wrote it."""
+    return name.partition("@")[0]
+
+
+def _conversion_advice(found: Base, expected: Base, text: str) -> str:
+    return f"convert the {found.value} with `{_CONVERSIONS[expected]}({text})`, or change a declaration"
+
+
+def _forms(functor: Functor) -> str:
+    if functor.is_uniform and len(functor.overloads) > 1:
+        *first, last = [overload.result.value for overload in functor.overloads]
+        return f"{quoted(functor.name)} takes arguments of one type: {', '.join(first)} or {last}"
+    return f"its form is `{functor.signatures[0]}`"

@@ -1,0 +1,113 @@
+"""Columns of values that expressions give for a block of rows, and the diagnostics of their evaluation.
+
+A column is a triple: the values (one for every row, or a single one for all rows), the rows where there is a value
+(None: all), and a bound that no value's magnitude exceeds. Values of rows without a value are arbitrary but within the
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastalog.analysis.program import Apply, Base, Value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Source
+from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+
+Matrix: TypeAlias = NDArray[np.int32]
+Values: TypeAlias = NDArray[Any]
+Mask: TypeAlias = NDArray[np.bool_]
+Column: TypeAlias = tuple[Values, Mask | None, int]
+Evaluate: TypeAlias = Callable[[Matrix, int], Column]
+"""Gives the column of an expression for the first rows of a block."""
+
+FULL = 1 << 64
+"""The bound of columns about which nothing is known."""
+
+DTYPES: Mapping[Base, Any] = {
+    Base.NUMBER: np.int64,
+    Base.UNSIGNED: np.uint64,
+    Base.FLOAT: np.float64,
+    Base.SYMBOL: np.int32,
+}
+RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
+INFIX = ("+", "-", "*", "/", "%", "^")
+
+
+def fits(value: int, base: Base) -> bool:
+    """Whether an integer is within its base type."""
+    least, most = RANGES[base]
+    return least <= value <= most
+
+
+def both(left: Mask | None, right: Mask | None) -> Mask | None:
+    """The rows where two columns have a value."""
+    if left is None:
+        return right
+    return left if right is None else left & right
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a functor stands, for the diagnostics of its evaluation."""
+
+    apply: Apply
+    source: Source
+
+    def check(self, is_outside: Mask, valid: Mask | None, *operands: Values) -> None:
+        """Raises E0601 with the operands of the first row that has a value outside the type of the result."""
+        if valid is not None:
+            is_outside = is_outside & valid
+        if is_outside.any():
+            row = int(is_outside.argmax())
+            raise self.overflow(*(operand.item(row if len(operand) > 1 else 0) for operand in operands))
+
+    def check_exactly(
+        self, exact: Callable[..., int], is_suspicious: Mask, valid: Mask | None, *operands: Values
+    ) -> None:
+        """Like `check`, for the suspicious rows, by unlimited integers."""
+        if not is_suspicious.any():
+            return
+        base = self.apply.base
+        columns = np.broadcast_arrays(is_suspicious if valid is None else is_suspicious & valid, *operands)
+        rows = np.flatnonzero(columns[0])
+        for values in zip(*(column[rows].tolist() for column in columns[1:]), strict=True):
+            if not fits(exact(*values), base):
+                raise self.overflow(*values)
+
+    def overflow(self, *operands: Value) -> ElastalogError:
+        """The error that an operation has a result outside its type."""
+        base = self.apply.base
+        name = self.apply.functor
+        shown = [shown_value(operand) for operand in operands]
+        if name in INFIX:
+            text = f" {name} ".join(shown)
+        elif name == "neg":
+            text = f"-({shown[0]})"
+        else:
+            text = f"{name}({', '.join(shown)})"
+        least, most = RANGES[base]
+        return ElastalogError(
+            [
+                Diagnostic(
+                    "E0601",
+                    f"`{text}` does not fit the type {base.value}",
+                    (Label(self.apply.span, f"the result of `{name}` overflows for these values"),),
+                    notes=(f"a {base.value} is from {least} to {most}",),
+                    help="exclude such operands by a comparison in the rule, or compute with floats (`to_float`)",
+                    source=self.source,
+                )
+            ]
+        )
+
+
+def shown_value(value: Value) -> str:
+    """A value as a program would write it, shortened when long."""
+    if isinstance(value, str):
+        return '"' + (value if len(value) <= 40 else value[:39] + "…") + '"'
+    return repr(value)

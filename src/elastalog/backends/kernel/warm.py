@@ -1,0 +1,62 @@
+"""The first run on a machine compiles the operators of the kernel; later runs find them in numba's cache.
+
+`python -m elastalog.backends.kernel.warm` fills the cache beforehand.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+MESSAGE = "compiling the kernel, once per machine…"
+
+_PATIENCE = 1.0
+"""Seconds of compilation that pass in silence where nobody watches."""
+
+
+@contextmanager
+def announced_compilation(announce: Callable[[str], None], *, at_once: bool) -> Iterator[None]:
+    """Says so, once, when an operator has to be compiled during the block: with the first one, or when compiling takes more
+    than a second. Enter it before the kernel is imported."""
+    from numba.core import event
+
+    class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types
+        began: float | None = None
+        is_done = False
+
+        def on_start(self, event: Any) -> None:
+            if not getattr(event.data["dispatcher"], "__module__", "").startswith("elastalog."):
+                return
+            if self.began is None:
+                self.began = time.monotonic()
+            if not self.is_done and (at_once or time.monotonic() - self.began > _PATIENCE):
+                self.is_done = True
+                announce(MESSAGE)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    announcer = Announcer()
+    event.register("numba:compile", announcer)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", announcer)
+
+
+def warm() -> None:
+    """Imports every module of the kernel, which compiles what is not in the cache."""
+    package = __name__.rpartition(".")[0]
+    for module in pkgutil.iter_modules(import_module(package).__path__, package + "."):
+        if module.name != __name__:
+            import_module(module.name)
+
+
+if __name__ == "__main__":
+    with announced_compilation(lambda message: print(message, file=sys.stderr, flush=True), at_once=True):
+        warm()

@@ -1,0 +1,145 @@
+"""What a backend offers to the strategies that maintain sets: DRed, DRed^c, Counting, B/F and B/F^c.
+
+These algorithms speak of the previous materialisation I, the facts deleted so far D and those added so far A (D ⊆ I, A ∩ I ⊆ D). A
+fact of a stratum carries two marks for them: WAS (it is in I) and PRESENT (it is in (I \\ D) ∪ A). Then
+
+    dead = D \\ A = WAS and not PRESENT          I \\ dead      = WAS and PRESENT
+    born = A \\ D = PRESENT and not WAS          (I \\ D) ∪ A  = PRESENT,
+
+for the stratum at work and for finished ones alike. Further marks serve backward/forward checking.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntFlag
+from typing import Protocol, TypeAlias
+
+from elastalog.backends.protocol import Vector
+
+Facts: TypeAlias = dict[str, Vector]
+"""A set of facts that an update has touched, by relation; empty relations are left out, so that an empty set is false. What the
+vectors hold is the backend's business."""
+
+
+class Support(Enum):
+    """What is kept for every fact from epoch to epoch."""
+
+    LEVELS = "its level and the number of its derivations at that level"
+    EXPLICIT = "whether it is explicit"
+    NONRECURSIVE = "also C_nr: 1 if it is explicit, + the number of its derivations by non-recursive rules"
+    EVERY = "also C_r: the number of its derivations by recursive rules"
+    VECTORS = "the number of its derivations at every level"
+
+
+class Mark(IntFlag):
+    """The marks of a fact during an update of its stratum. The values are those of the kernel's `marks`."""
+
+    WAS = 1
+    PRESENT = 2
+    DELTA = 4
+    CHECKED = 8
+    PROVED = 16
+    DELAYED = 32
+
+
+class Evaluation(Enum):
+    """What positive and negated atoms see: inst[Ip, In : ...] of the papers."""
+
+    OLD = "positive facts in I, negation in I"
+    SURVIVING = "positive facts in I \\ dead, negation in I ∪ A: what fires in both epochs"
+    NEW = "positive facts and negation in (I \\ D) ∪ A"
+    PROVED = "as SURVIVING, with facts of the stratum only if they are proved"
+
+
+class Rules(Enum):
+    """Which rules of the stratum are evaluated."""
+
+    ALL = "all"
+    RECURSIVE = "those with a positive body atom of the stratum"
+    NONRECURSIVE = "the others"
+
+
+class Change(Enum):
+    """What evaluation does to the counter of a head, once for every derivation."""
+
+    NOTHING = 0
+    TAKE = -1
+    GIVE = 1
+
+
+class SetMaintenance(Protocol):
+    """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
+
+    below: Facts
+    """The net changes of lower relations: dead ∪ born."""
+
+    def explicit_losses(self) -> Facts:
+        """E⁻ of the stratum; they are no longer explicit. Where C_nr is kept, each loses 1."""
+
+    def explicit_gains(self) -> Facts:
+        """E⁺ of the stratum; they are explicit now. Where C_nr is kept, each gains 1."""
+
+    def heads(
+        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
+    ) -> Facts:
+        """The heads of inst[evaluation : delta]: derivations with a body fact, or a negated literal matched, in the delta. With
+        a `change`, C_r of the head (of a recursive rule) or its C_nr (of another) changes by 1 for every derivation; a
+        counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched: they
+        are present."""
+
+    def derivable(self, facts: Facts, rules: Rules) -> Facts:
+        """Those of some facts that a rule derives under SURVIVING evaluation."""
+
+    def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
+        """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING evaluation.
+        `is_linked`: they are remembered as needed by their heads, for `demanded`."""
+
+    def demanded(self, facts: Facts) -> Facts:
+        """The facts that are not proved and are reached from some facts through what is not proved, along remembered needs; the
+        facts themselves, where not proved, included."""
+
+    def having(self, facts: Facts, required: Mark, excluded: Mark = Mark(0)) -> Facts:
+        """Those of some facts that have all of the required marks and none of the excluded ones."""
+
+    def mark(self, facts: Facts, added: Mark, removed: Mark = Mark(0)) -> None: ...
+
+    def explicit(self, facts: Facts) -> Facts:
+        """Those of some facts that are explicit now."""
+
+    def without_nonrecursive_support(self, facts: Facts) -> Facts:
+        """{F : C_nr(F) = 0}"""
+
+    def with_nonrecursive_support(self, facts: Facts) -> Facts:
+        """{F : C_nr(F) > 0}"""
+
+    def with_recursive_support(self, facts: Facts) -> Facts:
+        """{F : C_r(F) > 0}"""
+
+
+def union(*sets: Facts) -> Facts:
+    """The union of sets of facts."""
+    import numpy as np
+
+    parts: dict[str, list[Vector]] = {}
+    for facts in sets:
+        for name, entries in facts.items():
+            parts.setdefault(name, []).append(entries)
+    return {
+        name: entries[0] if len(entries) == 1 else np.unique(np.concatenate(entries)) for name, entries in parts.items()
+    }
+
+
+def without(facts: Facts, others: Facts) -> Facts:
+    """The facts of one set that are not in another."""
+    import numpy as np
+
+    rest = {
+        name: np.setdiff1d(entries, others[name], assume_unique=True) if name in others else entries
+        for name, entries in facts.items()
+    }
+    return {name: entries for name, entries in rest.items() if len(entries)}
+
+
+def size(facts: Facts) -> int:
+    """How many facts a set holds."""
+    return sum(len(entries) for entries in facts.values())

@@ -1,0 +1,141 @@
+"""`elastalog run`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+
+if TYPE_CHECKING:
+    from elastalog.program import Program
+    from elastalog.session import Session
+
+_TO_TERMINAL = "-"
+
+
+@click.command()
+@click.argument("program", type=click.Path(), required=False)
+@session_options
+@click.option(
+    "-D", "--output", default=".", metavar="DIR",
+    help="Folder of the output files, or - for standard output.  [default: the current one]",
+)  # fmt: skip
+@click.option(
+    "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
+    help="Print what rules and relations cost, or write it to FILE.json.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+@click.pass_context
+def run(
+    ctx: click.Context,
+    program: str | None,
+    output: str,
+    stats: str | None,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Evaluate PROGRAM over the fact files of a folder and write its outputs.
+
+    Every relation with `.input` is read from NAME.facts (tab-separated; also .csv, .tsv, .parquet, .jsonl, .gz), every
+    relation with `.output` is written to NAME.csv, as Soufflé does. Files appear whole or not at all.
+
+    \b
+    Examples:
+      elastalog run reach.dl -F facts -D out
+      elastalog run reach.dl -F facts -D - | head
+      elastalog run reach.dl -F facts -D out --stats
+      elastalog run reach.dl --max-memory 2G --timeout 5m --bad-rows quarantine
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    program, stats = _told_apart(program, stats)
+    is_written = False
+    try:
+        with exit_codes(form, verbosity), announcing(verbosity):
+            loaded = load_program(program, form, verbosity)
+            session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
+            is_written = True
+            files = _write(session, output)
+            if stats == _TO_TERMINAL:
+                _print_profile(session)
+            elif stats is not None:
+                _write_profile(session, Path(stats))
+            if verbosity == "verbose" or (verbosity == "normal" and sys.stderr.isatty()):
+                click.echo(_summary(session, files), err=True)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            done = "files already written are whole" if is_written else "nothing was written"
+            click.echo(f"interrupted: {done}", err=True)
+        raise
+
+
+def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None]:
+    """`--stats PROGRAM` means the table: only what ends in `.json` is taken for its file."""
+    if stats is not None and stats != _TO_TERMINAL and not stats.endswith(".json"):
+        if program is not None:
+            raise click.BadParameter(f"'{stats}' does not end in .json.", param_hint="'--stats'")
+        program, stats = stats, _TO_TERMINAL
+    if program is None:
+        raise click.UsageError("Missing argument 'PROGRAM'.")
+    return program, stats
+
+
+def _evaluate(
+    program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity
+) -> Session:
+    from elastalog.cli.progress import progress_shown
+
+    with progress_shown(program.checked, verbosity) as report:
+        quarantine = "." if output == "-" else output
+        return open_session(
+            program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report
+        )
+
+
+def _write(session: Session, output: str) -> list[Path]:
+    """Obeys the `.output` and `.printsize` directives; returns the files written."""
+    from elastalog.pipeline.files.write import print_facts, write_output
+
+    files: list[Path] = []
+    for name, relation in session.program.checked.relations.items():
+        kinds = [directive.kind for directive in relation.directives]
+        if output != "-" and "output" in kinds:
+            files += write_output(relation, session[name].to_arrow(), output)
+            continue
+        for directive in relation.directives:
+            if directive.kind == "output":
+                print_facts(session.schemas[name], session[name].to_arrow(), sys.stdout.buffer, directive.parameters)
+            elif directive.kind == "printsize":
+                sys.stdout.buffer.write(f"{name}\t{len(session[name])}\n".encode())
+    sys.stdout.buffer.flush()
+    return files
+
+
+def _print_profile(session: Session) -> None:
+    from elastalog.cli.profile import profile_lines
+
+    for line in profile_lines(session.statistics()):
+        click.echo(line, err=True)
+
+
+def _write_profile(session: Session, path: Path) -> None:
+    from elastalog.cli.profile import profile_json
+    from elastalog.pipeline.files.atomic import replacing
+
+    with replacing(path) as out:
+        out.write(profile_json(session).encode() + b"\n")
+
+
+def _summary(session: Session, files: list[Path]) -> str:
+    record = session.log()[0]
+    facts = sum(len(session[name]) for name in session)
+    text = f"{facts:,} facts, {record.work.derivations:,} derivations, evaluated in {record.seconds:.2f} s"
+    return f"{text}; {len(files)} file{'' if len(files) == 1 else 's'} written" if files else text

@@ -1,0 +1,165 @@
+"""Options of the commands that open a session, and how they open it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from elastalog.cli.exits import Verbosity, show_diagnostics
+from elastalog.cli.limits import Duration, MemorySize
+
+if TYPE_CHECKING:
+    from elastalog.backends.watch import Progress
+    from elastalog.diagnostics.diagnostic import Diagnostic
+    from elastalog.pipeline.files.policy import Mode
+    from elastalog.program import Program
+    from elastalog.session import Session
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What the user said about how to evaluate; see `elastalog.open`."""
+
+    facts: str | Mapping[str, Any]
+    jobs: int
+    engine: str
+    strategy: str
+    levels: str
+    bad_rows: Mode
+    max_bad_rows: int
+    max_memory: int | None
+    timeout: float | None
+
+
+class StrategyName(click.ParamType):
+    """The name of a strategy. They are looked up when one is given: loading them takes a while."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "elastic":
+            return str(value)
+        from elastalog.diagnostics.nearest import nearest
+        from elastalog.evaluation.strategies import STRATEGIES
+
+        if value not in STRATEGIES:
+            near = nearest(str(value), STRATEGIES)
+            advice = f"did you mean '{near}'?" if near else f"there are {', '.join(STRATEGIES)}."
+            self.fail(f"'{value}' is not a strategy: {advice}", param, ctx)
+        return str(value)
+
+
+def session_options(command: _Command) -> _Command:
+    """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
+    options = (
+        click.option(
+            "-F", "--facts", default=".", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+            help="Folder of the fact files.  [default: the current one]",
+        ),
+        click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
+        click.option(
+            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local"]), help="Where to evaluate."
+        ),
+        click.option(
+            "--strategy", default="elastic", show_default=True, type=StrategyName(), help="How updates are done."
+        ),
+        click.option(
+            "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
+            help="Levels by stratum, or heights of proofs.",
+        ),
+        click.option(
+            "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
+            help="What happens to rows of fact files that are no facts.",
+        ),
+        click.option(
+            "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+            help="Most rows of a relation to skip.",
+        ),
+        click.option("--max-memory", type=MemorySize(), metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option("--timeout", type=Duration(), metavar="TIME", help="Longest evaluation, as 30s or 5m."),
+    )  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+@contextmanager
+def announcing(verbosity: Verbosity) -> Iterator[None]:
+    """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine."""
+    from elastalog.backends.kernel.warm import announced_compilation
+
+    if verbosity == "quiet":
+        yield
+        return
+    with announced_compilation(lambda message: click.echo(message, err=True), at_once=sys.stderr.isatty()):
+        yield
+
+
+def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
+    """The checked program, its warnings shown."""
+    from elastalog.program import Program
+
+    program = Program.load(path)
+    if program.warnings:
+        show_diagnostics(program.warnings, form, verbosity)
+    return program
+
+
+def open_session(
+    program: Program,
+    options: SessionOptions,
+    *,
+    form: str,
+    verbosity: Verbosity,
+    quarantine: str = ".",
+    budget: float | None = 0.2,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Session:
+    """The session that the options describe. Bad rows that were let pass are reported on standard error."""
+    import elastalog
+
+    session = elastalog.open(
+        program,
+        facts=options.facts,
+        engine=options.engine,
+        strategy=options.strategy,
+        levels=options.levels,
+        jobs=options.jobs,
+        memory=options.max_memory,
+        timeout=options.timeout,
+        budget=budget,
+        bad_rows=options.bad_rows,
+        max_bad_rows=options.max_bad_rows,
+        quarantine=quarantine,
+        on_progress=on_progress,
+    )
+    lost = _bad_rows(session)
+    if lost:
+        show_diagnostics(lost, form, verbosity)
+    return session
+
+
+def _bad_rows(session: Session) -> list[Diagnostic]:
+    """One warning for every relation that lost rows."""
+    from dataclasses import replace
+
+    from elastalog.pipeline.files.policy import bad_row_diagnostic
+
+    found = []
+    for report in session.reports:
+        if report.bad:
+            first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
+            what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
+            rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
+            note = f"the first: {report.first_bad[0].fault.reason}"
+            found.append(
+                replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
+            )
+    return found

@@ -1,0 +1,167 @@
+"""`elastalog shell`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.cli.exits import AT_FAULT, LIMIT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.limits import Budget
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
+from elastalog.diagnostics.source import Source
+
+if TYPE_CHECKING:
+    from elastalog.cli.shell_commands import Piece, ShellState
+    from elastalog.program import Program
+    from elastalog.session import Session
+
+
+@click.command()
+@program_argument
+@session_options
+@click.option(
+    "--budget", default="0.2", show_default=True, type=Budget(), metavar="FRACTION",
+    help="What an update may cost before a stratum is evaluated anew, as a fraction of a bootstrap; or none.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+@click.pass_context
+def shell(
+    ctx: click.Context,
+    program: str,
+    budget: float | None,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Evaluate PROGRAM, then change its facts and ask it questions, command by command.
+
+    `help` lists the commands. When standard input is no terminal it is a script: nothing is echoed, and the first error
+    ends it with exit code 1. With -q, `commit` shows its changes only as `commit dump_changes`.
+
+    \b
+    Examples:
+      elastalog shell reach.dl -F facts
+      echo 'insert edge(1, 2); commit; query path(1, X)' | elastalog shell reach.dl -F facts
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), announcing(verbosity):
+        state = _opened(program, SessionOptions(**options), budget, form, verbosity)
+        with state.session:
+            if state.is_interactive:
+                _converse(state, form, verbosity)
+            else:
+                _run_script(state, form, verbosity)
+
+
+def _opened(path: str, options: SessionOptions, budget: float | None, form: str, verbosity: Verbosity) -> ShellState:
+    from elastalog.cli.progress import progress_shown
+    from elastalog.cli.shell_commands import ShellState
+
+    loaded = load_program(path, form, verbosity)
+    with progress_shown(loaded.checked, verbosity) as report:
+        session = open_session(
+            loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report
+        )
+
+    def reopen(program: Program, facts: dict[str, Any], strategy: str) -> Session:
+        anew = replace(options, facts=facts, strategy=strategy)
+        return open_session(program, anew, form=form, verbosity=verbosity, budget=budget)
+
+    is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    return ShellState(
+        session, options.strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet"
+    )
+
+
+def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
+    """Reads commands line by line, so that another program can hold a conversation."""
+    from elastalog.cli.shell_commands import Piece
+    from elastalog.cli.shell_commands.script import statements
+
+    for number, line in enumerate(_script_lines(), 1):
+        # The lines before it matter for its number only.
+        source = Source("<stdin>", "\n" * (number - 1) + line)
+        for statement in statements(Piece(source, number - 1, len(source.text))):
+            try:
+                _execute(state, statement)
+            except ElastalogError as error:
+                sys.stdout.flush()
+                show_diagnostics(_at_line(error, statement).diagnostics, form, verbosity)
+                sys.exit(LIMIT if isinstance(error, LimitReached) else AT_FAULT)
+            finally:
+                sys.stdout.flush()
+            if state.is_over:
+                break
+        if state.is_over:
+            break
+    if state.pending:
+        click.echo(f"warning: {_not_committed(state)}", err=True)
+
+
+def _script_lines() -> Iterator[str]:
+    for line in sys.stdin:
+        yield line.rstrip("\r\n")
+
+
+def _execute(state: ShellState, statement: Piece) -> None:
+    from elastalog.cli.shell_commands.command import Piece
+    from elastalog.cli.shell_commands.registry import find_command
+
+    name, rest = statement.after_word()
+    command = find_command(name, Piece(statement.source, statement.start, statement.start + len(name)))
+    command.run(state, rest)
+
+
+def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
+    """An error of the evaluation, with the command that led to it."""
+    line, _ = statement.source.locate(statement.start)
+    note = f"in line {line} of the script: {statement.text[:100]}"
+    return ElastalogError(
+        [d if d.source is statement.source else replace(d, notes=(*d.notes, note)) for d in error.diagnostics]
+    )
+
+
+def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
+    """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
+    from elastalog.cli.prompt import make_prompt
+    from elastalog.cli.shell_commands import Piece
+    from elastalog.cli.shell_commands.script import statements
+
+    read = make_prompt(state)
+    if verbosity != "quiet":
+        click.echo(f"{state.session!r}; `help` lists the commands, Ctrl-D leaves")
+    while not state.is_over:
+        try:
+            line = read(f"[{len(state.pending)} pending] > " if state.pending else "> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            break
+        source = Source("<shell>", line)
+        try:
+            for statement in statements(Piece(source, 0, len(line))):
+                _execute(state, statement)
+                if state.is_over:
+                    break
+        except ElastalogError as error:
+            show_diagnostics(error.diagnostics, form, verbosity)
+        except InternalError as error:
+            click.echo(str(error), err=True)
+        except KeyboardInterrupt:
+            click.echo("interrupted: the command was cancelled, the previous epoch stands", err=True)
+        sys.stdout.flush()
+    if state.pending:
+        click.echo(_not_committed(state), err=True)
+
+
+def _not_committed(state: ShellState) -> str:
+    number = sum(len(change.rows) for change in state.pending)
+    return f"{number:,} pending change{'' if number == 1 else 's'} not committed"

@@ -1,0 +1,5 @@
+"""The commands of the shell. A new command: a `Command` in a module here, and the module's table in `registry.COMMANDS`."""
+
+from elastalog.cli.shell_commands.command import Command as Command
+from elastalog.cli.shell_commands.command import Piece as Piece
+from elastalog.cli.shell_commands.state import ShellState as ShellState

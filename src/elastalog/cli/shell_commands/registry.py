@@ -1,0 +1,29 @@
+"""The table of all commands. Adding a module of commands means adding its table here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from elastalog.cli.shell_commands import control, evaluation, reading, updates
+from elastalog.cli.shell_commands.command import Command, Piece
+from elastalog.diagnostics.nearest import nearest
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    *updates.COMMANDS,
+    *reading.COMMANDS,
+    *evaluation.COMMANDS,
+    *control.COMMANDS,
+)
+"""In the order of `help`."""
+
+BY_NAME: Final[dict[str, Command]] = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
+
+
+def find_command(name: str, place: Piece) -> Command:
+    """The command of a name; an error at its place if there is none."""
+    found = BY_NAME.get(name)
+    if found is None:
+        close = nearest(name, BY_NAME)
+        advice = f"did you mean `{close}`?" if close else "`help` lists the commands"
+        raise place.error("E0801", f"there is no command `{name[:60]}`", help=advice)
+    return found

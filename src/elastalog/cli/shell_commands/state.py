@@ -1,0 +1,90 @@
+"""What a shell knows between commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from elastalog.analysis.program import Value
+from elastalog.cli.fact_text import fact_text
+from elastalog.diagnostics.display import show_text
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.changes import Changes
+    from elastalog.program import Program
+    from elastalog.session import PendingUpdate, Session
+
+MOST_SHOWN = 200
+"""Lines that a command shows on a terminal unless all are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChange:
+    """Facts of a relation to insert or delete: tuples, or an Arrow table read from a file."""
+
+    sign: Literal["+", "-"]
+    relation: str
+    rows: Any
+
+    def facts(self) -> Iterator[tuple[Value, ...]]:
+        if isinstance(self.rows, list):
+            yield from self.rows
+        elif self.rows.num_columns == 0:
+            yield from [()] * self.rows.num_rows
+        else:
+            yield from zip(*(column.to_pylist() for column in self.rows.columns), strict=True)
+
+
+@dataclass(slots=True)
+class ShellState:
+    """The session, the update that waits for `commit`, and how to speak. `reopen` opens the program anew under a strategy, over
+    given facts. `is_interactive`: a person reads along; scripts get the same output whatever the strategy and the machine."""
+
+    session: Session
+    strategy: str
+    reopen: Callable[[Program, dict[str, Any], str], Session]
+    is_interactive: bool = False
+    is_quiet: bool = False
+    is_started: bool = False
+    is_over: bool = False
+    pending: list[PendingChange] = field(default_factory=list)
+    changes: Changes | None = None
+
+    def say(self, line: str) -> None:
+        """Writes a line of the result. On a terminal nothing in it can move the cursor."""
+        sys.stdout.write((show_text(line) if self.is_interactive else line) + "\n")
+
+    def say_all(self, lines: Iterable[str], all_with: str | None = None) -> None:
+        """Writes lines; for a person not more than fit some screens, if `all_with` names a way to see all."""
+        hidden = 0
+        for number, line in enumerate(lines):
+            if self.is_interactive and all_with is not None and number >= MOST_SHOWN:
+                hidden += 1
+            else:
+                self.say(line)
+        if hidden:
+            self.say(f"… and {hidden:,} more: {all_with}")
+
+    def update(self) -> PendingUpdate:
+        """The pending changes as an update of the session."""
+        update = self.session.update()
+        for change in self.pending:
+            (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
+        return update
+
+    def forget_pending(self) -> None:
+        """Drops the pending changes."""
+        self.pending.clear()
+        self.is_started = False
+
+
+def sorted_facts(relation: str, facts: Iterable[tuple[Value, ...]]) -> list[str]:
+    """Facts as lines, in the order of their values."""
+    return [fact_text(relation, values) for values in sorted(facts, key=order_key)]
+
+
+def order_key(values: tuple[Value, ...]) -> tuple[Any, ...]:
+    """Orders facts of one relation; NaN, which is not ordered, comes first."""
+    return tuple((value == value, value if value == value else 0.0) for value in values)

@@ -1,0 +1,164 @@
+"""Commands that change facts: `insert`, `delete`, `load`, `start`, `commit`, `rollback`; and those that look at a change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from elastalog.cli.fact_text import fact_text
+from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
+from elastalog.cli.shell_commands.script import split
+from elastalog.cli.shell_commands.state import PendingChange, ShellState, order_key
+from elastalog.diagnostics.diagnostic import ElastalogError
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.epochs import EpochRecord
+
+_SIGNS: Final[dict[str, Literal["+", "-"]]] = {"insert": "+", "delete": "-"}
+
+
+def _insert(state: ShellState, arguments: Piece) -> None:
+    _add_changes(state, "insert", arguments)
+
+
+def _delete(state: ShellState, arguments: Piece) -> None:
+    _add_changes(state, "delete", arguments)
+
+
+def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
+    """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
+    if not arguments.text:
+        raise arguments.error("E0802", f"`{word}` needs a fact", help=f"write it as `{word} edge(1, 2)`")
+    changes: list[PendingChange] = []
+    for written in split(arguments, ","):
+        piece = written.trimmed()
+        first, rest = piece.after_word()
+        if first in _SIGNS and not rest.text.startswith("("):
+            word, piece = first, rest
+        if not piece.text:
+            raise piece.error("E0802", "a fact is missing here", help="remove the comma, or add a fact after it")
+        try:
+            relation, values = state.session.fact(piece.text)
+        except ElastalogError as error:
+            raise piece.place(error) from None
+        changes.append(PendingChange(_SIGNS[word], relation, [values]))
+    state.pending += changes
+
+
+def _load(state: ShellState, arguments: Piece) -> None:
+    from elastalog.pipeline.files.diff import read_diff
+
+    if not arguments.text:
+        raise arguments.error("E0802", "`load` needs a file", help="write `load update.diff`")
+    text = arguments.text
+    path = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    diff = read_diff(Path(path), state.session.schemas)
+    changes = [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
+    changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
+    state.pending += changes
+    if state.is_interactive:
+        state.say(f"{sum(len(change.rows) for change in changes):,} changes pending from {path}")
+
+
+def _start(state: ShellState, arguments: Piece) -> None:
+    require_nothing("start", arguments)
+    if state.pending or state.is_started:
+        raise arguments.error(
+            "E0802", "an update is already under way", help="end it with `commit` or `rollback` before the next `start`"
+        )
+    state.is_started = True
+
+
+def _commit(state: ShellState, arguments: Piece) -> None:
+    if arguments.text not in ("", "dump_changes"):
+        raise arguments.error("E0802", "`commit` takes `dump_changes` or nothing", help="write `commit`")
+    update = state.update()
+    state.changes = update.commit()
+    state.forget_pending()
+    if state.is_quiet and not arguments.text:
+        return
+    state.say_all(change_lines(state.changes), "`changes` shows all")
+    state.say(_summary(update.stats, state))
+
+
+def _summary(record: EpochRecord, state: ShellState) -> str:
+    inserted = sum(len(came) for came, _ in record.changes.values())
+    deleted = sum(len(went) for _, went in record.changes.values())
+    parts = [f"epoch {record.epoch}: {inserted:,} inserted, {deleted:,} deleted"]
+    if record.ignored:
+        parts.append(f"{record.ignored:,} without effect")
+    if not state.is_interactive:
+        return ", ".join(parts)
+    how = Counter(stratum.how for stratum in record.work.strata)
+    strata = ", ".join(f"{number} {_HOW.get(name, name)}" for name, number in how.items()) or "none touched"
+    return f"{', '.join(parts)} ({state.strategy}; strata: {strata}; {record.seconds * 1000:.1f} ms)"
+
+
+_HOW: Final = {
+    "update": "updated",
+    "bootstrap": "evaluated anew",
+    "refold": "aggregated again",
+    "switch": "abandoned and evaluated anew",
+}
+
+
+def _rollback(state: ShellState, arguments: Piece) -> None:
+    require_nothing("rollback", arguments)
+    state.forget_pending()
+
+
+def _pending(state: ShellState, arguments: Piece) -> None:
+    require_nothing("pending", arguments)
+    lines = (
+        f"{change.sign}{fact_text(change.relation, values)}" for change in state.pending for values in change.facts()
+    )
+    state.say_all(lines)
+
+
+def _changes(state: ShellState, arguments: Piece) -> None:
+    require_nothing("changes", arguments)
+    if state.changes is not None:
+        state.say_all(change_lines(state.changes))
+
+
+def change_lines(changes: Changes) -> Iterator[str]:
+    """`+fact` and `-fact` for what came and went, in the order of relations and values."""
+    for name in sorted(changes):
+        changed = [(values, "-") for values in changes[name].deleted] + [(values, "+") for values in changes[name].inserted]
+        changed.sort(key=lambda change: order_key(change[0]))
+        for values, sign in changed:
+            yield f"{sign}{fact_text(name, values)}"
+
+
+def _forecast(state: ShellState, arguments: Piece) -> None:
+    require_nothing("forecast", arguments)
+    sides: dict[str, dict[str, list[Any]]] = {"+": {}, "-": {}}
+    for change in state.pending:
+        sides[change.sign].setdefault(change.relation, []).extend(change.facts())
+    forecasts = state.session.forecast(inserted=sides["+"], deleted=sides["-"])
+    for forecast in forecasts:
+        state.say(f"{', '.join(forecast.relations)}: {forecast.how} ({forecast.why})")
+    if not forecasts:
+        state.say("nothing would change")
+
+
+COMMANDS: Final = (
+    Command("insert", "insert R(1, 2), R(3, 4)", "add explicit facts to the pending update", _insert, completes="relations"),
+    Command(
+        "delete",
+        "delete R(1, 2), R(3, 4)",
+        "remove explicit facts in the pending update; a fact both inserted and deleted ends up present",
+        _delete,
+        completes="relations",
+    ),
+    Command("load", "load FILE", "add the changes of a diff file to the pending update", _load, completes="files"),
+    Command("start", "start", "begin an update; optional, since changes wait for `commit` anyway", _start),
+    Command("commit", "commit [dump_changes]", "apply the pending update and show what changed", _commit),
+    Command("rollback", "rollback", "drop the pending update", _rollback),
+    Command("pending", "pending", "show the pending update", _pending),
+    Command("changes", "changes", "show what the latest epoch changed", _changes),
+    Command("forecast", "forecast", "show what the strategy would choose for the pending update", _forecast),
+)

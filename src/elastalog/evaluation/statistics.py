@@ -1,0 +1,77 @@
+"""What rules and relations cost: the profile behind `--stats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.planning.logical import Clause
+
+
+@dataclass(frozen=True, slots=True)
+class RuleStatistics:
+    """The cost of one rule in the last bootstrap of its stratum. `number` is None for a rule that we made, to serve a negation
+    or an aggregate of the program."""
+
+    number: int | None
+    relation: str
+    text: str
+    stratum: int
+    derivations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStatistics:
+    """How many facts a relation holds, and how much memory they take, with annotations and indexes."""
+
+    name: str
+    facts: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of relations that
+    we made."""
+
+    rules: tuple[RuleStatistics, ...]
+    relations: tuple[RelationStatistics, ...]
+    hidden_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        return self.hidden_bytes + sum(relation.bytes for relation in self.relations)
+
+
+def statistics_of(backend: KernelBackend) -> Statistics:
+    """The statistics of a backend, between updates."""
+    rules: list[RuleStatistics] = []
+    for stratum in sorted(backend.pipelines):
+        costs: dict[int, tuple[Clause, int, float]] = {}
+        for pipeline in backend.pipelines[stratum]:
+            # A recursive clause has one version for every atom that may be the new fact.
+            clause = pipeline.variant.clause
+            _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
+            costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
+        rules += [
+            RuleStatistics(
+                clause.rule.number if clause.rule else None, clause.head, _text(clause), stratum, derivations, seconds
+            )
+            for clause, derivations, seconds in costs.values()
+        ]
+    stored = backend.program.relations
+    relations = tuple(
+        RelationStatistics(name, backend.size(name), backend.relations[name].nbytes)
+        for name in backend.program.checked.relations
+    )
+    hidden = sum(backend.relations[name].nbytes for name, relation in stored.items() if relation.is_hidden)
+    return Statistics(tuple(rules), relations, hidden)
+
+
+def _text(clause: Clause) -> str:
+    if clause.rule is not None:
+        return show_rule(clause.rule)
+    read = ", ".join(dict.fromkeys(scan.relation for scan in clause.scans))
+    return f"{clause.head} from {read}" if read else clause.head

@@ -1,0 +1,318 @@
+"""What ground expressions, comparisons and aggregates come to, on plain values, following `analysis.functors` to the letter.
+
+Proofs are put together and checked with this; it shares nothing with the backends, so that a checked proof does not rest on
+their arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, assert_never
+
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.provenance.fact import Bindings
+
+Ordinal = Callable[[str], int | None]
+"""The number of a symbol in a run, which only that run knows."""
+
+_BOUNDS = {Base.NUMBER: (-(1 << 63), (1 << 63) - 1), Base.UNSIGNED: (0, (1 << 64) - 1)}
+_BITS = 1 << 64
+MOST_IN_RANGE = 1_000_000
+"""Values of one `range` that are looked at; the engine refuses longer ones."""
+
+
+class NoValue(Exception):
+    """An expression has no value here: the instantiation fails."""
+
+
+class Unbound(Exception):
+    """A variable has no value yet."""
+
+
+def no_ordinal(_: str) -> int | None:
+    """Where the numbers of symbols are not known."""
+    return None
+
+
+def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Value:
+    """The value of an expression. Raises NoValue, also where the result does not fit its type, or Unbound."""
+    match expression:
+        case Variable():
+            if expression.name not in bindings:
+                raise Unbound(expression.name)
+            return bindings[expression.name]
+        case Constant():
+            return normal(expression.value, expression.base)
+        case Apply():
+            arguments = [value_of(argument, bindings, ordinal) for argument in expression.arguments]
+            if expression.functor == "ord":
+                number = ordinal(str(arguments[0]))
+                if number is None:
+                    raise NoValue(f"the number of {arguments[0]!r} is not known")
+                return number
+            return normal(_apply(expression.functor, arguments, expression.base), expression.base)
+        case _:
+            assert_never(expression)
+
+
+def normal(value: Any, base: Base) -> Value:
+    """The one form of a value of a type: -0.0 is 0.0. Raises NoValue outside the type."""
+    if base is Base.FLOAT:
+        return float(value) + 0.0
+    if base in _BOUNDS:
+        least, most = _BOUNDS[base]
+        if not least <= value <= most:
+            raise NoValue(f"{value} does not fit the type {base.value}")
+        return int(value)
+    return str(value)
+
+
+def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Value]:
+    """The values of `range(…)`, the first million at most."""
+    numbers: list[Any] = [value_of(argument, bindings, ordinal) for argument in generator.arguments]
+    start, end = numbers[:2]
+    step = numbers[2] if len(numbers) > 2 else 1 if start <= end else -1
+    if step == 0:
+        return
+    for _ in range(MOST_IN_RANGE):
+        if not (start < end if step > 0 else start > end):
+            return
+        yield start
+        start += step
+
+
+def compare(operator: str, left: Any, right: Any) -> bool:
+    """Whether a comparison of two values holds. As a value, NaN equals itself."""
+    match operator:
+        case "=":
+            return bool(left == right) or (left != left and right != right)
+        case "!=":
+            return not compare("=", left, right)
+        case "<":
+            return bool(left < right)
+        case "<=":
+            return bool(left <= right)
+        case ">":
+            return bool(left > right)
+        case ">=":
+            return bool(left >= right)
+        case "match":
+            try:
+                return re.fullmatch(left, right) is not None
+            except re.error:
+                return False
+        case "contains":
+            return left in right
+        case _:
+            raise ValueError(operator)
+
+
+def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> bool:
+    """Whether a comparison holds; False where a side has no value. Raises Unbound."""
+    try:
+        left = value_of(comparison.left, bindings, ordinal)
+        if isinstance(comparison.right, Apply) and comparison.right.functor == "range":
+            return any(compare("=", left, value) for value in range_of(comparison.right, bindings, ordinal))
+        return compare(comparison.operator, left, value_of(comparison.right, bindings, ordinal))
+    except NoValue:
+        return False
+
+
+def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
+    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only `range`
+    gives more than one. Comparisons that stay without values are left out."""
+    pending = list(comparisons)
+    known = dict(bindings)
+    while True:
+        waiting: list[Comparison] = []
+        for comparison in pending:
+            defined = _definition(comparison, known)
+            if defined is not None:
+                name, expression = defined
+                if isinstance(expression, Apply) and expression.functor == "range":
+                    try:
+                        values = list(range_of(expression, known, ordinal))
+                    except Unbound:
+                        waiting.append(comparison)
+                        continue
+                    except NoValue:
+                        return
+                    rest = [other for other in pending if other is not comparison]
+                    for value in values:
+                        yield from solve(rest, {**known, name: value}, ordinal)
+                    return
+                try:
+                    known[name] = value_of(expression, known, ordinal)
+                except Unbound:
+                    waiting.append(comparison)
+                except NoValue:
+                    return
+                continue
+            try:
+                if not holds(comparison, known, ordinal):
+                    return
+            except Unbound:
+                waiting.append(comparison)
+        if len(waiting) == len(pending):
+            yield known
+            return
+        pending = waiting
+
+
+def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> dict[str, Value]:
+    """Bindings extended by what equations define, whether or not comparisons hold; ranges define nothing."""
+    pending = list(comparisons)
+    known = dict(bindings)
+    grows = True
+    while grows:
+        grows = False
+        for comparison in pending:
+            defined = _definition(comparison, known)
+            if defined is None or (isinstance(defined[1], Apply) and defined[1].functor == "range"):
+                continue
+            try:
+                known[defined[0]] = value_of(defined[1], known, ordinal)
+                grows = True
+            except (Unbound, NoValue):
+                continue
+    return known
+
+
+def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expression] | None:
+    """The unbound variable that an equation defines, and by what."""
+    if comparison.operator != "=":
+        return None
+    for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+        if isinstance(side, Variable) and side.name not in known:
+            return side.name, other
+    return None
+
+
+def fold(operator: str, values: list[Any], base: Base) -> Value | None:
+    """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a member."""
+    try:
+        match operator:
+            case "count":
+                return len(values)
+            case "sum":
+                return normal(math.fsum(values) if base is Base.FLOAT else sum(values), base)
+            case "mean":
+                return math.fsum(values) / len(values) if values else None
+            case "min" | "max":
+                numbers = [value for value in values if value == value] or values
+                return None if not numbers else min(numbers) if operator == "min" else max(numbers)
+            case _:
+                raise ValueError(operator)
+    except (NoValue, OverflowError, ValueError):
+        return math.nan if base is Base.FLOAT else None
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two results of an aggregate are the same; floats may differ by the order in which they were added."""
+    if isinstance(left, float) and isinstance(right, float):
+        return compare("=", left, right) or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return left == right
+
+
+# --- functors ------------------------------------------------------------------------------------------------------
+
+
+def _apply(functor: str, arguments: list[Any], base: Base) -> Any:
+    if functor in _ANY_NUMBER:
+        return _ANY_NUMBER[functor](arguments)
+    if base is Base.FLOAT and functor in _FLOATS:
+        return _FLOATS[functor](*arguments)
+    if functor in _BITWISE:
+        bits = _BITWISE[functor](*arguments) % _BITS
+        return bits - _BITS if base is Base.NUMBER and bits >= _BITS // 2 else bits
+    return _PLAIN[functor](*arguments)
+
+
+def _divide(a: int, b: int) -> int:
+    if b == 0:
+        raise NoValue("division by zero")
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _modulo(a: int, b: int) -> int:
+    return a - b * _divide(a, b)
+
+
+def _power(a: int, b: int) -> int:
+    if b < 0:
+        raise NoValue("negative exponent")
+    if abs(a) > 1 and b > 64:
+        raise NoValue("the power does not fit its type")
+    return int(a**b) if abs(a) > 1 else (a if a == 0 and b else 1) if a >= 0 else 1 - 2 * (b % 2)
+
+
+def _float_power(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+    except ValueError:
+        return math.inf if a == 0 else math.nan
+
+
+def _float_divide(a: float, b: float) -> float:
+    if b == 0:
+        raise NoValue("division by zero")
+    return a / b
+
+
+def _to_integer(value: Any) -> int:
+    if isinstance(value, str):
+        if re.fullmatch(r"-?[0-9]+", value) is None or len(value.lstrip("-0")) > 20:
+            raise NoValue(f"{value!r} does not spell an integer of 64 bits")
+        return int(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NoValue(f"{value} is no integer")
+    return math.trunc(value)
+
+
+def _to_float(value: Any) -> float:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", value) is None:
+        raise NoValue(f"{value!r} does not spell a float")
+    return float(value)
+
+
+def _substr(text: str, start: int, size: int) -> str:
+    return text[start : start + size] if start >= 0 and size >= 0 else ""
+
+
+_ANY_NUMBER: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "cat": "".join}
+
+_FLOATS: dict[str, Callable[..., float]] = {"/": _float_divide, "^": _float_power}
+
+_BITWISE: dict[str, Callable[..., int]] = {
+    "band": lambda a, b: a & b,
+    "bor": lambda a, b: a | b,
+    "bxor": lambda a, b: a ^ b,
+    "bnot": lambda a: ~a,
+    "bshl": lambda a, b: a << b % 64,
+    "bshr": lambda a, b: a >> b % 64,
+    "bshru": lambda a, b: (a % _BITS) >> b % 64,
+}
+
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "%": _modulo,
+    "^": _power,
+    "neg": lambda a: -a,
+    "land": lambda a, b: int(bool(a) and bool(b)),
+    "lor": lambda a, b: int(bool(a) or bool(b)),
+    "lxor": lambda a, b: int(bool(a) != bool(b)),
+    "lnot": lambda a: int(not a),
+    "strlen": len,
+    "substr": _substr,
+    "to_string": str,
+    **dict.fromkeys(("to_number", "to_unsigned", "ftoi", "ftou", "itou", "utoi"), _to_integer),
+    **dict.fromkeys(("to_float", "itof", "utof"), _to_float),
+}

@@ -1,0 +1,321 @@
+"""Proofs: finite trees that say why a fact holds.
+
+Below a fact stand the premises of the rule that derives it, in the order of its body. Equal sub-proofs are one object, so a
+proof with very many nodes may still be small; everything here and in `rendering` walks it without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
+
+from elastalog.analysis.program import Rule, Value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.provenance.fact import Fact
+
+MOST_NODES = (1 << 63) - 1
+"""Where the size of a proof stops counting."""
+
+T = TypeVar("T")
+
+
+class ProofSource(Protocol):
+    """Where further levels of a proof come from."""
+
+    def prove(self, fact: Fact, depth: int | None) -> Proof:
+        """A proof to a depth. Raises ElastalogError when the facts have changed since the source was made."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A negation or a constraint that holds, instantiated: `!edge(1, _)`, `1 < 2`."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """One assignment that an aggregate ranges over: which alternative of its body (from 0), and what holds in it."""
+
+    body: int
+    children: tuple[Premise, ...]
+
+    def __repr__(self) -> str:
+        return f"<Member with {len(self.children)} premises>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AggregatePremise:
+    """An aggregate with its result. Of `number` members the first are listed; none where the depth ends."""
+
+    text: str
+    result: Value
+    number: int
+    members: tuple[Member, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all members are listed."""
+        return len(self.members) == self.number
+
+    def __repr__(self) -> str:
+        return f"<AggregatePremise {self.text}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Proof:
+    """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`, the depth
+    ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it is not known.
+    `claim` says in which sense the proof is the best one."""
+
+    fact: Fact
+    rule: Rule | None
+    children: tuple[Premise, ...]
+    is_expanded: bool
+    height: int | None
+    claim: str = ""
+    source: ProofSource | None = None
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the fact is an explicit one, which needs no proof."""
+        return self.is_expanded and self.rule is None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every fact in it is proved down to explicit facts."""
+        return not any(isinstance(node, Proof) and not node.is_expanded for node in nodes_of(self))
+
+    @property
+    def size(self) -> int:
+        """The number of facts, aggregates and their members in the tree, shared ones counted wherever they stand."""
+
+        def count(node: Node, below: Sequence[int]) -> int:
+            return 0 if isinstance(node, Leaf) else min(1 + sum(below), MOST_NODES)
+
+        return fold_tree(self, count)
+
+    @property
+    def explicit_facts(self) -> tuple[Fact, ...]:
+        """The explicit facts it rests on, each once."""
+        return tuple(dict.fromkeys(n.fact for n in nodes_of(self) if isinstance(n, Proof) and n.is_explicit))
+
+    def at(self, path: Sequence[int]) -> Node:
+        """The node that is reached by taking the given child of each node, counted from 0."""
+        node: Node = self
+        for position in path:
+            below = children_of(node)
+            if not 0 <= position < len(below):
+                raise _no_such_node(path)
+            node = below[position]
+        return node
+
+    def expand(self, path: Sequence[int] = (), depth: int | None = None) -> Proof:
+        """The proof with the fact at a path proved to a further depth, all the way by default. This proof stays as it is."""
+        trail: list[Node] = [self]
+        for position in path:
+            below = children_of(trail[-1])
+            if not 0 <= position < len(below):
+                raise _no_such_node(path)
+            trail.append(below[position])
+        target = trail.pop()
+        if not isinstance(target, Proof) or self.source is None:
+            raise _no_such_node(path)
+        grown: Node = self.source.prove(target.fact, depth)
+        for parent, position in zip(reversed(trail), reversed(path), strict=True):
+            grown = _with_child(parent, position, grown)
+        assert isinstance(grown, Proof)
+        return grown
+
+    def __str__(self) -> str:
+        from elastalog.provenance.rendering.text import render_fitting
+
+        return render_fitting(self)
+
+    def __repr__(self) -> str:
+        height = "" if self.height is None else f", height {self.height}"
+        how = "explicit" if self.is_explicit else f"rule {self.rule.number_in_relation}" if self.rule else "not expanded"
+        return f"<Proof of {self.fact}: {how}{height}>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_text(self) -> str:
+        """As in the papers: premises over a line with the rule's number in its relation."""
+        from elastalog.provenance.rendering.text import render
+
+        return render(self)
+
+    def to_tree(self) -> str:
+        """An indented tree, for narrow terminals."""
+        from elastalog.provenance.rendering.tree import render
+
+        return render(self)
+
+    def to_json(self) -> str:
+        """A table of nodes that refer to each other, so that shared sub-proofs are written once."""
+        from elastalog.provenance.rendering.json_form import render
+
+        return render(self)
+
+    def to_dot(self) -> str:
+        """A graph for Graphviz."""
+        from elastalog.provenance.rendering.dot import render
+
+        return render(self)
+
+    def to_mermaid(self) -> str:
+        """A Mermaid flowchart."""
+        from elastalog.provenance.rendering.mermaid import render
+
+        return render(self)
+
+    def to_html(self) -> str:
+        """Collapsible HTML."""
+        from elastalog.provenance.rendering.html import render
+
+        return render(self)
+
+
+Premise: TypeAlias = Proof | Leaf | AggregatePremise
+Node: TypeAlias = Premise | Member
+
+
+def children_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below a node."""
+    match node:
+        case Proof() | Member():
+            return node.children
+        case AggregatePremise():
+            return node.members
+        case Leaf():
+            return ()
+        case _:
+            assert_never(node)
+
+
+def height_over(children: Sequence[Premise]) -> int | None:
+    """The height of a fact derived from premises; None if that of one is not known."""
+    highest = 0
+    for child in children:
+        match child:
+            case Proof():
+                if child.height is None:
+                    return None
+                highest = max(highest, child.height)
+            case AggregatePremise():
+                if not child.is_complete:
+                    return None
+                for member in child.members:
+                    inside = height_over(member.children)
+                    if inside is None:
+                        return None
+                    highest = max(highest, 1 + inside)
+            case Leaf():
+                pass
+            case _:
+                assert_never(child)
+    return 1 + highest
+
+
+def nodes_of(root: Node) -> Iterator[Node]:
+    """Every node, each object once, parents first."""
+    seen = {id(root)}
+    pending: list[Node] = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        for child in reversed(children_of(node)):
+            if id(child) not in seen:
+                seen.add(id(child))
+                pending.append(child)
+
+
+def fold_tree(root: Node, combine: Callable[[Node, Sequence[T]], T]) -> T:
+    """Combines, bottom up, every node with the results of its children; shared nodes are combined once."""
+    done: dict[int, T] = {}
+    pending: list[tuple[Node, bool]] = [(root, False)]
+    while pending:
+        node, is_ready = pending.pop()
+        if is_ready:
+            done[id(node)] = combine(node, [done[id(child)] for child in children_of(node)])
+        elif id(node) not in done:
+            pending.append((node, True))
+            pending.extend((child, False) for child in children_of(node) if id(child) not in done)
+    return done[id(root)]
+
+
+def clipped(root: Proof, most: int) -> Proof:
+    """The proof cut down to about `most` nodes as a tree, nearest to the root first; facts that were cut are not expanded."""
+    kept: set[tuple[int, ...]] = set()
+    level: list[tuple[tuple[int, ...], Node]] = [((), root)]
+    left = most
+    while level and left > 0:
+        following: list[tuple[tuple[int, ...], Node]] = []
+        for path, node in level:
+            below = children_of(node)
+            if below and left > 0:
+                left -= len(below)
+                kept.add(path)
+                following.extend(((*path, i), child) for i, child in enumerate(below))
+        level = following
+    if not level:
+        return root
+    result: dict[tuple[int, ...], Node] = {}
+    for path in sorted(kept, key=len, reverse=True):
+        node = root.at(path)
+        children = [result.get((*path, i)) or _cut(child) for i, child in enumerate(children_of(node))]
+        result[path] = _with_children(node, children)
+    found = result[()]
+    assert isinstance(found, Proof)
+    return found
+
+
+def _cut(node: Node) -> Node:
+    match node:
+        case Proof():
+            return replace(node, rule=None, children=(), is_expanded=False) if node.children else node
+        case AggregatePremise():
+            return replace(node, members=())
+        case Member():
+            return replace(node, children=())
+        case Leaf():
+            return node
+        case _:
+            assert_never(node)
+
+
+def _with_child(parent: Node, position: int, child: Node) -> Node:
+    below = list(children_of(parent))
+    below[position] = child
+    return _with_children(parent, below)
+
+
+def _with_children(node: Node, children: Sequence[Any]) -> Node:
+    match node:
+        case Proof():
+            height = node.height if node.height is not None else height_over(children)
+            return replace(node, children=tuple(children), height=height)
+        case Member():
+            return replace(node, children=tuple(children))
+        case AggregatePremise():
+            return replace(node, members=tuple(children))
+        case Leaf():
+            return node
+        case _:
+            assert_never(node)
+
+
+def _no_such_node(path: Sequence[int]) -> ElastalogError:
+    place = ", ".join(map(str, path))
+    return ElastalogError(
+        [
+            Diagnostic(
+                "E0703",
+                f"there is no fact to expand at [{place}]",
+                help="a path gives the position of a child, from 0, for every level; the last one is a fact",
+            )
+        ]
+    )

@@ -1,0 +1,175 @@
+"""Ranks computed where the backend keeps none that help: around the facts asked for, and no further.
+
+All derivations of a fact, of the facts they use, and so on, are collected; then every fact gets its best value under a metric
+(`metrics.best_values`). `scope` says where to stop: at facts of lower strata, which get ranks of their own when a proof
+comes to them, or only at explicit facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.planning.logical import Clause
+from elastalog.provenance.metrics import HEIGHT, Hypergraph, Metric, best_values
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import EXPLICIT, Step, members_of
+
+MOST_DERIVATIONS = 2_000_000
+"""Derivations that are collected around a fact before giving up."""
+
+Scope = Literal["stratum", "all"]
+
+
+class Neighbourhood:
+    """The facts that the proofs of some facts can use, with all derivations between them."""
+
+    def __init__(self, backend: Backend, reading: Reading, scope: Scope, most: int = MOST_DERIVATIONS) -> None:
+        self._backend = backend
+        self._reading = reading
+        self._scope = scope
+        self._most = most
+        self.numbers: dict[WordFact, int] = {}
+        self.facts: list[WordFact] = []
+        self.clauses: list[Clause | None] = []
+        self.heads: list[int] = []
+        self.bodies: list[tuple[int, ...]] = []
+        self.of_head: dict[int, list[int]] = {}
+        self.explicit: set[int] = set()
+        self.outside: set[int] = set()
+        self.members: dict[int, int] = {}
+
+    def collect(self, roots: Iterable[WordFact]) -> None:
+        """Collects backwards from the roots. Raises LimitReached beyond the limit."""
+        frontier = [fact for fact in roots if fact not in self.numbers]
+        stratum_of = self._reading.stratum_of
+        strata = {stratum_of[relation] for relation, _ in frontier}
+        for fact in frontier:
+            self._number(fact)
+        while frontier:
+            by_relation: dict[str, list[WordFact]] = {}
+            for fact in frontier:
+                by_relation.setdefault(fact[0], []).append(fact)
+            start = len(self.facts)
+            for relation, facts in by_relation.items():
+                if self._scope == "stratum" and stratum_of[relation] not in strata:
+                    self.outside.update(self.numbers[fact] for fact in facts)
+                else:
+                    self._expand(relation, facts)
+            frontier = self.facts[start:]
+
+    def _number(self, fact: WordFact) -> int:
+        number = self.numbers.get(fact)
+        if number is None:
+            number = self.numbers[fact] = len(self.facts)
+            self.facts.append(fact)
+        return number
+
+    def _expand(self, relation: str, facts: list[WordFact]) -> None:
+        aggregate = self._reading.aggregates.get(relation)
+        if aggregate is not None:
+            for fact in facts:
+                step, _ = members_of(self._backend, self._reading, aggregate, fact[1], self._most)
+                self.members[self.numbers[fact]] = step.number
+                self._add(None, self.numbers[fact], step.bodies)
+            return
+        words = np.array([row for _, row in facts], np.int32)
+        is_explicit = self._backend.is_explicit(relation, words)
+        self.explicit.update(self.numbers[facts[i]] for i in np.flatnonzero(is_explicit).tolist())
+        derived = [fact for fact, known in zip(facts, is_explicit.tolist(), strict=True) if not known]
+        if not derived:
+            return
+        for found in self._backend.derivations(relation, words[~is_explicit]):
+            names = [scan.relation for scan in found.clause.scans]
+            rows = [map(tuple, body.words.tolist()) for body in found.bodies]
+            columns = [[(name, row) for row in column] for name, column in zip(names, rows, strict=True)]
+            bodies = zip(*columns, strict=True) if columns else [()] * len(found.heads)
+            seen: set[tuple[int, tuple[WordFact, ...]]] = set()
+            for head, body in zip(found.heads.tolist(), bodies, strict=True):
+                if (head, body) not in seen:  # a range may give the same facts several times
+                    seen.add((head, body))
+                    self._add(found.clause, self.numbers[derived[head]], body)
+
+    def _add(self, clause: Clause | None, head: int, body: tuple[WordFact, ...]) -> None:
+        if len(self.heads) >= self._most:
+            raise _too_many(self._most)
+        self.of_head.setdefault(head, []).append(len(self.heads))
+        self.clauses.append(clause)
+        self.heads.append(head)
+        self.bodies.append(tuple([self._number(fact) for fact in body]))
+
+    def hypergraph(self, metric: Metric) -> Hypergraph:
+        """The derivations, with the values of facts that are given."""
+        values = dict.fromkeys(self.outside | self.explicit, metric.explicit)
+        return Hypergraph(self.heads, self.bodies, values)
+
+    def sort_key(self, derivation: int) -> tuple[object, ...]:
+        """Orders the derivations of one fact: by rule, then by the values of the facts used."""
+        clause = self.clauses[derivation]
+        used = [self._reading.sort_key(self.facts[body]) for body in self.bodies[derivation]]
+        return (0 if clause is None else clause.number, *used)
+
+
+class ComputedSteps:
+    """Guided by the best values under a metric, computed around each fact when it is first asked for."""
+
+    def __init__(self, backend: Backend, reading: Reading, metric: Metric, scope: Scope) -> None:
+        self.known: dict[WordFact, Step] = {}
+        self._backend = backend
+        self._reading = reading
+        self._metric = metric
+        self._scope: Scope = scope
+        self._heights: dict[WordFact, int] = {}
+
+    def height(self, fact: WordFact) -> int | None:
+        return self._heights.get(fact)
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        by_stratum: dict[int, list[WordFact]] = {}
+        for fact in facts:
+            if fact not in self.known:
+                stratum = self._reading.stratum_of[fact[0]] if self._scope == "stratum" else 0
+                by_stratum.setdefault(stratum, []).append(fact)
+        for wanted in by_stratum.values():
+            self._find(wanted)
+
+    def _find(self, wanted: list[WordFact]) -> None:
+        around = Neighbourhood(self._backend, self._reading, self._scope)
+        around.collect(wanted)
+        best = best_values(around.hypergraph(self._metric), self._metric)
+        for number, value in best.values.items():
+            fact = around.facts[number]
+            if number in around.outside or fact in self.known:
+                continue
+            if self._scope == "all" and self._metric is HEIGHT:
+                self._heights[fact] = value
+            if number in around.explicit:
+                self.known[fact] = EXPLICIT
+                continue
+            usable = [
+                derivation
+                for derivation in around.of_head[number]
+                if all(best.order.get(body, len(best.order)) < best.order[number] for body in around.bodies[derivation])
+                and self._metric.derived([best.values[body] for body in around.bodies[derivation]]) == value
+            ]
+            chosen = usable[0] if len(usable) == 1 else min(usable, key=around.sort_key)
+            clause = around.clauses[chosen]
+            bodies = tuple([around.facts[body] for body in around.bodies[chosen]])
+            self.known[fact] = Step(clause, bodies, number=around.members.get(number, 0))
+
+
+def _too_many(most: int) -> LimitReached:
+    return LimitReached(
+        [
+            Diagnostic(
+                "E0704",
+                f"the proofs of this fact can use more than {most:,} derivations",
+                notes=("without levels that the strategy maintains, all of them must be looked at",),
+                help='open the program with `strategy="elastic"` and `metric="height"`, where no search is needed',
+            )
+        ]
+    )

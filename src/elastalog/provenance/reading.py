@@ -1,0 +1,211 @@
+"""How clauses of the logical program are read back as the rules that were written.
+
+The logical program has hidden relations for negated wildcards and aggregates. A derivation by a clause is shown with the
+literals of its rule: facts for atoms, instantiated text for negations and constraints, and aggregates with their members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias, assert_never
+
+from elastalog.analysis.program import Aggregation, Apply, Atom, Comparison, Literal, Negation, Value
+from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.planning.logical import AggregateRule, Clause
+from elastalog.provenance.fact import Bindings, Fact
+from elastalog.provenance.ground import NoValue, Unbound, solve
+from elastalog.provenance.instantiate import ground_values, show
+from elastalog.provenance.proof import Leaf
+from elastalog.relations.words import Dictionary
+
+WordFact: TypeAlias = tuple[str, tuple[int, ...]]
+"""A fact as the backend holds it, possibly of a hidden relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateUse:
+    """An aggregate in an instantiated body: its text and result, and the hidden fact that folds its members, None where
+    there are none."""
+
+    text: str
+    result: Value
+    hidden: WordFact | None
+
+
+Item: TypeAlias = WordFact | Leaf | AggregateUse
+"""A premise before it is proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The literals a clause stands for, with the position of each one's scan; `body`: which alternative of an aggregate."""
+
+    literals: tuple[Literal, ...]
+    scans: tuple[int | None, ...]
+    body: int
+    is_plain: bool
+
+
+class Reading:
+    """Reads words and clauses of one backend."""
+
+    def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
+        self._backend = backend
+        self._dictionary = dictionary
+        program = backend.program
+        self._bases = {name: stored.bases for name, stored in program.relations.items()}
+        self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
+        self.stratum_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self.aggregates: dict[str, AggregateRule] = {
+            stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
+        }
+        self._clauses_of: dict[str, list[Clause]] = {}
+        for stratum in program.strata:
+            for clause in stratum.clauses:
+                self._clauses_of.setdefault(clause.head, []).append(clause)
+        self._shapes: dict[int, _Shape] = {}
+        self._variables: dict[int, tuple[tuple[int, int, str], ...]] = {}
+        for stratum in program.strata:
+            for clause in stratum.clauses:
+                if clause.rule is not None:
+                    self._learn(clause, clause.rule.body, 0)
+
+    # --- facts -----------------------------------------------------------------------------------------------------
+
+    def fact(self, words: WordFact) -> Fact:
+        """The fact that words stand for."""
+        name, row = words
+        return Fact(name, self._values(name, row)[: self._arity[name]])
+
+    def _values(self, name: str, row: Sequence[int]) -> tuple[Value, ...]:
+        decode = self._dictionary.decode_value
+        return tuple([decode(base, word) for base, word in zip(self._bases[name], row, strict=True)])
+
+    def sort_key(self, words: WordFact) -> tuple[Value, ...]:
+        """Orders the facts of one relation by their values."""
+        return self._values(*words)
+
+    def words(self, fact: Fact) -> WordFact | None:
+        """The words of a fact; None if a value occurs in no fact at all."""
+        found = [self._dictionary.find_value(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
+        known = [word for word in found if word is not None]
+        return (fact.relation, tuple(known) or (0,)) if len(known) == len(found) else None
+
+    def ordinal(self, symbol: str) -> int | None:
+        """The number of a symbol in this run."""
+        return self._dictionary.symbols.find(symbol)
+
+    def is_present(self, relation: str, values: Sequence[Value | None]) -> bool:
+        """Whether there is a fact with the given values; None fits any."""
+        import numpy as np
+
+        columns = tuple(i for i, value in enumerate(values) if value is not None)
+        key = [self._dictionary.find_value(self._bases[relation][i], v) for i, v in enumerate(values) if v is not None]
+        known = [word for word in key if word is not None]
+        if len(known) < len(key):
+            return False
+        if len(columns) == len(values):
+            return bool(self._backend.contains(relation, np.array([known or [0]], np.int32))[0])
+        return len(self._backend.select(relation, columns, np.array(known, np.int32)).words) > 0
+
+    # --- clauses ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, clause: Clause, literals: tuple[Literal, ...], body: int) -> None:
+        scans = clause.scans
+        taken = 0
+        while taken < len(scans) and scans[taken].relation.startswith("@groups"):
+            taken += 1  # serves the engine; the rule around the aggregate says the same
+        positions: list[int | None] = []
+        for literal in literals:
+            is_scanned = isinstance(literal, Atom) or (
+                isinstance(literal, Aggregation)
+                and taken < len(scans)
+                and scans[taken].relation in self.aggregates
+                and scans[taken].terms[-1] == literal.result.name
+            )
+            positions.append(taken if is_scanned else None)
+            if is_scanned:
+                if isinstance(literal, Aggregation):
+                    self._learn_members(self.aggregates[scans[taken].relation].members, literal)
+                taken += 1
+        is_plain = all(isinstance(literal, Atom) for literal in literals)
+        self._shapes[clause.number] = _Shape(literals, tuple(positions), body, is_plain)
+        self._variables[clause.number] = tuple(
+            (number, column, term)
+            for number, scan in enumerate(scans)
+            for column, term in enumerate(scan.terms)
+            if isinstance(term, str)
+        )
+
+    def _learn_members(self, members: str, literal: Aggregation) -> None:
+        clauses = iter(self._clauses_of.get(members, ()))
+        for number, body in enumerate(literal.bodies):
+            versions = prod(2 if isinstance(inner, Aggregation) and inner.operator in ("count", "sum") else 1 for inner in body)
+            for _ in range(versions):
+                self._learn(next(clauses), body, number)
+
+    def body_of(self, clause: Clause) -> int:
+        """Which alternative of an aggregate's body a clause of its members comes from."""
+        return self._shapes[clause.number].body
+
+    def items(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> list[Item]:
+        """The premises of a derivation, in the order of the rule's body."""
+        shape = self._shapes[clause.number]
+        if shape.is_plain:
+            return [bodies[position] for position in shape.scans if position is not None]
+        bindings = self._bindings(clause, shape, head, bodies)
+        result: list[Item] = []
+        for literal, position in zip(shape.literals, shape.scans, strict=True):
+            match literal:
+                case Atom():
+                    assert position is not None
+                    result.append(bodies[position])
+                case Negation():
+                    result.append(Leaf("negation", show(literal, bindings)))
+                case Comparison():
+                    result.append(Leaf("constraint", show(literal, bindings)))
+                case Aggregation():
+                    value = bindings[literal.result.name]
+                    hidden = None if position is None else bodies[position]
+                    result.append(AggregateUse(show(literal, bindings), value, hidden))
+                case _:
+                    assert_never(literal)
+        return result
+
+    def _bindings(self, clause: Clause, shape: _Shape, head: WordFact, bodies: Sequence[WordFact]) -> Bindings:
+        decode = self._dictionary.decode_value
+        found: dict[str, Value] = {}
+        for number, column, name in self._variables[clause.number]:
+            if name not in found:
+                relation, row = bodies[number]
+                found[name] = decode(self._bases[relation][column], row[column])
+        for column, term in enumerate(clause.head_terms):
+            if isinstance(term, str) and term not in found:
+                found[term] = decode(self._bases[clause.head][column], head[1][column])
+        for literal, position in zip(shape.literals, shape.scans, strict=True):
+            if isinstance(literal, Aggregation) and position is None:
+                found[literal.result.name] = 0.0 if literal.result.base.value == "float" else 0
+        comparisons = [literal for literal in shape.literals if isinstance(literal, Comparison)]
+        extended = self._extensions(comparisons, shape, found)
+        first = next(extended, None)
+        if first is None:
+            raise InternalError("provenance", f"the derivation of {head} by clause {clause.number} does not hold")
+        return first
+
+    def _extensions(self, comparisons: list[Comparison], shape: _Shape, found: Bindings) -> Iterator[Bindings]:
+        """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too."""
+        has_choice = any(isinstance(c.right, Apply) and c.right.functor == "range" for c in comparisons)
+        for bindings in solve(comparisons, found, self.ordinal):
+            if not has_choice or all(
+                self._is_absent(literal.atom, bindings) for literal in shape.literals if isinstance(literal, Negation)
+            ):
+                yield bindings
+
+    def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
+        try:
+            return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
+        except (NoValue, Unbound):
+            return False

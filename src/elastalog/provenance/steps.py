@@ -1,0 +1,158 @@
+"""One level of a proof for many facts at once: by which derivation each is proved.
+
+A step must lead to facts of a smaller rank, or a proof could run in a circle. Where the backend keeps levels, they are the
+rank: (stratum, level), or the level alone if levels are global. Where it does not, or another metric is asked for, the
+ranks are computed (`ranks`) around the facts in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from elastalog.backends.protocol import Backend, ClauseDerivations
+from elastalog.planning.logical import AggregateRule, Clause
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+MOST_MEMBERS = 100
+"""Members of an aggregate that a proof lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an aggregate, of
+    which there are `number` in all. An explicit fact needs nothing."""
+
+    clause: Clause | None
+    bodies: tuple[WordFact, ...]
+    number: int = 0
+    is_explicit: bool = False
+
+
+EXPLICIT = Step(None, (), is_explicit=True)
+
+
+class Steps(Protocol):
+    """Finds steps, and remembers them for one epoch. `known` holds every step found so far."""
+
+    known: dict[WordFact, Step]
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        """Puts the steps of facts that are present into `known`."""
+
+    def height(self, fact: WordFact) -> int | None:
+        """The least height of all proofs of a fact that has been met, where that is known without proving it."""
+
+
+class AnnotatedSteps:
+    """Guided by the levels that the backend keeps."""
+
+    def __init__(self, backend: Backend, dictionary: Dictionary, reading: Reading, is_global: bool) -> None:
+        self.known: dict[WordFact, Step] = {}
+        self._backend = backend
+        self._dictionary = dictionary
+        self._reading = reading
+        self._is_global = is_global
+        self._levels: dict[WordFact, int] = {}
+
+    def height(self, fact: WordFact) -> int | None:
+        return self._levels.get(fact) if self._is_global else None
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        by_relation: dict[str, list[tuple[int, ...]]] = {}
+        for fact in facts:
+            if fact not in self.known:
+                if fact not in self._levels:
+                    self._levels[fact] = self._level(fact)
+                if self._levels[fact] == 0:
+                    self.known[fact] = EXPLICIT
+                else:
+                    by_relation.setdefault(fact[0], []).append(fact[1])
+        for relation, rows in by_relation.items():
+            aggregate = self._reading.aggregates.get(relation)
+            if aggregate is not None:
+                for row in rows:
+                    self.known[relation, row], found = members_of(self._backend, self._reading, aggregate, row)
+                    self._learn(aggregate.members, found)
+            else:
+                self._find_in(relation, rows)
+
+    def _level(self, fact: WordFact) -> int:
+        relation, row = fact
+        found = self._backend.select(relation, tuple(range(len(row))), np.array(row, np.int32))
+        assert found.level is not None
+        return int(found.level[0])
+
+    def _learn(self, relation: str, facts: FactWords) -> list[WordFact]:
+        assert facts.level is not None
+        names = [(relation, tuple(row)) for row in facts.words.tolist()]
+        self._levels.update(zip(names, facts.level.tolist(), strict=True))
+        return names
+
+    def _find_in(self, relation: str, rows: list[tuple[int, ...]]) -> None:
+        levels = np.array([self._levels[relation, row] for row in rows])
+        is_open = np.ones(len(rows), np.bool_)
+        for found in self._backend.derivations(relation, np.array(rows, np.int32)):
+            usable = is_open[found.heads]
+            for scan, body in zip(found.clause.scans, found.bodies, strict=True):
+                if self._is_global or self._reading.stratum_of[scan.relation] == self._reading.stratum_of[relation]:
+                    usable &= body.level < levels[found.heads]
+            chosen = self._smallest(found, np.flatnonzero(usable))
+            if not len(chosen):
+                continue
+            heads = found.heads[chosen]
+            is_open[heads] = False
+            columns = [
+                self._learn(scan.relation, _rows(body, chosen))
+                for scan, body in zip(found.clause.scans, found.bodies, strict=True)
+            ]
+            bodies = zip(*columns, strict=True) if columns else [()] * len(heads)
+            for head, used in zip(heads.tolist(), bodies, strict=True):
+                self.known[relation, rows[head]] = Step(found.clause, tuple(used))
+            if not is_open.any():
+                return
+
+    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
+        """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing else."""
+        heads = found.heads[usable]
+        if len(heads) < 2:
+            return usable
+        order = np.argsort(heads, kind="stable")
+        usable, heads = usable[order], heads[order]
+        is_first = np.concatenate(([True], heads[1:] != heads[:-1]))
+        if is_first.all():
+            return usable
+        keys: list[Any] = []
+        for scan, body in zip(found.clause.scans, found.bodies, strict=True):
+            for column, base in enumerate(self._backend.program.relations[scan.relation].bases):
+                values = self._dictionary.decode_column(base, body.words[usable, column]).to_numpy(zero_copy_only=False)
+                keys.append(np.unique(values, return_inverse=True)[1])
+        order = np.lexsort((*reversed(keys), heads))
+        return usable[order][is_first]
+
+
+def _rows(facts: FactWords, rows: Any) -> FactWords:
+    return FactWords(facts.words[rows], None if facts.level is None else facts.level[rows])
+
+
+def members_of(
+    backend: Backend, reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
+) -> tuple[Step, FactWords]:
+    """The members of the aggregate fact with given words: those that attain a least or greatest value first, then by value."""
+    columns = tuple(range(aggregate.groups))
+    found = backend.select(aggregate.members, columns, np.array(row[: aggregate.groups], np.int32))
+    names = [(aggregate.members, tuple(words)) for words in found.words.tolist()]
+    target = aggregate.target if aggregate.operator in ("min", "max") else None
+
+    def key(position: int) -> tuple[Any, ...]:
+        is_other = target is not None and names[position][1][target] != row[-1]
+        return is_other, reading.sort_key(names[position])
+
+    chosen = sorted(range(len(names)), key=key)[:most] if len(names) <= 100_000 else list(range(most))
+    step = Step(None, tuple(names[i] for i in chosen), number=len(names))
+    return step, _rows(found, np.array(chosen, np.int64))

@@ -1,0 +1,91 @@
+"""A session beside the judges: its facts, levels and counts in the form in which `tests/reference` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+
+from elastalog.evaluation import costs
+from elastalog.session import Session
+from elastalog.syntax.tree import Tree
+from tests.generators.construction import GeneratedProgram, written
+from tests.reference.evaluator import evaluate
+from tests.reference.levels import Levels, levels
+
+Facts = dict[str, set[tuple[Any, ...]]]
+Kind = Literal["local", "global"]
+PYTHON_TYPES = {"number": int, "unsigned": int, "float": float, "symbol": str}
+
+TESTED_GLOBAL_LEVELS = False
+"""Whether `levels="global"` is tested too."""
+
+LEVEL_KINDS = [
+    "local",
+    pytest.param("global", marks=pytest.mark.skipif(not TESTED_GLOBAL_LEVELS, reason="not finished in the engine")),
+]
+
+
+def comparable(fact: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A fact in which NaN equals NaN."""
+    return tuple("NaN" if value != value else value for value in fact)
+
+
+def facts_of(db: Session) -> Facts:
+    """Every fact of a session; each is there once and its values have the types of the declaration."""
+    found: Facts = {}
+    for name in db:
+        types = [PYTHON_TYPES[column.base.value] for column in db.schemas[name].columns]
+        facts = list(db[name])
+        assert all(type(value) is expected for fact in facts for value, expected in zip(fact, types, strict=True))
+        found[name] = set(map(comparable, facts))
+        assert len(found[name]) == len(facts) == len(db[name]), f"{name} holds a fact twice"
+    return found
+
+
+def levels_of(db: Session) -> Levels:
+    """Level and count of every fact of a session."""
+    found: Levels = {}
+    for name in db:
+        table = db[name].to_arrow(annotations=True)
+        for *fact, level, count in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            found[name, comparable(tuple(fact))] = (level, count)
+    return found
+
+
+def judge(db: Session, tree: Tree, explicit: Facts, kind: Kind = "local", is_annotated: bool = True) -> None:
+    """Facts, levels and counts of a session are those of the judges, from all its explicit facts."""
+    wanted = evaluate(tree, explicit, with_text_facts=False)
+    assert facts_of(db) == {name: set(map(comparable, facts)) for name, facts in wanted.items()}
+    if is_annotated:
+        expected = levels(tree, explicit, kind, with_text_facts=False)
+        assert levels_of(db) == {(name, comparable(fact)): pair for (name, fact), pair in expected.items()}
+
+
+def rules_text(program: GeneratedProgram) -> str:
+    """The program without the facts in its text, so that facts can be given that a session has deleted."""
+    return "".join(line for line in program.text.splitlines(keepends=True) if ":-" in line or line.startswith("."))
+
+
+HIGHEST = 2**63 - 1
+BOMB = "bomb"
+
+
+def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
+    """The program with a rule more, for one of its derived relations, in which `bomb(1)` makes a number overflow."""
+    derived = [name for name in program.schemas if name not in program.inputs]
+    name = derived[number % len(derived)]
+    head = ", ".join(written(0 if base == "number" else "a") for base in program.schemas[name])
+    text = f".decl {BOMB}(x: number)\n{name}({head}) :- {BOMB}(x), x + {HIGHEST} > 0.\n"
+    return replace(program, text=program.text + text, schemas={**program.schemas, BOMB: ("number",)})
+
+
+@contextmanager
+def least_budget(derivations: int) -> Iterator[None]:
+    """Lets updates be abandoned after so few derivations; otherwise small programs never see it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "_LEAST_BUDGET", derivations)
+        yield

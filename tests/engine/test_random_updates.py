@@ -1,0 +1,132 @@
+"""Random updates: after every epoch a session is what a fresh one would be, and what the judges say it is."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import elastalog
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.session import Session
+from tests.engine.judging import (
+    BOMB,
+    LEVEL_KINDS,
+    Facts,
+    Kind,
+    comparable,
+    facts_of,
+    judge,
+    least_budget,
+    levels_of,
+    rules_text,
+    with_bomb,
+)
+from tests.generators.construction import Features, GeneratedProgram
+from tests.generators.programs import programs, updates
+from tests.generators.seeded import seeded_case
+from tests.generators.updates import Update
+from tests.reference.cases import parse_accepted
+
+STRATEGIES = ["elastic", "elastic", "elastic", "recompute"]
+BUDGETS = [None, 0.2, 0.0]
+LEAST = [2_000, 0, 5, 25]
+"""The derivations that an update may always cost: so few that some are abandoned at once and some half way."""
+
+
+class Interrupted(Exception):
+    """Something went wrong in the middle of an update."""
+
+
+def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: Kind = "local") -> None:
+    """Applies updates to a session, failing ones among them, and judges every epoch."""
+    program = with_bomb(program, choice.randrange(4))
+    strategy, budget, least = choice.choice(STRATEGIES), choice.choice(BUDGETS), choice.choice(LEAST)
+    options: dict[str, Any] = {"strategy": strategy, "levels": kind}
+    tree, explicit, is_annotated = parse_accepted(program.text), program.explicit, strategy == "elastic"
+    with least_budget(least), elastalog.open(program.text, facts=program.facts, budget=budget, **options) as db:
+        for number, update in enumerate(steps, start=2):
+            before = facts_of(db)
+            if choice.random() < 0.4:
+                fail(db, update, choice)
+                judge(db, tree, explicit, kind, is_annotated)
+                assert db.epoch == number - 1
+            changes = apply(db, update, choice)
+            explicit = update.apply_to(explicit)
+            after = facts_of(db)
+            assert db.epoch == number
+            assert changes == difference(before, after)
+            judge(db, tree, explicit, kind, is_annotated)
+            fresh = elastalog.open(rules_text(program), facts=explicit, **options)
+            assert facts_of(fresh) == after
+            assert not is_annotated or levels_of(fresh) == levels_of(db)
+
+
+def apply(db: Session, update: Update, choice: Random) -> dict[str, tuple[Any, Any]]:
+    """Applies an update in one of the ways there are; the facts inserted and deleted, by relation that changed."""
+    if choice.random() < 0.5:
+        changes = db.apply(update.inserted, update.deleted)
+    else:
+        with db.update() as pending:
+            for name, facts in update.inserted.items():
+                pending.insert(name, facts)
+            for name, facts in update.deleted.items():
+                for fact in facts:
+                    pending.delete(name, [fact])
+        changes = pending.changes
+    assert changes.impact == sum(len(changes[name]) for name in db)
+    return {name: (as_set(changes[name].inserted), as_set(changes[name].deleted)) for name in changes}
+
+
+def as_set(facts: Any) -> set[tuple[Any, ...]]:
+    found = list(map(comparable, facts))
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def difference(before: Facts, after: Facts) -> dict[str, tuple[Any, Any]]:
+    return {n: (after[n] - before[n], before[n] - after[n]) for n in after if after[n] != before[n]}
+
+
+def fail(db: Session, update: Update, choice: Random) -> None:
+    """An update that does not come about: an exception in its block, or an overflow while it is evaluated."""
+    if choice.random() < 0.3:
+        with pytest.raises(Interrupted), db.update() as pending:
+            for name, facts in update.deleted.items():
+                pending.delete(name, facts)
+            raise Interrupted
+    else:
+        bombs = [(0,), (1,)] if choice.random() < 0.5 else [(1,)]
+        with pytest.raises(ElastalogError, match="E06"):
+            db.apply({**update.inserted, BOMB: bombs}, update.deleted)
+
+
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_seeded_updates(kind: Kind) -> None:
+    for seed in range(150):
+        play(*seeded_case(seed), Random(seed), kind)
+
+
+def test_seeded_updates_of_aggregates_whose_groups_are_only_tested() -> None:
+    for seed in range(5000, 5060):
+        try:
+            play(*seeded_case(seed, Features(tested_groups=True)), Random(seed))
+        except ElastalogError as error:
+            assert [d.code for d in error.diagnostics] == ["E0602"]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_drawn_updates(data: st.DataObject) -> None:
+    program = data.draw(programs())
+    play(program, data.draw(updates(program)), Random(data.draw(st.integers(0, 99))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_many_seeded_updates(kind: Kind) -> None:
+    for seed in range(20_000, 21_200):
+        play(*seeded_case(seed, most_updates=6), Random(seed), kind)
