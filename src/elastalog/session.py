@@ -23,6 +23,7 @@ import numpy as np
 from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.sets import Support
 from elastalog.backends.watch import Progress, Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
@@ -37,6 +38,10 @@ from elastalog.pipeline.files.policy import Mode, Policy, Report
 from elastalog.pipeline.files.read import read_input
 from elastalog.planning.lower import lower
 from elastalog.program import Program
+from elastalog.provenance.absence import Absence
+from elastalog.provenance.explain import Explainer, Setting, metric_named
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_words
@@ -53,6 +58,7 @@ def open(
     engine: str = "auto",
     strategy: str = "elastic",
     levels: str = "local",
+    metric: str = "height",
     jobs: int | None = None,
     memory: int | None = None,
     timeout: float | None = None,
@@ -66,14 +72,14 @@ def open(
 
     `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of relation
     names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global` for exact heights
-    of proofs. `jobs`: threads. `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
+    of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
     `bad_rows`: what happens to rows of fact files that are no facts."""
     _require_one_of("engine", engine, ("auto", "local"))
     _require_one_of("strategy", strategy, tuple(STRATEGIES))
     _require_one_of("levels", levels, ("local", "global"))
     session = Session(
-        _program(program), strategy=strategy, levels=levels, jobs=jobs or 1, memory=memory, timeout=timeout, budget=budget,
+        _program(program), strategy=strategy, levels=levels, metric=metric, jobs=jobs or 1, memory=memory, timeout=timeout, budget=budget,
         on_progress=on_progress,
     )  # fmt: skip
     session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)))
@@ -89,6 +95,7 @@ class Session:
         *,
         strategy: str,
         levels: str,
+        metric: str,
         jobs: int,
         memory: int | None,
         timeout: float | None,
@@ -101,11 +108,19 @@ class Session:
         self._timeout = timeout
         self._watch = Watch(memory=memory, on_progress=on_progress)
         chosen = make_strategy(strategy, self._watch, budget)
+        if levels == "global" and chosen.support is not Support.LEVELS:
+            advice = "choose strategy `elastic`, or leave out levels"
+            raise ElastalogError([Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)])
         self._backend = KernelBackend(
             lower(program.checked), self._dictionary, is_annotated=chosen.is_annotated, is_global=levels == "global",
-            jobs=jobs, watch=self._watch,
+            support=chosen.support, jobs=jobs, watch=self._watch,
         )  # fmt: skip
         self._epochs = Epochs(self._backend, chosen)
+        has_levels = chosen.is_annotated and chosen.support is Support.LEVELS
+        setting = Setting(
+            program.checked, self._backend, self._dictionary, has_levels, levels == "global", metric_named(metric)
+        )
+        self._explainer = Explainer(setting, lambda: self.epoch)
         self._lock = threading.RLock()
         self._history: list[EpochRecord] = []
         self.reports: list[Report] = []
@@ -237,6 +252,32 @@ class Session:
         name, values = written
         self._words(name, [values])
         return name, tuple(values)
+
+    # --- explaining ------------------------------------------------------------------------------------------------
+
+    def explain(self, fact: str | tuple[str, tuple[Value, ...]], depth: int | None = None) -> Proof:
+        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
+        return self._explainer.explain(Fact(*self.fact(fact)), depth)
+
+    def derivations(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Proof, ...]:
+        """Every derivation of a fact that holds, as proofs of one level."""
+        return self._explainer.derivations(Fact(*self.fact(fact)))
+
+    def proofs(self, fact: str | tuple[str, tuple[Value, ...]], limit: int = 10) -> Iterator[Proof]:
+        """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
+        return self._explainer.proofs(Fact(*self.fact(fact)), limit)
+
+    def explain_absence(
+        self,
+        fact: str | tuple[str, tuple[Value, ...]],
+        limit: int = 5,
+        *,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+    ) -> Absence:
+        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its number
+        in the relation, and `bindings`, values of its variables, restrict the search."""
+        return self._explainer.explain_absence(Fact(*self.fact(fact)), limit, rule, bindings)
 
     # --- updating --------------------------------------------------------------------------------------------------
 

@@ -20,13 +20,7 @@ Facts = dict[str, set[tuple[Any, ...]]]
 Kind = Literal["local", "global"]
 PYTHON_TYPES = {"number": int, "unsigned": int, "float": float, "symbol": str}
 
-TESTED_GLOBAL_LEVELS = False
-"""Whether `levels="global"` is tested too."""
-
-LEVEL_KINDS = [
-    "local",
-    pytest.param("global", marks=pytest.mark.skipif(not TESTED_GLOBAL_LEVELS, reason="not finished in the engine")),
-]
+LEVEL_KINDS: tuple[Kind, ...] = ("local", "global")
 
 
 def comparable(fact: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -23,11 +23,10 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
         ],
     )
     yield ""
-    yield from _table(
-        ("facts", "bytes", "relation"),
-        [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
-        + ([("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)")] * (statistics.hidden_bytes > 0)),
-    )
+    rows = [(f"{relation.facts:,}", f"{relation.bytes:,}", relation.name) for relation in statistics.relations]
+    if statistics.hidden_bytes:
+        rows.append(("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)"))
+    yield from _table(("facts", "bytes", "relation"), rows)
 
 
 def profile_json(session: Session) -> str:

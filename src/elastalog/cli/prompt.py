@@ -46,7 +46,7 @@ def completions(before: str, state: ShellState) -> tuple[int, list[str]]:
     statement = before.rpartition(";")[2].lstrip()
     name, separator, rest = statement.partition(" ")
     if not separator:
-        return -len(name), [c.name for c in COMMANDS if c.name.startswith(name)]
+        return -len(name), [c.name + " " * (c.completes is not None) for c in COMMANDS if c.name.startswith(name)]
     command = BY_NAME.get(name)
     kind = command.completes if command is not None else None
     word = rest.rpartition(",")[2].lstrip() if kind == "relations" else rest.lstrip()

@@ -20,7 +20,7 @@ _TO_TERMINAL = "-"
 
 
 @click.command()
-@click.argument("program", type=click.Path(), required=False)
+@click.argument("program", type=click.Path(), required=False, metavar="PROGRAM")
 @session_options
 @click.option(
     "-D", "--output", default=".", metavar="DIR",
@@ -35,6 +35,7 @@ _TO_TERMINAL = "-"
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     program: str | None,
     output: str,
     stats: str | None,
@@ -88,16 +89,12 @@ def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None
     return program, stats
 
 
-def _evaluate(
-    program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity
-) -> Session:
+def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:
     from elastalog.cli.progress import progress_shown
 
     with progress_shown(program.checked, verbosity) as report:
         quarantine = "." if output == "-" else output
-        return open_session(
-            program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report
-        )
+        return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)
 
 
 def _write(session: Session, output: str) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
-from elastalog.cli.limits import Duration, MemorySize
+from elastalog.cli.limits import duration, memory_size
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -38,22 +38,18 @@ class SessionOptions:
     timeout: float | None
 
 
-class StrategyName(click.ParamType):
+def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """The name of a strategy. They are looked up when one is given: loading them takes a while."""
+    if value == "elastic":
+        return value
+    from elastalog.diagnostics.nearest import nearest
+    from elastalog.evaluation.strategies import STRATEGIES
 
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value == "elastic":
-            return str(value)
-        from elastalog.diagnostics.nearest import nearest
-        from elastalog.evaluation.strategies import STRATEGIES
-
-        if value not in STRATEGIES:
-            near = nearest(str(value), STRATEGIES)
-            advice = f"did you mean '{near}'?" if near else f"there are {', '.join(STRATEGIES)}."
-            self.fail(f"'{value}' is not a strategy: {advice}", param, ctx)
-        return str(value)
+    if value not in STRATEGIES:
+        near = nearest(value, STRATEGIES)
+        advice = f"did you mean '{near}'?" if near else f"there are {', '.join(STRATEGIES)}."
+        raise click.BadParameter(f"'{value}' is not a strategy: {advice}", ctx, param)
+    return value
 
 
 def session_options(command: _Command) -> _Command:
@@ -65,10 +61,12 @@ def session_options(command: _Command) -> _Command:
         ),
         click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
         click.option(
-            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local"]), help="Where to evaluate."
+            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local"]),
+            help="Where to evaluate.",
         ),
         click.option(
-            "--strategy", default="elastic", show_default=True, type=StrategyName(), help="How updates are done."
+            "--strategy", default="elastic", show_default=True, callback=strategy_name, metavar="NAME",
+            help="How updates are done.",
         ),
         click.option(
             "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
@@ -82,8 +80,8 @@ def session_options(command: _Command) -> _Command:
             "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
             help="Most rows of a relation to skip.",
         ),
-        click.option("--max-memory", type=MemorySize(), metavar="SIZE", help="Most memory to use, as 512M or 2G."),
-        click.option("--timeout", type=Duration(), metavar="TIME", help="Longest evaluation, as 30s or 5m."),
+        click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
     )  # fmt: skip
     for decorate in reversed(options):
         command = decorate(command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elastalog.cli.exits import AT_FAULT, LIMIT, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.limits import Budget
+from elastalog.cli.limits import update_budget
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @program_argument
 @session_options
 @click.option(
-    "--budget", default="0.2", show_default=True, type=Budget(), metavar="FRACTION",
+    "--budget", default="0.2", show_default=True, callback=update_budget, metavar="FRACTION",
     help="What an update may cost before a stratum is evaluated anew, as a fraction of a bootstrap; or none.",
 )  # fmt: skip
 @format_option
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def shell(
     ctx: click.Context,
+    /,
     program: str,
     budget: float | None,
     form: str,
@@ -67,18 +68,14 @@ def _opened(path: str, options: SessionOptions, budget: float | None, form: str,
 
     loaded = load_program(path, form, verbosity)
     with progress_shown(loaded.checked, verbosity) as report:
-        session = open_session(
-            loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report
-        )
+        session = open_session(loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report)
 
     def reopen(program: Program, facts: dict[str, Any], strategy: str) -> Session:
         anew = replace(options, facts=facts, strategy=strategy)
         return open_session(program, anew, form=form, verbosity=verbosity, budget=budget)
 
     is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
-    return ShellState(
-        session, options.strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet"
-    )
+    return ShellState(session, options.strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet")
 
 
 def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
@@ -116,8 +113,10 @@ def _execute(state: ShellState, statement: Piece) -> None:
     from elastalog.cli.shell_commands.registry import find_command
 
     name, rest = statement.after_word()
-    command = find_command(name, Piece(statement.source, statement.start, statement.start + len(name)))
-    command.run(state, rest)
+    place = Piece(statement.source, statement.start, statement.start + len(name))
+    if name in state.session and rest.text.startswith("("):
+        raise place.error("E0801", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`")
+    find_command(name, place).run(state, rest)
 
 
 def _at_line(error: ElastalogError, statement: Piece) -> ElastalogError:
@@ -133,7 +132,6 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
     """Reads commands from a person. Errors and Ctrl-C end the command only; Ctrl-D ends the shell."""
     from elastalog.cli.prompt import make_prompt
     from elastalog.cli.shell_commands import Piece
-    from elastalog.cli.shell_commands.script import statements
 
     read = make_prompt(state)
     if verbosity != "quiet":
@@ -147,10 +145,7 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
             break
         source = Source("<shell>", line)
         try:
-            for statement in statements(Piece(source, 0, len(line))):
-                _execute(state, statement)
-                if state.is_over:
-                    break
+            _execute_line(state, Piece(source, 0, len(line)))
         except ElastalogError as error:
             show_diagnostics(error.diagnostics, form, verbosity)
         except InternalError as error:
@@ -160,6 +155,15 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
         sys.stdout.flush()
     if state.pending:
         click.echo(_not_committed(state), err=True)
+
+
+def _execute_line(state: ShellState, line: Piece) -> None:
+    from elastalog.cli.shell_commands.script import statements
+
+    for statement in statements(line):
+        _execute(state, statement)
+        if state.is_over:
+            return
 
 
 def _not_committed(state: ShellState) -> str:

@@ -11,8 +11,8 @@ from elastalog.planning.logical import Clause
 
 @dataclass(frozen=True, slots=True)
 class RuleStatistics:
-    """The cost of one rule in the last bootstrap of its stratum. `number` is None for a rule that we made, to serve a negation
-    or an aggregate of the program."""
+    """The cost of one rule in the last bootstrap of its stratum. `number` is None for a rule that we made, to serve a
+    negation or an aggregate of the program."""
 
     number: int | None
     relation: str
@@ -33,8 +33,8 @@ class RelationStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of relations that
-    we made."""
+    """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of
+    relations that we made."""
 
     rules: tuple[RuleStatistics, ...]
     relations: tuple[RelationStatistics, ...]

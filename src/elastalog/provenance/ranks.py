@@ -62,6 +62,11 @@ class Neighbourhood:
                     self._expand(relation, facts)
             frontier = self.facts[start:]
 
+    def collect_derivations(self, root: WordFact) -> None:
+        """Collects one level: the derivations of a single fact, also if it is explicit."""
+        self._number(root)
+        self._derive(root[0], [root])
+
     def _number(self, fact: WordFact) -> int:
         number = self.numbers.get(fact)
         if number is None:
@@ -81,9 +86,11 @@ class Neighbourhood:
         is_explicit = self._backend.is_explicit(relation, words)
         self.explicit.update(self.numbers[facts[i]] for i in np.flatnonzero(is_explicit).tolist())
         derived = [fact for fact, known in zip(facts, is_explicit.tolist(), strict=True) if not known]
-        if not derived:
-            return
-        for found in self._backend.derivations(relation, words[~is_explicit]):
+        if derived:
+            self._derive(relation, derived)
+
+    def _derive(self, relation: str, facts: list[WordFact]) -> None:
+        for found in self._backend.derivations(relation, np.array([row for _, row in facts], np.int32)):
             names = [scan.relation for scan in found.clause.scans]
             rows = [map(tuple, body.words.tolist()) for body in found.bodies]
             columns = [[(name, row) for row in column] for name, column in zip(names, rows, strict=True)]
@@ -92,7 +99,7 @@ class Neighbourhood:
             for head, body in zip(found.heads.tolist(), bodies, strict=True):
                 if (head, body) not in seen:  # a range may give the same facts several times
                     seen.add((head, body))
-                    self._add(found.clause, self.numbers[derived[head]], body)
+                    self._add(found.clause, self.numbers[facts[head]], body)
 
     def _add(self, clause: Clause | None, head: int, body: tuple[WordFact, ...]) -> None:
         if len(self.heads) >= self._most:
@@ -127,6 +134,9 @@ class ComputedSteps:
 
     def height(self, fact: WordFact) -> int | None:
         return self._heights.get(fact)
+
+    def is_explicit(self, fact: WordFact) -> bool:
+        return bool(self._backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0])
 
     def find(self, facts: Iterable[WordFact]) -> None:
         by_stratum: dict[int, list[WordFact]] = {}

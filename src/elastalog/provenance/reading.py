@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, assert_never
 
-from elastalog.analysis.program import Aggregation, Apply, Atom, Comparison, Literal, Negation, Value
+import numpy as np
+
+from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Literal, Negation, Value
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import AggregateRule, Clause
@@ -90,7 +92,7 @@ class Reading:
 
     def words(self, fact: Fact) -> WordFact | None:
         """The words of a fact; None if a value occurs in no fact at all."""
-        found = [self._dictionary.find_value(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
+        found = [self._find(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
         known = [word for word in found if word is not None]
         return (fact.relation, tuple(known) or (0,)) if len(known) == len(found) else None
 
@@ -100,16 +102,32 @@ class Reading:
 
     def is_present(self, relation: str, values: Sequence[Value | None]) -> bool:
         """Whether there is a fact with the given values; None fits any."""
-        import numpy as np
+        return next(self.select(relation, values), None) is not None
 
+    def select(self, relation: str, values: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
+        """The facts with the given values, in the order in which they are stored; None fits any."""
         columns = tuple(i for i, value in enumerate(values) if value is not None)
-        key = [self._dictionary.find_value(self._bases[relation][i], v) for i, v in enumerate(values) if v is not None]
-        known = [word for word in key if word is not None]
-        if len(known) < len(key):
-            return False
+        known: list[int] = []
+        for column in columns:
+            value = values[column]
+            assert value is not None
+            word = self._find(self._bases[relation][column], value)
+            if word is None:
+                return
+            known.append(word)
         if len(columns) == len(values):
-            return bool(self._backend.contains(relation, np.array([known or [0]], np.int32))[0])
-        return len(self._backend.select(relation, columns, np.array(known, np.int32)).words) > 0
+            if self._backend.contains(relation, np.array([known or [0]], np.int32))[0]:
+                yield tuple(value for value in values if value is not None)
+            return
+        arity = self._arity[relation]
+        for row in self._backend.select(relation, columns, np.array(known, np.int32)).words:
+            yield self._values(relation, row.tolist())[:arity]
+
+    def _find(self, base: Base, value: Value) -> int | None:
+        try:
+            return self._dictionary.find_value(base, value)
+        except ValueError:
+            return None  # outside the type: no fact has it
 
     # --- clauses ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from elastalog.planning.logical import Clause
 from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
-from elastalog.provenance.steps import MOST_MEMBERS, Step, Steps
+from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 
 
 class Assembly:
@@ -29,8 +29,16 @@ class Assembly:
     def by_step(self, root: WordFact, step: Step) -> Proof:
         """The derivation of a fact by a given step, its premises not expanded."""
         items = self._reading.items(_clause(step), root, step.bodies)
-        children = tuple(self._child(item, lambda fact: self._unexpanded(fact), {}, is_shown=False) for item in items)
+        children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
         return self._proof(root, step, children)
+
+    def aggregate(self, use: AggregateUse) -> AggregatePremise:
+        """An aggregate with the best proofs of its members."""
+        facts = [] if use.hidden is None else list(self._facts_of_members(use.hidden))
+        proofs = {fact: self.prove(fact, None) for fact in facts}
+        premise = self._child(use, proofs.__getitem__, {}, is_shown=True)
+        assert isinstance(premise, AggregatePremise)
+        return premise
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
@@ -150,6 +158,8 @@ class Assembly:
         return Proof(self._reading.fact(fact), rule, children, True, height, self._claim, self._source)
 
     def _unexpanded(self, fact: WordFact) -> Proof:
+        if self._steps.is_explicit(fact):
+            return self._proof(fact, EXPLICIT, ())
         height = self._steps.height(fact)
         return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source)
 

@@ -48,6 +48,9 @@ class Steps(Protocol):
     def height(self, fact: WordFact) -> int | None:
         """The least height of all proofs of a fact that has been met, where that is known without proving it."""
 
+    def is_explicit(self, fact: WordFact) -> bool:
+        """Whether a fact that has been met is an explicit one."""
+
 
 class AnnotatedSteps:
     """Guided by the levels that the backend keeps."""
@@ -62,6 +65,9 @@ class AnnotatedSteps:
 
     def height(self, fact: WordFact) -> int | None:
         return self._levels.get(fact) if self._is_global else None
+
+    def is_explicit(self, fact: WordFact) -> bool:
+        return self._levels.get(fact) == 0
 
     def find(self, facts: Iterable[WordFact]) -> None:
         by_relation: dict[str, list[tuple[int, ...]]] = {}

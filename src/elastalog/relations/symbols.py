@@ -92,6 +92,13 @@ class Symbols:
         """The texts with ids from `first_id` on, in order: what a journal has not written yet."""
         return self._texts[first_id:]
 
+    def extend(self, texts: list[str]) -> None:
+        """Adds distinct texts that have no id yet, in order: what a store has kept."""
+        with self._lock:
+            first = len(self._texts)
+            self._texts.extend(texts)
+            self._ids.update(zip(texts, range(first, first + len(texts)), strict=True))
+
     def _encode_dictionary(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """A dictionary that comes from elsewhere may be large, little used, and hold a text twice."""
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

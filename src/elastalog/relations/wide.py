@@ -91,6 +91,12 @@ class WideTable:
         """The patterns with ids from `first_id` on, in order: what a journal has not written yet."""
         return self._patterns[first_id : self._length].copy()
 
+    def extend(self, patterns: Integers) -> None:
+        """Adds distinct patterns that have no id yet, in order: what a store has kept."""
+        if len(patterns):
+            with self._lock:
+                self._append(np.ascontiguousarray(patterns))
+
     def _probe(self, patterns: Integers) -> Words:
         slots = self._slots
         mask = len(slots) - 1

@@ -9,7 +9,7 @@ import numpy as np
 from elastalog.backends.kernel import aggregate as aggregates
 from elastalog.backends.kernel import maintain, restore, transaction
 from elastalog.backends.kernel.backward import BackwardEvaluation
-from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate, plan_stratum
+from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.heights import HeightEvaluation
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
 from elastalog.backends.kernel.marks import ABSENT, FIXED
@@ -17,8 +17,11 @@ from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.parallel import make_workers
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.set_fixpoint import evaluate_counted
+from elastalog.backends.kernel.set_maintenance import SetPlan, StratumSets
 from elastalog.backends.kernel.transaction import Transaction
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
+from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -36,6 +39,7 @@ class KernelBackend:
         *,
         is_annotated: bool,
         is_global: bool = False,
+        support: Support = Support.LEVELS,
         jobs: int = 1,
         watch: Watch | None = None,
     ) -> None:
@@ -43,6 +47,7 @@ class KernelBackend:
         self.dictionary = dictionary
         self.is_annotated = is_annotated
         self.is_global = is_global
+        self.support = support
         self.watch = watch or Watch()
         self.relations = {
             name: KernelRelation(name, stored.width, is_annotated) for name, stored in program.relations.items()
@@ -50,6 +55,7 @@ class KernelBackend:
         self.pipelines: dict[int, StratumPipelines] = {}
         self._workers = make_workers(self.relations, self.watch, jobs)
         self._plans: dict[int, MaintenancePlan] = {}
+        self._set_plans: dict[int, SetPlan] = {}
         self._backward = BackwardEvaluation(program, self.relations, dictionary)
         self._scratch = Scratch()
         self._transaction = Transaction()
@@ -72,7 +78,7 @@ class KernelBackend:
         stored = self.relations[relation]
         rows = stored.present_rows()
         words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
-        if not self.is_annotated:
+        if not self.has_levels:
             return FactWords(words)
         if stored.is_settled:
             return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
@@ -93,10 +99,20 @@ class KernelBackend:
         found = stored.find(words)
         is_explicit = found >= 0
         if self.is_annotated:
-            is_explicit[is_explicit] = stored.level[found[is_explicit]] == 0
+            is_explicit[is_explicit] = self._is_explicit(stored.level[found[is_explicit]])
         else:
             is_explicit &= found < self._explicit.get(relation, 0)
         return is_explicit
+
+    def _is_explicit(self, levels: Vector) -> Vector:
+        if self.support in (Support.LEVELS, Support.VECTORS):
+            return levels == 0
+        return (levels & 1 == 0) & (levels < ABSENT)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether every fact has a level and a count; the strategies that maintain sets keep other things."""
+        return self.is_annotated and self.support in (Support.LEVELS, Support.VECTORS)
 
     def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
         """The derivations of some facts, which need not be present, in the present epoch."""
@@ -116,7 +132,7 @@ class KernelBackend:
             if self.is_annotated and not stored.is_settled:
                 mask &= stored.level[: stored.used] < ABSENT
             rows = np.flatnonzero(mask)
-        if not self.is_annotated:
+        if not self.has_levels:
             return FactWords(stored.rows[rows])
         return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
 
@@ -137,9 +153,12 @@ class KernelBackend:
                 stratum, self.relations, self.dictionary, self.program.checked.source, self._workers, self.watch
             ).run()
         elif stratum.clauses:
-            pipelines = plan_stratum(stratum, self.relations, self.dictionary, self.program.checked.source)
+            pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
-            evaluate(stratum, pipelines, self.relations, self._workers, self.watch)
+            if self.support is Support.LEVELS:
+                evaluate(stratum, pipelines, self.relations, self._workers, self.watch)
+            else:
+                evaluate_counted(stratum, pipelines, self.relations, self.support, self._scratch, self.watch)
         return self.watch.derivations - before
 
     def prepare(self, stratum: LogicalStratum) -> None:
@@ -206,6 +225,31 @@ class KernelBackend:
         return StratumMaintenance(
             stratum, self._plan(stratum), self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch
         )
+
+    def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
+        """Starts the maintenance of a stratum by a strategy that maintains sets."""
+        done = self._transaction
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = self.relations[name]
+            if name in done.deleted:
+                deleted[name] = relation.find(done.deleted[name])
+            if name in done.inserted:
+                inserted[name] = transaction.add_rows(relation, done.inserted[name])
+        below = {name: done.changed[name] for name in stratum.reads if name in done.changed}
+        plan = self._set_plans.get(stratum.number)
+        if plan is None:
+            plan = self._set_plans[stratum.number] = SetPlan(
+                stratum, self._plan(stratum), self.relations, self.dictionary, self.program.checked.source
+            )
+        return StratumSets(
+            stratum, plan, self.relations, self.support, below, deleted, inserted, self.watch, self._scratch
+        )
+
+    def finish_sets(self, maintenance: StratumSets) -> None:
+        """The stratum is done; those above see its net change."""
+        self._transaction.changed.update(maintenance.end())
 
     def finish(self, maintenance: StratumMaintenance) -> None:
         """The stratum is done; those above see its net change."""

@@ -22,13 +22,25 @@ from elastalog.relations.words import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the start."""
+    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the start. The
+    relations in `own` may be seen differently."""
 
     is_loss: bool
     sees: int
     sees_before: int
     lacks: int
     lacks_before: int
+    own: frozenset[str] = frozenset()
+    own_sees: int = 0
+    own_sees_before: int = 0
+
+    def view_of(self, relation: str, is_negated: bool, is_before: bool) -> int:
+        """What a goal sees of its relation."""
+        if is_negated:
+            return self.lacks_before if is_before else self.lacks
+        if relation in self.own:
+            return self.own_sees_before if is_before else self.own_sees
+        return self.sees_before if is_before else self.sees
 
 
 LOSSES = Phase(
@@ -79,7 +91,7 @@ class DeltaPipeline:
         take, place = self.gather_take
         block = scratch.block(0, gather.width + LEVELS)
         state = scratch.state(0)
-        seen = phase.lacks if self.is_negated_start else phase.sees
+        seen = phase.view_of(gather.relation, self.is_negated_start, is_before=False)
         is_flat = gather.relation in flat
         for start in range(0, len(entries), BLOCK):
             stop = min(start + BLOCK, len(entries))
@@ -152,10 +164,7 @@ class DeltaPipeline:
         out = scratch.block(depth + 1, probe.width + LEVELS)
         state = scratch.state(depth + 1)
         state[WITHIN] = 0
-        if probe.is_negated:
-            seen = phase.lacks_before if probe.is_before else phase.lacks
-        else:
-            seen = phase.sees_before if probe.is_before else phase.sees
+        seen = phase.view_of(probe.relation, probe.is_negated, probe.is_before)
         slots, pool = NO_MATRIX, NO_WORDS
         if probe.is_member:
             kind, keys, shift = MEMBER, relation.table, relation.shift

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from elastalog.backends.kernel.memory import Matrix
 from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
@@ -21,33 +20,61 @@ from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
 
-@dataclass(frozen=True, slots=True)
-class StratumPipelines:
-    """The versions of a stratum's clauses: those that run once, and those that follow a delta."""
+_GROWN = 4
+"""Plans are made anew when the relations of a recursive stratum have grown by this factor."""
 
-    once: tuple[Pipeline, ...]
-    by_delta: tuple[Pipeline, ...]
+
+class StratumPipelines:
+    """The versions of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum will hold is
+    not known beforehand, so its plans are made anew as it grows."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        source: Source,
+    ) -> None:
+        self._stratum = stratum
+        self._relations = relations
+        self._bind = lambda variant: Pipeline(variant, frozenset(stratum.relations), dictionary, source)
+        statistics = KernelStatistics(relations)
+        clauses = stratum.clauses
+        self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
+        self.by_delta = [
+            self._bind(plan_from_goal(clause, goal, statistics)) for clause in clauses for goal in clause.recursive_goals
+        ]
+        self._planned_size = self._size()
 
     def __iter__(self) -> Iterator[Pipeline]:
         yield from self.once
         yield from self.by_delta
 
+    def _size(self) -> int:
+        return sum(self._relations[name].used for name in self._stratum.relations)
 
-def plan_stratum(
-    stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary, source: Source
-) -> StratumPipelines:
-    """Plans with the sizes that the relations below have now."""
-    own = frozenset(stratum.relations)
-    statistics = KernelStatistics(relations, own if stratum.is_recursive else frozenset())
-    once: list[Pipeline] = []
-    by_delta: list[Pipeline] = []
-    for clause in stratum.clauses:
-        if clause.is_recursive:
-            variants = [plan_from_goal(clause, goal, statistics) for goal in clause.recursive_goals]
-            by_delta.extend(Pipeline(variant, own, dictionary, source) for variant in variants)
-        else:
-            once.append(Pipeline(plan_full(clause, statistics), own, dictionary, source))
-    return StratumPipelines(tuple(once), tuple(by_delta))
+    def adapt(self) -> None:
+        """Plans the versions that follow a delta anew, if the stratum has grown much since they were planned."""
+        size = self._size()
+        if size < _GROWN * self._planned_size + 1000:
+            return
+        self._planned_size = size
+        statistics = KernelStatistics(self._relations)
+        for i, pipeline in enumerate(self.by_delta):
+            goal = pipeline.gather.goal
+            assert goal is not None
+            variant = plan_from_goal(pipeline.variant.clause, goal, statistics)
+            if variant != pipeline.variant:
+                renewed = self.by_delta[i] = self._bind(variant)
+                renewed.derivations, renewed.seconds = pipeline.derivations, pipeline.seconds
+        self._drop_unused_indexes()
+
+    def _drop_unused_indexes(self) -> None:
+        used = {(probe.relation, probe.key_columns) for pipeline in self.by_delta for probe in pipeline.probes}
+        for name in self._stratum.relations:
+            indexes = self._relations[name].indexes
+            for columns in [columns for columns in indexes if (name, columns) not in used]:
+                del indexes[columns]
 
 
 def evaluate(
@@ -85,10 +112,10 @@ def evaluate(
         watch.iteration(stratum.number, iteration, found)
         if not found:
             break
-        if pipelines.by_delta:
-            workers.extend_indexes(own)
-        else:
+        if not pipelines.by_delta:
             break
+        pipelines.adapt()
+        workers.extend_indexes(own)
         iteration += 1
     for relation in own:
         relation.present = relation.used

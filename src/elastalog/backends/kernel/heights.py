@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
-from elastalog.backends.kernel.fixpoint import Workers, evaluate, plan_stratum
+from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
 from elastalog.backends.kernel.levels import levels_now, note_levels
 from elastalog.backends.kernel.marks import ABSENT
 from elastalog.backends.kernel.memory import Matrix, Vector
@@ -109,12 +109,12 @@ class HeightEvaluation:
         lower = [self.relations[name] for name in self.stratum.reads]
         if all(relation.is_settled and relation.highest == 0 for relation in lower):
             # Everything below is at level 0: iterations are heights.
-            pipelines = plan_stratum(self.stratum, self.relations, self.dictionary, self.source)
+            pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
             evaluate(self.stratum, pipelines, self.relations, self.workers, self.watch)
             return
         levels_below = {relation.name: _levels_of(relation) for relation in lower}
         top = max((max(levels, default=0) for levels in levels_below.values()), default=0)
-        recursive = plan_stratum(self.stratum, self.relations, self.dictionary, self.source).by_delta
+        recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
         start = {relation.name: 0 for relation in self.own}
         stop = {relation.name: relation.used for relation in self.own}
         level = 0
@@ -124,7 +124,7 @@ class HeightEvaluation:
                 name = pipeline.gather.relation
                 last = 1 if name is None else self.relations[name].used
                 self.workers.run(pipeline, 0, last, bounds, stop)
-            for pipeline in recursive:
+            for pipeline in recursive.by_delta:
                 name = pipeline.gather.relation
                 assert name is not None
                 if start[name] < stop[name]:
@@ -139,6 +139,7 @@ class HeightEvaluation:
             self.watch.iteration(self.stratum.number, level, found)
             if not found and level > top:
                 return
+            recursive.adapt()
             self.workers.extend_indexes(self.own)
 
     def _entering(

@@ -24,7 +24,7 @@ from elastalog.backends.kernel.compiled import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.postings import FIRST, LENGTH, PLACE, SLOT_WIDTH
+from elastalog.backends.kernel.postings import LENGTH, PLACE, SLOT_WIDTH, first_row
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN, is_below
 
 DIRECT, HASHED, EVERY = range(3)
@@ -88,7 +88,7 @@ def join(  # type: ignore[no-untyped-def]
                     if entry == value:
                         is_same = True
                         if key_width > 2:
-                            first = slots[home, FIRST]
+                            first = first_row(slots, home, pool)
                             for c in range(key_width):
                                 if rows[first, columns[c]] != left[i + g, key[c]]:
                                     is_same = False

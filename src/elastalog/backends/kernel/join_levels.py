@@ -31,7 +31,7 @@ from elastalog.backends.kernel.compiled import (
 )
 from elastalog.backends.kernel.join import DIRECT, EVERY, HASHED
 from elastalog.backends.kernel.marks import ABSENT, DELTA, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED
-from elastalog.backends.kernel.postings import FIRST, LENGTH, PLACE
+from elastalog.backends.kernel.postings import LENGTH, PLACE, first_row
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 
 MEMBER = 3
@@ -134,7 +134,7 @@ def join_levels(  # type: ignore[no-untyped-def]
                 if entry == value:
                     is_same = True
                     if key_width > 2:
-                        first = slots[home, FIRST]
+                        first = first_row(slots, home, pool)
                         for c in range(key_width):
                             if rows[first, columns[c]] != left[i, key[c]]:
                                 is_same = False

@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
-from elastalog.backends.kernel.marks import DELTA, LOST, OTHER
+from elastalog.backends.kernel.marks import DELTA, LOST, MARKS, NEW, OLD, OTHER, UNTOUCHED
 from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
@@ -86,10 +86,9 @@ class StratumMaintenance:
 
     def begin_losses(self) -> None:
         """The deleted explicit facts and the changes of lower relations become the delta."""
-        self._mark_inputs(DELTA, 0)
-        for name, entries in self.deleted.items():
+        self.delta = {**self._inputs_without_lowered(), **self.deleted}
+        for name, entries in self.delta.items():
             maintain.mark(entries, self.relations[name].touched, DELTA, 0)
-        self.delta = {**self.inputs, **self.deleted}
 
     def propagate_losses(self) -> bool:
         """Takes the old derivations through the delta away; heads left without any become the next delta."""
@@ -167,6 +166,19 @@ class StratumMaintenance:
         self._mark_inputs(0, DELTA | LOST)
 
     # --- within ----------------------------------------------------------------------------------------------------
+
+    def _inputs_without_lowered(self) -> dict[str, Vector]:
+        """A derivation through a fact that is only lower than before is not lost: it stays where it is counted, or its head
+        is lowered too (both of which gains see to)."""
+        kept = {}
+        for name, entries in self.inputs.items():
+            if name not in self.flat:
+                touched = self.relations[name].touched[entries]
+                stays = touched[:, MARKS] & UNTOUCHED == UNTOUCHED
+                entries = entries[~(stays & (touched[:, NEW] < touched[:, OLD]))]
+            if len(entries):
+                kept[name] = entries
+        return kept
 
     def _mark_inputs(self, added: int, removed: int) -> None:
         for name, entries in self.inputs.items():

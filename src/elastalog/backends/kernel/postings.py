@@ -1,9 +1,9 @@
 """Operators on indexes: for a key, the rows that hold it, in ascending order.
 
 An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a hash table
-of keys (exact for up to two columns, verified for more). Each slot has four numbers: where its rows are, how many, for how many
-there is room, and the first row (which verifies a hashed key). One row is kept in the slot itself; more are blocks of a pool
-that double in size. Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
+of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and how many. One row is
+kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is full. Since rows ascend, the
+facts before a round of semi-naive evaluation are a bound on row numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from elastalog.backends.kernel.compiled import (
     WORDS,
     hash_key,
     index_key,
+    inlined,
     int64,
     np_int32,
     operator,
@@ -29,8 +30,8 @@ from elastalog.backends.kernel.compiled import (
 )
 
 # Columns of a slot.
-PLACE, LENGTH, ROOM, FIRST = range(4)
-SLOT_WIDTH = 4
+PLACE, LENGTH = range(2)
+SLOT_WIDTH = 2
 
 # Fields of the state vector.
 POOL_USED = 5
@@ -38,6 +39,13 @@ KEYS_USED = 6
 
 _AHEAD = 12
 _FIRST_BLOCK = 4
+
+
+@inlined
+def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
+    """The first row of a slot that is in use: it verifies a hashed key."""
+    place = slots[slot, PLACE]
+    return int64(place) if slots[slot, LENGTH] == 1 else int64(pool[place])
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
@@ -74,12 +82,11 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
                 if entry == NONE:
                     keys[home] = key
                     keys_used += 1
-                    slots[home, FIRST] = row
                     break
                 if entry == key:
                     if not is_hashed:
                         break
-                    first = slots[home, FIRST]
+                    first = first_row(slots, home, pool)
                     is_same = True
                     for c in range(columns.shape[0]):
                         if rows[first, columns[c]] != rows[row, columns[c]]:
@@ -93,10 +100,9 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
             slots[slot, PLACE] = row
             slots[slot, LENGTH] = 1
         else:
-            room = slots[slot, ROOM]
             place = slots[slot, PLACE]
-            if length == 1 or length == room:
-                wider = _FIRST_BLOCK if length == 1 else room * 2
+            if length == 1 or (length >= _FIRST_BLOCK and length & (length - 1) == 0):
+                wider = _FIRST_BLOCK if length == 1 else length * 2
                 if pool_used + wider > pool.shape[0]:
                     break
                 if length == 1:
@@ -105,7 +111,6 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
                     for j in range(length):
                         pool[pool_used + j] = pool[place + j]
                 slots[slot, PLACE] = pool_used
-                slots[slot, ROOM] = wider
                 place = np_int32(pool_used)
                 pool_used += wider
             pool[place + length] = row

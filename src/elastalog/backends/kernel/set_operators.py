@@ -153,6 +153,7 @@ def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # t
             faults += 1
         elif has_recursive and (
             of_recursive < 0
+            or touched[entry, NEW] >= ABSENT
             or (not is_present and of_recursive > 0)
             or (is_present and of_recursive + of_nonrecursive == 0)
         ):

@@ -6,59 +6,60 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.memory import Vector
+from elastalog.backends.kernel.memory import Matrix
 from elastalog.backends.kernel.relation import KernelRelation
 
-_SAMPLE = 20_000
-_GROWTH = 8.0
+_SAMPLE = 4096
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class KernelStatistics:
-    """Estimates from a sample of each column, made when first asked for. `growing` are the relations of the stratum being planned
-    for bootstrap: what they hold now is only a beginning, so they are taken to be some times larger."""
+    """Estimates from a sample of rows, made when first asked for.
 
-    def __init__(self, relations: Mapping[str, KernelRelation], growing: frozenset[str] = frozenset()) -> None:
+    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two facts
+    agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
+
+    def __init__(self, relations: Mapping[str, KernelRelation]) -> None:
         self._relations = relations
-        self._growing = growing
-        self._distinct: dict[tuple[str, int], float] = {}
+        self._fanouts: dict[tuple[str, tuple[int, ...]], float] = {}
+        self._samples: dict[str, Matrix] = {}
 
     def rows(self, relation: str) -> float:
-        known = float(self._relations[relation].used)
-        return max(known, self._largest()) * _GROWTH if relation in self._growing else known
+        return float(self._relations[relation].used or self._typical())
 
     def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
-        rows = self.rows(relation)
-        if not columns or rows == 0:
-            return rows
-        distinct = 1.0
-        for column in columns:
-            distinct *= self._distinct_words(relation, column)
-        return max(rows / min(distinct, rows), 0.01)
-
-    def _largest(self) -> float:
-        return float(max((r.used for r in self._relations.values()), default=1))
-
-    def _distinct_words(self, relation: str, column: int) -> float:
-        key = (relation, column)
-        known = self._distinct.get(key)
+        if not columns:
+            return self.rows(relation)
+        key = (relation, columns)
+        known = self._fanouts.get(key)
         if known is None:
-            stored = self._relations[relation]
-            if stored.used:
-                known = estimate_distinct(stored.rows[: stored.used, column])
-                if relation in self._growing:
-                    # More facts of a growing relation mostly combine the same words.
-                    known *= 2.0
-            else:
-                known = max(self.rows(relation) ** 0.5, 1.0)
-            self._distinct[key] = known
+            known = self._fanouts[key] = self._estimate(relation, columns)
         return known
 
+    def _typical(self) -> float:
+        """The size of a relation of which nothing is known yet: it is about to be derived."""
+        return float(max((r.used for r in self._relations.values()), default=0) + 1)
 
-def estimate_distinct(words: Vector) -> float:
-    """The number of distinct words, from a sample: words met once in it stand for more (the GEE estimator)."""
-    total = len(words)
-    if total > _SAMPLE:
-        words = words[np.random.default_rng(total).integers(0, total, _SAMPLE)]
-    _, counts = np.unique(words, return_counts=True)
-    once = int((counts == 1).sum())
-    return float((total / len(words)) ** 0.5 * once + (len(counts) - once))
+    def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
+        used = self._relations[relation].used
+        if used == 0:
+            return float(self._typical() ** (0.5 ** len(columns)))
+        if used == 1:
+            return 1.0
+        sample = self._sample(relation)
+        keys = np.zeros(len(sample), np.uint64)
+        for column in columns:
+            keys = (keys ^ sample[:, column].astype(np.uint64)) * _MIXER
+        _, counts = np.unique(keys, return_counts=True)
+        agreeing = float((counts * (counts - 1)).sum()) / (len(sample) * (len(sample) - 1))
+        return 1.0 + (used - 1) * agreeing
+
+    def _sample(self, relation: str) -> Matrix:
+        sample = self._samples.get(relation)
+        if sample is None:
+            stored = self._relations[relation]
+            rows = stored.rows[: stored.used]
+            if stored.used > _SAMPLE:
+                rows = rows[np.random.default_rng(stored.used).choice(stored.used, _SAMPLE, replace=False, shuffle=False)]
+            sample = self._samples[relation] = rows
+        return sample

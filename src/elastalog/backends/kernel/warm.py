@@ -21,8 +21,8 @@ _PATIENCE = 1.0
 
 @contextmanager
 def announced_compilation(announce: Callable[[str], None], *, at_once: bool) -> Iterator[None]:
-    """Says so, once, when an operator has to be compiled during the block: with the first one, or when compiling takes more
-    than a second. Enter it before the kernel is imported."""
+    """Says so, once, when an operator has to be compiled during the block: with the first one, or when compiling takes
+    more than a second. Enter it before the kernel is imported."""
     from numba.core import event
 
     class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types

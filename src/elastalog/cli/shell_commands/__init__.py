@@ -1,4 +1,4 @@
-"""The commands of the shell. A new command: a `Command` in a module here, and the module's table in `registry.COMMANDS`."""
+"""The commands of the shell. A new one: a `Command` in a module here, and the module's table in `registry.COMMANDS`."""
 
 from elastalog.cli.shell_commands.command import Command as Command
 from elastalog.cli.shell_commands.command import Piece as Piece

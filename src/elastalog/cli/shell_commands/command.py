@@ -41,10 +41,10 @@ class Piece:
         length = length or min(1, len(first.text))
         return first.text[:length], Piece(self.source, first.start + length, first.end).trimmed()
 
-    def error(self, code: str, message: str, label: str = "", *, help: str) -> ElastalogError:
+    def error(self, code: str, message: str, label: str = "", *, advice: str) -> ElastalogError:
         """An error about this piece."""
         span = Span(self.start, max(self.end, self.start + 1))
-        return ElastalogError([Diagnostic(code, message, (Label(span, label),), help=help, source=self.source)])
+        return ElastalogError([Diagnostic(code, message, (Label(span, label),), help=advice, source=self.source)])
 
     def place(self, error: ElastalogError) -> ElastalogError:
         """An error about the text of this piece as one about its place in what was typed."""
@@ -66,8 +66,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command. `run` gets the state of the shell and what follows the command's name; it raises ElastalogError for what the
-    user can mend. `completes` says what its arguments are, for completion."""
+    """A command. `run` gets the state of the shell and what follows the command's name; it raises ElastalogError for
+    what the user can mend. `completes` says what its arguments are, for completion."""
 
     name: str
     usage: str
@@ -80,4 +80,4 @@ class Command:
 def require_nothing(command: str, piece: Piece) -> None:
     """An error if a command that takes no arguments was given some."""
     if piece.text:
-        raise piece.error("E0802", f"`{command}` takes no arguments", help=f"write `{command}` alone")
+        raise piece.error("E0802", f"`{command}` takes no arguments", advice=f"write `{command}` alone")

@@ -25,5 +25,5 @@ def find_command(name: str, place: Piece) -> Command:
     if found is None:
         close = nearest(name, BY_NAME)
         advice = f"did you mean `{close}`?" if close else "`help` lists the commands"
-        raise place.error("E0801", f"there is no command `{name[:60]}`", help=advice)
+        raise place.error("E0801", f"there is no command `{name[:60]}`", advice=advice)
     return found

@@ -39,8 +39,10 @@ class PendingChange:
 
 @dataclass(slots=True)
 class ShellState:
-    """The session, the update that waits for `commit`, and how to speak. `reopen` opens the program anew under a strategy, over
-    given facts. `is_interactive`: a person reads along; scripts get the same output whatever the strategy and the machine."""
+    """The session, the update that waits for `commit`, and how to speak.
+
+    `reopen` opens the program anew under a strategy, over given facts. `is_interactive`: a person reads along; scripts
+    get the same output whatever the strategy and the machine."""
 
     session: Session
     strategy: str

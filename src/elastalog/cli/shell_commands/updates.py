@@ -1,4 +1,4 @@
-"""Commands that change facts: `insert`, `delete`, `load`, `start`, `commit`, `rollback`; and those that look at a change."""
+"""Commands that change facts, from `insert` to `commit`, and those that look at a change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _delete(state: ShellState, arguments: Piece) -> None:
 def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
     if not arguments.text:
-        raise arguments.error("E0802", f"`{word}` needs a fact", help=f"write it as `{word} edge(1, 2)`")
+        raise arguments.error("E0802", f"`{word}` needs a fact", advice=f"write it as `{word} edge(1, 2)`")
     changes: list[PendingChange] = []
     for written in split(arguments, ","):
         piece = written.trimmed()
@@ -39,7 +39,7 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
         if first in _SIGNS and not rest.text.startswith("("):
             word, piece = first, rest
         if not piece.text:
-            raise piece.error("E0802", "a fact is missing here", help="remove the comma, or add a fact after it")
+            raise piece.error("E0802", "a fact is missing here", advice="remove the comma, or add a fact after it")
         try:
             relation, values = state.session.fact(piece.text)
         except ElastalogError as error:
@@ -52,7 +52,7 @@ def _load(state: ShellState, arguments: Piece) -> None:
     from elastalog.pipeline.files.diff import read_diff
 
     if not arguments.text:
-        raise arguments.error("E0802", "`load` needs a file", help="write `load update.diff`")
+        raise arguments.error("E0802", "`load` needs a file", advice="write `load update.diff`")
     text = arguments.text
     path = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     diff = read_diff(Path(path), state.session.schemas)
@@ -67,14 +67,16 @@ def _start(state: ShellState, arguments: Piece) -> None:
     require_nothing("start", arguments)
     if state.pending or state.is_started:
         raise arguments.error(
-            "E0802", "an update is already under way", help="end it with `commit` or `rollback` before the next `start`"
+            "E0802",
+            "an update is already under way",
+            advice="end it with `commit` or `rollback` before the next `start`",
         )
     state.is_started = True
 
 
 def _commit(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "dump_changes"):
-        raise arguments.error("E0802", "`commit` takes `dump_changes` or nothing", help="write `commit`")
+        raise arguments.error("E0802", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
     state.changes = update.commit()
     state.forget_pending()
@@ -127,7 +129,8 @@ def _changes(state: ShellState, arguments: Piece) -> None:
 def change_lines(changes: Changes) -> Iterator[str]:
     """`+fact` and `-fact` for what came and went, in the order of relations and values."""
     for name in sorted(changes):
-        changed = [(values, "-") for values in changes[name].deleted] + [(values, "+") for values in changes[name].inserted]
+        changed = [(values, "-") for values in changes[name].deleted]
+        changed += [(values, "+") for values in changes[name].inserted]
         changed.sort(key=lambda change: order_key(change[0]))
         for values, sign in changed:
             yield f"{sign}{fact_text(name, values)}"
@@ -146,7 +149,13 @@ def _forecast(state: ShellState, arguments: Piece) -> None:
 
 
 COMMANDS: Final = (
-    Command("insert", "insert R(1, 2), R(3, 4)", "add explicit facts to the pending update", _insert, completes="relations"),
+    Command(
+        "insert",
+        "insert R(1, 2), R(3, 4)",
+        "add explicit facts to the pending update",
+        _insert,
+        completes="relations",
+    ),
     Command(
         "delete",
         "delete R(1, 2), R(3, 4)",

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from elastalog.backends.watch import Watch
+from elastalog.evaluation.strategies.bf import BF
+from elastalog.evaluation.strategies.bfc import BFC
+from elastalog.evaluation.strategies.counting import Counting
+from elastalog.evaluation.strategies.dred import DRed
+from elastalog.evaluation.strategies.dredc import DRedC
 from elastalog.evaluation.strategies.elastic import Elastic
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.strategies.recompute import Recompute
@@ -12,6 +17,11 @@ from elastalog.evaluation.strategies.recompute import Recompute
 STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
     "elastic": Elastic,
     "recompute": lambda watch, budget: Recompute(),
+    "dred": DRed,
+    "dredc": DRedC,
+    "counting": Counting,
+    "bf": BF,
+    "bfc": BFC,
 }
 
 

@@ -19,6 +19,7 @@ import time
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend, Maintenance
+from elastalog.backends.sets import Support
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
@@ -28,6 +29,7 @@ from elastalog.planning.logical import LogicalStratum
 class Elastic:
     name: ClassVar[str] = "elastic"
     is_annotated: ClassVar[bool] = True
+    support: ClassVar[Support] = Support.LEVELS
 
     def __init__(self, watch: Watch, budget: float | None = 0.2) -> None:
         self.watch = watch

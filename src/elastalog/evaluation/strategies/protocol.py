@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from elastalog.backends.protocol import Backend
+from elastalog.backends.sets import Support
 from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.counters import Counters
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -28,6 +30,7 @@ class Work:
     """What an epoch cost, stratum by stratum. Strata that nothing touched are not listed."""
 
     strata: list[StratumWork] = field(default_factory=list)
+    counters: Counters = field(default_factory=Counters)
 
     @property
     def derivations(self) -> int:
@@ -39,6 +42,7 @@ class Strategy(Protocol):
 
     name: ClassVar[str]
     is_annotated: ClassVar[bool]
+    support: ClassVar[Support]
 
     def bootstrap(self, backend: Backend) -> Work:
         """Evaluates every stratum from the explicit facts."""

@@ -9,6 +9,7 @@ import time
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend
+from elastalog.backends.sets import Support
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -17,6 +18,7 @@ from elastalog.planning.logical import LogicalStratum
 class Recompute:
     name: ClassVar[str] = "recompute"
     is_annotated: ClassVar[bool] = False
+    support: ClassVar[Support] = Support.LEVELS
 
     def bootstrap(self, backend: Backend) -> Work:
         work = Work()

@@ -1,0 +1,63 @@
+"""DRed: delete everything that might go, find again what still follows, then insert.
+
+Invariant: after every epoch the materialisation I is the fixpoint; of each fact it is known only whether it is explicit.
+
+With D the facts deleted and A those added so far, dead = D \\ A and born = A \\ D, a stratum goes through three phases:
+
+    over-delete   ND := E⁻ ∪ heads inst[I, I : dead, born]
+                  repeat  ΔD := ND \\ D;  ND := heads inst[surviving : ΔD];  D := D ∪ ΔD
+    rederive      R := {F ∈ D : F is explicit, or a rule derives F under surviving evaluation}
+    insert        NA := R ∪ E⁺ ∪ heads inst[new : born, dead]
+                  repeat  ΔA := NA \\ ((I \\ D) ∪ A);  A := A ∪ ΔA;  NA := heads inst[new : ΔA]
+
+Evaluating over-deletion before ΔD enters D is what makes every derivation be considered once.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from elastalog.backends.sets import Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
+from elastalog.evaluation.counters import Counters
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+
+
+class DRed(MaintainingStrategy):
+    name: ClassVar[str] = "dred"
+    support: ClassVar[Support] = Support.EXPLICIT
+
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
+        deleted = over_delete(stratum, counters)
+        again = rederive(stratum, deleted)
+        counters.rederivations += size(again)
+        insert(stratum, again, counters)
+
+
+def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
+    """D of the stratum."""
+    given = stratum.explicit_losses()
+    found = union(given, stratum.heads(Evaluation.OLD, stratum.below))
+    counters.over_deletions -= size(given)
+    deleted: list[Facts] = []
+    while delta := stratum.having(found, Mark.PRESENT):
+        found = stratum.heads(Evaluation.SURVIVING, delta)
+        stratum.mark(delta, Mark(0), removed=Mark.PRESENT)
+        counters.over_deletions += size(delta)
+        deleted.append(delta)
+    return union(*deleted)
+
+
+def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
+    """Those of the deleted facts that hold without what was deleted."""
+    return union(stratum.explicit(deleted), stratum.derivable(deleted, Rules.ALL))
+
+
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
+    """Adds what was found again, what is explicit now, and what follows."""
+    given = union(again, stratum.explicit_gains())
+    found = union(given, stratum.heads(Evaluation.NEW, stratum.below))
+    counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    while delta := stratum.having(found, Mark(0), Mark.PRESENT):
+        stratum.mark(delta, Mark.PRESENT)
+        counters.insertions += size(delta)
+        found = stratum.heads(Evaluation.NEW, delta)

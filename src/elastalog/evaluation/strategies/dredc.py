@@ -1,0 +1,68 @@
+"""DRed^c: DRed with counters. A fact that still has a derivation by a non-recursive rule is never deleted, and what to find again is
+read off, without evaluating a rule.
+
+Invariant: after every epoch, for every fact F of the materialisation,
+
+    C_nr(F) = [F is explicit] + number of derivations of F by non-recursive rules,
+    C_r(F)  = number of derivations of F by recursive rules,
+
+and both are 0 for facts that are absent.
+
+    over-delete   every F in E⁻ ⊎ inst_nr[I, I : dead, born]: ND += F; C_nr(F) −= 1
+                  every F in inst_r[I, I : dead, born]:        ND += F; C_r(F)  −= 1
+                  repeat  ΔD := {F ∈ ND \\ D : C_nr(F) = 0}
+                          every F in inst_r[surviving : ΔD]:   ND += F; C_r(F)  −= 1
+                          D := D ∪ ΔD
+    rederive      R := {F ∈ D : C_r(F) > 0}
+    insert        NA := R; every F in E⁺ ⊎ inst_nr[new : born, dead]: NA += F; C_nr(F) += 1
+                           every F in inst_r[new : born, dead]:        NA += F; C_r(F)  += 1
+                  repeat  ΔA := NA \\ ((I \\ D) ∪ A);  A := A ∪ ΔA
+                          every F in inst_r[new : ΔA]:         NA += F; C_r(F)  += 1
+
+All sums are over multisets: one step of a counter for every derivation. R is taken when over-deletion is over, never during it,
+since recursive derivations may go in a circle.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
+from elastalog.evaluation.counters import Counters
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+
+
+class DRedC(MaintainingStrategy):
+    name: ClassVar[str] = "dredc"
+    support: ClassVar[Support] = Support.EVERY
+
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
+        deleted = over_delete(stratum, counters)
+        again = stratum.with_recursive_support(deleted)
+        counters.rederivations += size(again)
+        insert(stratum, again, counters)
+
+
+def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
+    """D of the stratum. Facts with C_nr > 0 found on the way are not looked at again: from the first ΔD on, C_nr stands still."""
+    given = stratum.explicit_losses()
+    found = union(given, stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE))
+    counters.over_deletions -= size(stratum.without_nonrecursive_support(given))
+    deleted: list[Facts] = []
+    while delta := stratum.without_nonrecursive_support(stratum.having(found, Mark.PRESENT)):
+        found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE, Change.TAKE)
+        stratum.mark(delta, Mark(0), removed=Mark.PRESENT)
+        counters.over_deletions += size(delta)
+        deleted.append(delta)
+    return union(*deleted)
+
+
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
+    """Adds what was found again, what is explicit now, and what follows; every new derivation is counted."""
+    given = union(again, stratum.explicit_gains())
+    found = union(given, stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
+    counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    while delta := stratum.having(found, Mark(0), Mark.PRESENT):
+        stratum.mark(delta, Mark.PRESENT)
+        counters.insertions += size(delta)
+        found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE, Change.GIVE)

@@ -1,0 +1,152 @@
+"""Why a fact does not hold: instantiations of rules that would derive it, and where each of them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from elastalog.analysis.program import Rule, Value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
+
+Status = Literal["holds", "fails", "open"]
+_MARKS: dict[Status, str] = {"holds": "✓", "fails": "X", "open": "?"}
+
+
+class AbsenceSource(Protocol):
+    """Where explanations of further facts come from."""
+
+    def explain(self, fact: Fact) -> Proof: ...
+    def explain_absence(self, fact: Fact) -> Absence: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralStatus:
+    """One literal of an instantiated rule. `kind`: atom, negation, constraint, aggregate, or head for a computed argument of the
+    head. Free variables keep their names; an atom with some fails if no fact fits it, a constraint with some is open.
+    `fact`: the fact of a ground atom, negated or not."""
+
+    kind: str
+    text: str
+    status: Status
+    fact: Fact | None = None
+
+    @property
+    def mark(self) -> str:
+        """✓ holds, X fails, ? open."""
+        return _MARKS[self.status]
+
+
+@dataclass(frozen=True, slots=True)
+class Instantiation:
+    """A rule with values for its variables, except those that are `free`, and the status of every literal of its body."""
+
+    rule: Rule
+    bindings: Mapping[str, Value]
+    literals: tuple[LiteralStatus, ...]
+    free: tuple[str, ...]
+
+    @property
+    def failing(self) -> tuple[LiteralStatus, ...]:
+        """The literals that fail."""
+        return tuple(literal for literal in self.literals if literal.status == "fails")
+
+    @property
+    def present(self) -> int:
+        """How many facts it needs are there."""
+        return sum(literal.kind == "atom" and literal.status == "holds" for literal in self.literals)
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Nearest first: fewest failing literals, most facts present, fewest free variables."""
+        texts = tuple(literal.text for literal in self.literals)
+        return len(self.failing), -self.present, len(self.free), self.rule.number, texts
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it, with the
+    reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists."""
+
+    fact: Fact
+    instantiations: tuple[Instantiation, ...]
+    impossible: tuple[tuple[Rule, str], ...]
+    is_exhaustive: bool
+    source: AbsenceSource | None = None
+
+    @property
+    def headline(self) -> str:
+        """One line that says what follows."""
+        if self.instantiations:
+            return f"{self.fact} does not hold; nearest derivations that fail:"
+        if self.impossible:
+            return f"{self.fact} does not hold; no rule could derive it:"
+        return f"{self.fact} does not hold: it is not an explicit fact, and there are no rules for `{self.fact.relation}`"
+
+    def expand(self, instantiation: int = 0, literal: int | None = None) -> Absence | Proof:
+        """Goes down into a failing literal, by default the first: why an atom's fact is absent, or, for a negation, why the
+        fact that should be absent holds. Positions count from 0."""
+        if not 0 <= instantiation < len(self.instantiations):
+            raise _nothing_there(f"there is no instantiation {instantiation}")
+        literals = self.instantiations[instantiation].literals
+        if literal is None:
+            failing = [i for i, found in enumerate(literals) if found.status == "fails" and found.fact is not None]
+            if not failing:
+                raise _nothing_there("no failing literal is about a single fact")
+            literal = failing[0]
+        if not 0 <= literal < len(literals):
+            raise _nothing_there(f"there is no literal {literal}")
+        chosen = literals[literal]
+        if chosen.fact is None or self.source is None:
+            raise _nothing_there(f"`{chosen.text}` is not about a single fact")
+        is_present = (chosen.status == "holds") == (chosen.kind == "atom")
+        return self.source.explain(chosen.fact) if is_present else self.source.explain_absence(chosen.fact)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_text(self) -> str:
+        """Each instantiation as a rule application."""
+        from elastalog.provenance.rendering.text import render_absence
+
+        return render_absence(self)
+
+    def to_tree(self) -> str:
+        """A literal a line."""
+        from elastalog.provenance.rendering.tree import render_absence
+
+        return render_absence(self)
+
+    def to_json(self) -> str:
+        """A JSON object."""
+        from elastalog.provenance.rendering.json_form import render_absence
+
+        return render_absence(self)
+
+    def to_dot(self) -> str:
+        """A graph for Graphviz."""
+        from elastalog.provenance.rendering.dot import render
+
+        return render(self)
+
+    def to_mermaid(self) -> str:
+        """A Mermaid flowchart."""
+        from elastalog.provenance.rendering.mermaid import render
+
+        return render(self)
+
+    def to_html(self) -> str:
+        """Collapsible HTML."""
+        from elastalog.provenance.rendering.html import render_absence
+
+        return render_absence(self)
+
+
+def _nothing_there(reason: str) -> ElastalogError:
+    advice = "choose a failing literal whose values are all known; `bindings` gives values to free variables"
+    return ElastalogError([Diagnostic("E0706", f"nothing to go down into: {reason}", help=advice)])

@@ -1,0 +1,103 @@
+"""Enumerates distinct proofs of a fact in the order of their heights, none of which repeats a fact on a path.
+
+The neighbourhood of the fact is collected once, with the least height of every fact in it. Then, for one height after the
+other, the trees of exactly that height are enumerated; derivations that are too high, even with the lowest proofs of their
+facts, are left out beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.provenance.metrics import HEIGHT, Best, best_values
+from elastalog.provenance.proof import AggregatePremise, Leaf, Premise, Proof
+from elastalog.provenance.ranks import Neighbourhood
+from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
+
+MOST_HEIGHT = 150
+"""Proofs beyond this height are enumerated no further."""
+MOST_TRIED = 1_000_000
+"""Partial proofs that are tried before giving up."""
+
+
+class Alternatives:
+    """The proofs of the facts of one neighbourhood. `premise_of` proves an aggregate, of which one proof is enough."""
+
+    def __init__(
+        self, around: Neighbourhood, reading: Reading, premise_of: Callable[[AggregateUse], AggregatePremise]
+    ) -> None:
+        self._around = around
+        self._reading = reading
+        self._premise_of = premise_of
+        self._best: Best = best_values(around.hypergraph(HEIGHT), HEIGHT)
+        self._tried = 0
+        self._is_cut = False
+
+    def of(self, fact: WordFact) -> Iterator[Proof]:
+        """Every proof, lowest first."""
+        root = self._around.numbers[fact]
+        height = self._best.values[root]
+        self._is_cut = True
+        while self._is_cut:
+            if height > MOST_HEIGHT:
+                raise _too_many(f"the next proof is higher than {MOST_HEIGHT}")
+            self._is_cut = False
+            for proof in self._up_to(root, height, frozenset()):
+                if proof.height == height:
+                    yield proof
+            height += 1
+
+    def _up_to(self, fact: int, most: int, path: frozenset[int]) -> Iterator[Proof]:
+        """The proofs up to a height that use no fact of the path. Notes in `_is_cut` when a higher one may exist."""
+        self._tried += 1
+        if self._tried > MOST_TRIED:
+            raise _too_many(f"more than {MOST_TRIED:,} partial proofs were tried")
+        around = self._around
+        shown = self._reading.fact(around.facts[fact])
+        if fact in around.explicit:
+            yield Proof(shown, None, (), True, 0)
+            return
+        inner = path | {fact}
+        for derivation in sorted(around.of_head.get(fact, ()), key=around.sort_key):
+            bodies = around.bodies[derivation]
+            if any(body in inner for body in bodies):
+                continue
+            if HEIGHT.derived([self._best.values[body] for body in bodies]) > most:
+                self._is_cut = True
+                continue
+            clause = around.clauses[derivation]
+            assert clause is not None
+            used = [around.facts[body] for body in bodies]
+            items = self._reading.items(clause, around.facts[fact], used)
+            for children in self._combined(items, 0, most - 1, inner):
+                heights = [self._height(item, child) for item, child in zip(items, children, strict=True)]
+                yield Proof(shown, clause.rule, children, True, HEIGHT.derived(heights))
+
+    def _height(self, item: Item, child: Premise) -> int:
+        if isinstance(item, AggregateUse) and item.hidden is not None:
+            return self._best.values[self._around.numbers[item.hidden]]
+        return (child.height or 0) if isinstance(child, Proof) else 0
+
+    def _combined(
+        self, items: list[Item], position: int, most: int, path: frozenset[int]
+    ) -> Iterator[tuple[Premise, ...]]:
+        if position == len(items):
+            yield ()
+            return
+        item = items[position]
+        choices: Iterator[Premise]
+        if isinstance(item, Leaf):
+            choices = iter((item,))
+        elif isinstance(item, AggregateUse):
+            choices = iter((self._premise_of(item),))
+        else:
+            choices = self._up_to(self._around.numbers[item], most, path)
+        for choice in choices:
+            for rest in self._combined(items, position + 1, most, path):
+                yield (choice, *rest)
+
+
+def _too_many(reason: str) -> LimitReached:
+    advice = "ask for fewer proofs, or for `db.derivations(fact)`, which lists one level"
+    return LimitReached([Diagnostic("E0705", f"the enumeration of proofs was given up: {reason}", help=advice)])

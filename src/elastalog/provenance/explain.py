@@ -1,0 +1,214 @@
+"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from elastalog.analysis.listing import show_rule
+from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, Variable
+from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+from elastalog.provenance.absence import Absence
+from elastalog.provenance.alternatives import Alternatives
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.joins import Pattern
+from elastalog.provenance.metrics import HEIGHT, METRICS, Metric
+from elastalog.provenance.proof import Proof
+from elastalog.provenance.ranks import ComputedSteps, Neighbourhood
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.search import Assembly
+from elastalog.provenance.steps import AnnotatedSteps, Step, Steps
+from elastalog.provenance.why_not import explain_absence
+from elastalog.relations.words import Dictionary
+
+LEAST = "the least height of all proofs"
+LEAST_BY_STRATUM = "the least within each stratum"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What proofs are made from. `is_annotated`: the backend keeps levels; `is_global`: they run through all strata."""
+
+    program: CheckedProgram
+    backend: Backend
+    dictionary: Dictionary
+    is_annotated: bool
+    is_global: bool
+    metric: Metric = HEIGHT
+
+
+class Explainer:
+    """Answers why and why not about the present epoch, whose number `epoch` gives."""
+
+    def __init__(self, setting: Setting, epoch: Callable[[], int]) -> None:
+        self._setting = setting
+        self._epoch = epoch
+        self._of_epoch: _OfEpoch | None = None
+
+    def explain(self, fact: Fact, depth: int | None = None) -> Proof:
+        """The best proof of a fact, to a depth. Raises E0701 if the fact does not hold."""
+        if depth is not None and depth < 0:
+            raise ElastalogError([Diagnostic("E0708", f"{depth} is no depth", help="give 0 or more, or None for all")])
+        return self._now().prove(fact, depth)
+
+    def derivations(self, fact: Fact) -> tuple[Proof, ...]:
+        """Every derivation of a fact that holds, as proofs of one level: by rule, then by the facts used."""
+        return self._now().derivations(fact)
+
+    def proofs(self, fact: Fact, limit: int) -> Iterator[Proof]:
+        """Distinct proofs of a fact, lowest first, no fact below itself; at most `limit`."""
+        return islice(self._now().proofs(fact), limit)
+
+    def explain_absence(
+        self, fact: Fact, limit: int = 5, rule: int | None = None, bindings: Mapping[str, Value] | None = None
+    ) -> Absence:
+        """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation, and
+        `bindings` restrict the search."""
+        return self._now().absence(fact, limit, rule, bindings or {})
+
+    def _now(self) -> _OfEpoch:
+        if self._of_epoch is None or self._of_epoch.number != self._epoch():
+            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch)
+        return self._of_epoch
+
+
+class _OfEpoch:
+    """What is known about one epoch; the source of further levels of its proofs."""
+
+    def __init__(self, setting: Setting, number: int, epoch: Callable[[], int]) -> None:
+        self.number = number
+        self._epoch = epoch
+        self._setting = setting
+        self._reading = Reading(setting.backend, setting.dictionary)
+        steps, claim = self._steps()
+        self._assembly = Assembly(self._reading, steps, claim, self)
+
+    def _steps(self) -> tuple[Steps, str]:
+        setting = self._setting
+        backend, reading = setting.backend, self._reading
+        if setting.metric is not HEIGHT:
+            claim = f"the least {setting.metric.name} of all proofs"
+            return ComputedSteps(backend, reading, setting.metric, "all"), claim
+        claim = LEAST if setting.is_global else LEAST_BY_STRATUM
+        if setting.is_annotated:
+            return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global), claim
+        return ComputedSteps(backend, reading, HEIGHT, "all" if setting.is_global else "stratum"), claim
+
+    # --- presence --------------------------------------------------------------------------------------------------
+
+    def prove(self, fact: Fact, depth: int | None) -> Proof:
+        return self._assembly.prove(self._present(fact), depth)
+
+    def explain(self, fact: Fact) -> Proof:
+        return self.prove(fact, None)
+
+    def derivations(self, fact: Fact) -> tuple[Proof, ...]:
+        around = self._one_level(self._present(fact))
+        found = sorted(range(len(around.heads)), key=around.sort_key)
+        proofs = []
+        for derivation in found:
+            bodies = tuple(around.facts[body] for body in around.bodies[derivation])
+            proofs.append(self._assembly.by_step(around.facts[0], Step(around.clauses[derivation], bodies)))
+        return tuple(proofs)
+
+    def _one_level(self, fact: WordFact) -> Neighbourhood:
+        around = Neighbourhood(self._setting.backend, self._reading, "all")
+        around.collect_derivations(fact)
+        return around
+
+    def proofs(self, fact: Fact) -> Iterator[Proof]:
+        root = self._present(fact)
+        around = Neighbourhood(self._setting.backend, self._reading, "all")
+        around.collect([root])
+        return Alternatives(around, self._reading, self._assembly.aggregate).of(root)
+
+    def _present(self, fact: Fact) -> WordFact:
+        self._require_epoch()
+        words = self._reading.words(fact)
+        if words is None or not self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]:
+            advice = "`explain_absence` (in the shell: `whynot`) says what is missing for it"
+            raise ElastalogError([Diagnostic("E0701", f"{fact} does not hold", help=advice)])
+        return words
+
+    def _require_epoch(self) -> None:
+        if self._epoch() != self.number:
+            message = f"this is an explanation of epoch {self.number}, and the session is at epoch {self._epoch()}"
+            advice = "ask for a new explanation; of the old one, only what has been expanded can be read"
+            raise ElastalogError([Diagnostic("E0709", message, help=advice)])
+
+    # --- absence ---------------------------------------------------------------------------------------------------
+
+    def absence(self, fact: Fact, limit: int, rule: int | None, bindings: Mapping[str, Value]) -> Absence:
+        self._require_epoch()
+        if self._reading.is_present(fact.relation, fact.values):
+            advice = "`explain` says why"
+            raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
+        rules = tuple(r for r in self._setting.program.rules if r.head.relation == fact.relation)
+        if rule is not None:
+            rules = (self._chosen(fact, rules, rule),)
+        for name, value in bindings.items():
+            _check_variable(rules, name, value)
+        return explain_absence(fact, rules, self._look_up, self._reading.ordinal, max(1, limit), bindings, self)
+
+    def explain_absence(self, fact: Fact) -> Absence:
+        return self.absence(fact, 5, None, {})
+
+    def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
+        return self._reading.select(relation, pattern)
+
+    def _chosen(self, fact: Fact, rules: tuple[Rule, ...], number: int) -> Rule:
+        for rule in rules:
+            if rule.number_in_relation == number:
+                return rule
+        listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
+        raise ElastalogError(
+            [Diagnostic("E0710", f"`{fact.relation}` has no rule {number}", help=f"its rules are: {listed}")]
+        )
+
+
+def variables_of_rule(rule: Rule) -> dict[str, Base]:
+    """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
+    pending: list[object] = [rule.head.arguments]
+    for literal in rule.body:
+        for name in ("arguments", "left", "right", "atom", "result", "groups"):
+            pending.append(getattr(literal, name, ()))
+    found: dict[str, Base] = {}
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, tuple):
+            pending = [*node, *pending]
+        elif isinstance(node, Variable):
+            if "@" not in node.name:
+                found.setdefault(node.name, node.base)
+        else:
+            pending = [getattr(node, "arguments", ()), *pending]
+    return found
+
+
+def _check_variable(rules: tuple[Rule, ...], name: str, value: Value) -> None:
+    known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
+    base = known.get(name)
+    if base is None:
+        close = nearest(name, known)
+        advice = f"did you mean `{close}`?" if close else "its variables are: " + ", ".join(known)
+        raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
+    is_text = isinstance(value, str)
+    if is_text != (base is Base.SYMBOL) or isinstance(value, bool):
+        raise ElastalogError(
+            [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
+        )
+
+
+def metric_named(name: str) -> Metric:
+    """A metric by its name. Raises E0612."""
+    metric = METRICS.get(name)
+    if metric is None:
+        advice = "one of " + ", ".join(f"`{known}`" for known in METRICS)
+        raise ElastalogError([Diagnostic("E0612", f"`{name}` is not a known metric", help=advice)])
+    return metric
+

@@ -1,0 +1,1 @@
+"""Proofs and absences for people and programs: one module a form."""

@@ -1,0 +1,44 @@
+"""What a node of a proof says in one line, the same in every form."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Node, Proof
+
+CUT = "…"
+"""Stands where the depth ends."""
+
+
+def label(node: Node) -> str:
+    """The fact, constraint or aggregate of a node."""
+    match node:
+        case Proof():
+            return str(node.fact) if node.is_expanded else f"{node.fact} {CUT}"
+        case Leaf():
+            return node.text
+        case AggregatePremise():
+            return node.text if node.is_complete else f"{node.text} {CUT}"
+        case Member():
+            return "member"
+        case _:
+            assert_never(node)
+
+
+def reason(node: Node) -> str:
+    """How a node follows from those below it: `R2`, `3 members`; empty where nothing is below."""
+    match node:
+        case Proof():
+            return "" if node.rule is None else f"R{node.rule.number_in_relation}"
+        case AggregatePremise():
+            return f"{node.number} {'member' if node.number == 1 else 'members'}" if node.members else ""
+        case Leaf() | Member():
+            return ""
+        case _:
+            assert_never(node)
+
+
+def summary(proof: Proof) -> str:
+    """The height of a proof and in which sense it is the best."""
+    height = "" if proof.height is None else f"height {proof.height}"
+    return ", ".join(part for part in (height, proof.claim) if part)

@@ -1,0 +1,260 @@
+"""Finds the nearest failing derivations of an absent fact.
+
+For every rule whose head fits the fact, the body is joined as far as it goes: each atom either takes a fact that fits, or is given
+up as failing. Searches with one failing literal come first, then two, and so on, until a search finds something. Values for
+variables come from the facts that the other atoms take; what nothing binds stays free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Constant,
+    Expression,
+    Literal,
+    Negation,
+    Rule,
+    Value,
+    Variable,
+)
+from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
+from elastalog.provenance.fact import Bindings, Fact
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, value_of
+from elastalog.provenance.instantiate import ground_values, match_atom, show
+from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by, variables_of
+
+MOST_LOOKUPS = 2_000
+"""Look-ups that the search for one rule may make."""
+MOST_CANDIDATES = 200
+"""Facts that are tried for one atom."""
+KEPT = 10
+"""How many times more instantiations are ranked than shown."""
+
+
+class _Spent(Exception):
+    """The search has used up its look-ups."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by position."""
+
+    rule: Rule
+    literals: list[Literal]
+    look_up: LookUp
+    ordinal: Ordinal
+    most: int
+    found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
+    lookups: int = 0
+    is_cut: bool = False
+
+    def spend(self) -> None:
+        self.lookups += 1
+        if self.lookups > MOST_LOOKUPS:
+            raise _Spent
+
+    def run(self, bindings: Bindings) -> None:
+        """Looks for instantiations with ever more failing literals until there are some."""
+        try:
+            for failures in range(1, len(self.literals) + 1):
+                self.extend(dict(bindings), {}, failures)
+                if self.found:
+                    return
+        except _Spent:
+            self.is_cut = True
+
+    def extend(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
+        """Decides the remaining literals so that exactly `failures` of them fail in all."""
+        if len(self.found) >= self.most:
+            self.is_cut = True
+            return
+        bindings, decided = self.settle(bindings, dict(decided))
+        failed = sum(status == "fails" for status in decided.values())
+        if failed > failures:
+            return
+        open_atoms = [i for i, literal in enumerate(self.literals) if isinstance(literal, Atom) and i not in decided]
+        if not open_atoms:
+            self.keep(bindings, decided, failures)
+            return
+        chosen = min(open_atoms, key=lambda i: (sum(n not in bindings for n in needed_by(self.literals[i])), i))
+        atom = self.literals[chosen]
+        assert isinstance(atom, Atom)
+        self.spend()
+        for number, extended in enumerate(matches(atom, bindings, self.look_up, self.ordinal)):
+            if number == MOST_CANDIDATES:
+                self.is_cut = True
+                break
+            self.extend(extended, {**decided, chosen: "holds"}, failures)
+        if failed < failures:
+            self.extend(bindings, {**decided, chosen: "fails"}, failures)
+
+    def settle(self, bindings: dict[str, Value], decided: dict[int, Status]) -> tuple[dict[str, Value], dict[int, Status]]:
+        """Evaluates everything that can be: equations, and literals all of whose variables have values."""
+        comparisons = [literal for literal in self.literals if isinstance(literal, Comparison)]
+        grows = True
+        while grows:
+            grows = False
+            bindings = invert_equations(comparisons, define(comparisons, bindings, self.ordinal), self.ordinal)
+            for number, literal in enumerate(self.literals):
+                if number in decided or not all(name in bindings for name in needed_by(literal)):
+                    continue
+                decided[number] = "holds" if self.evaluate(literal, bindings) else "fails"
+                grows = True
+        return bindings, decided
+
+    def evaluate(self, literal: Literal, bindings: dict[str, Value]) -> bool:
+        """Whether a ground literal holds; an aggregate gives its result variable a value."""
+        match literal:
+            case Atom():
+                self.spend()
+                try:
+                    values = ground_values(literal, bindings, self.ordinal)
+                except NoValue:
+                    return False
+                return next(iter(self.look_up(literal.relation, values)), None) is not None
+            case Negation():
+                self.spend()
+                return not is_matched(literal.atom, bindings, self.look_up, self.ordinal)
+            case Comparison():
+                return holds(literal, bindings, self.ordinal)
+            case Aggregation():
+                self.spend()
+                result = aggregate_value(literal, bindings, self.look_up, self.ordinal)
+                if result is None:
+                    return False
+                return compare("=", bindings.setdefault(literal.result.name, result), result)
+
+    def keep(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
+        if sum(status == "fails" for status in decided.values()) != failures:
+            return
+        for number, status in decided.items():
+            literal = self.literals[number]
+            if status == "fails" and isinstance(literal, Atom) and any(n not in bindings for n in needed_by(literal)):
+                self.spend()
+                if next(matches(literal, bindings, self.look_up, self.ordinal), None) is not None:
+                    return  # it does not fail for all values, so taking a fact that fits is nearer
+        found = self.instantiation(bindings, decided)
+        self.found.setdefault(tuple(literal.text for literal in found.literals), found)
+
+    def instantiation(self, bindings: Mapping[str, Value], decided: Mapping[int, Status]) -> Instantiation:
+        shown: list[LiteralStatus] = []
+        free: dict[str, None] = {}
+        for number, literal in enumerate(self.literals):
+            status: Status = decided.get(number, "open")
+            missing = [name for name in needed_by(literal) if name not in bindings]
+            free.update(dict.fromkeys(name for name in missing if not name.startswith("_@")))
+            kind = _kind(literal) if number < len(self.rule.body) else "head"
+            shown.append(LiteralStatus(kind, show(literal, bindings), status, self.fact_of(literal, bindings)))
+        return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)))
+
+    def fact_of(self, literal: Literal, bindings: Bindings) -> Fact | None:
+        atom = literal.atom if isinstance(literal, Negation) else literal
+        if not isinstance(atom, Atom):
+            return None
+        try:
+            values = ground_values(atom, bindings, self.ordinal)
+        except (NoValue, Unbound):
+            return None
+        known = tuple(value for value in values if value is not None)
+        return Fact(atom.relation, known) if len(known) == len(values) else None
+
+
+def _kind(literal: Literal) -> str:
+    match literal:
+        case Atom():
+            return "atom"
+        case Negation():
+            return "negation"
+        case Comparison():
+            return "constraint"
+        case Aggregation():
+            return "aggregate"
+
+
+def explain_absence(
+    fact: Fact,
+    rules: tuple[Rule, ...],
+    look_up: LookUp,
+    ordinal: Ordinal,
+    limit: int,
+    given: Bindings,
+    source: AbsenceSource,
+) -> Absence:
+    """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case. `given`: values
+    of variables that are fixed beforehand."""
+    best: list[Instantiation] = []
+    others: list[Instantiation] = []
+    impossible: list[tuple[Rule, str]] = []
+    is_exhaustive = True
+    for rule in rules:
+        bindings: dict[str, Value] = {}
+        deferred: list[tuple[Expression, Value]] = []
+        if not match_atom(rule.head, fact.values, bindings, deferred):
+            impossible.append((rule, f"its head is `{show(rule.head, {})}`"))
+            continue
+        if any(not compare("=", bindings.setdefault(name, value), value) for name, value in given.items()):
+            impossible.append((rule, "the values given for its variables do not fit the fact"))
+            continue
+        equations = [
+            Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
+            for expression, value in deferred
+        ]
+        search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)
+        search.run(bindings)
+        ranked = sorted(search.found.values(), key=lambda found: found.rank)
+        is_exhaustive = is_exhaustive and not search.is_cut
+        best += ranked[:1]
+        others += ranked[1:limit]
+    others.sort(key=lambda found: found.rank)
+    shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
+    return Absence(fact, tuple(shown), tuple(impossible), is_exhaustive, source)
+
+
+# --- equations solved for a variable -------------------------------------------------------------------------------
+
+
+def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], ordinal: Ordinal) -> dict[str, Value]:
+    """Bindings extended by solving `known = x + known` and the like for the one variable without a value."""
+    known = dict(bindings)
+    for comparison in comparisons:
+        if comparison.operator != "=":
+            continue
+        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
+            try:
+                value = value_of(side, known, ordinal)
+            except (NoValue, Unbound):
+                continue
+            solved = _solve(other, value, known, ordinal)
+            if solved is not None:
+                known.setdefault(*solved)
+    return known
+
+
+def _solve(expression: Expression, value: Value, known: Bindings, ordinal: Ordinal) -> tuple[str, Value] | None:
+    """The variable and its value for which an expression of sums and differences has a value."""
+    while isinstance(expression, Apply):
+        if expression.functor not in ("+", "-") or not isinstance(value, int):
+            return None
+        left, right = expression.arguments
+        is_left = any(name not in known for name in variables_of(left))
+        if is_left and any(name not in known for name in variables_of(right)):
+            return None
+        try:
+            other = value_of(right if is_left else left, known, ordinal)
+        except (NoValue, Unbound):
+            return None
+        assert isinstance(other, int)
+        if expression.functor == "+":
+            value = value - other
+        else:
+            value = value + other if is_left else other - value
+        expression = left if is_left else right
+    if isinstance(expression, Variable) and expression.name not in known:
+        return expression.name, value
+    return None

@@ -1,0 +1,77 @@
+"""Relations and parts of the dictionary as Parquet files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from elastalog.relations.facts import FactWords
+from elastalog.storage import faults
+from elastalog.storage.checked_files import FileEntry, read_checked
+
+LEVEL, COUNT = "@level", "@count"
+
+
+def facts_bytes(facts: FactWords) -> bytes:
+    """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
+    assert facts.level is not None
+    assert facts.count is not None
+    columns = {str(i): np.ascontiguousarray(facts.words[:, i]) for i in range(facts.words.shape[1])}
+    table = pa.table({**columns, LEVEL: facts.level, COUNT: facts.count})
+    # Words are small integers: their high bytes compress to nearly nothing once they lie together.
+    return _parquet(table, use_byte_stream_split=True)
+
+
+def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
+    """The facts of a file, checked."""
+    table = _table(root, entry, [*map(str, range(width)), LEVEL, COUNT])
+    words = np.empty((table.num_rows, width), np.int32)
+    for i in range(width):
+        words[:, i] = table.column(i).to_numpy()
+    return FactWords(words, table.column(width).to_numpy(), table.column(width + 1).to_numpy())
+
+
+def texts_bytes(texts: list[str]) -> bytes:
+    """Symbols in the order of their ids."""
+    return _parquet(pa.table({"text": pa.array(texts, pa.large_string())}))
+
+
+def read_texts(root: Path, entry: FileEntry) -> list[str]:
+    """The symbols of a file, checked."""
+    texts: list[str] = _table(root, entry, ["text"]).column(0).to_pylist()
+    return texts
+
+
+def patterns_bytes(patterns: np.ndarray) -> bytes:
+    """Wide patterns in the order of their ids."""
+    return _parquet(pa.table({"pattern": pa.array(patterns, pa.int64())}))
+
+
+def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
+    """The patterns of a file, checked."""
+    patterns: np.ndarray = _table(root, entry, ["pattern"]).column(0).to_numpy()
+    return patterns
+
+
+def _parquet(table: pa.Table, **options: Any) -> bytes:
+    out = io.BytesIO()
+    pq.write_table(
+        table, out, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False, **options
+    )
+    return out.getvalue()
+
+
+def _table(root: Path, entry: FileEntry, columns: list[str]) -> pa.Table:
+    data = read_checked(root, entry)
+    try:
+        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise faults.damaged(root / entry.name, str(error)) from None
+    if table.column_names != columns:
+        raise faults.damaged(root / entry.name, "it has other columns")
+    return table

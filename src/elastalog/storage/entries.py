@@ -1,0 +1,123 @@
+"""What is remembered of an epoch: its entry in the log, and its record in the journal."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from elastalog.backends.protocol import GONE, StateChanges
+
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class StratumEntry:
+    """What was done to one stratum; see `evaluation.strategies.protocol.StratumWork`."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    how: str
+    why: str
+    derivations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line of the log: when an epoch was committed (seconds since 1970), where its update came from, how many explicit facts
+    it deleted, inserted and named in vain, how many facts it changed, how that was done and how long it took."""
+
+    epoch: int
+    time: float
+    source: str | None
+    batch: str | None
+    deleted: int
+    inserted: int
+    ignored: int
+    impact: int
+    seconds: float
+    strata: tuple[StratumEntry, ...]
+
+    @property
+    def derivations(self) -> int:
+        return sum(stratum.derivations for stratum in self.strata)
+
+    def written(self) -> dict[str, Any]:
+        """As a JSON value."""
+        return asdict(self)
+
+    @staticmethod
+    def read(written: Mapping[str, Any]) -> LogEntry:
+        """From a JSON value."""
+        strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
+        return LogEntry(**{**written, "strata": strata})
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained (texts from id
+    `first_symbol`, patterns from id `first_pattern`), and what the strategy learnt."""
+
+    entry: LogEntry
+    changes: Mapping[str, StateChanges]
+    first_symbol: int
+    symbols: list[str]
+    first_pattern: int
+    patterns: np.ndarray
+    learnt: Mapping[str, Any]
+
+    def encode(self) -> bytes:
+        """As the payload of a frame: the length of a JSON head, the head, and arrays of little-endian integers."""
+        head = {
+            "entry": self.entry.written(),
+            "relations": [[name, *changes.words.shape] for name, changes in self.changes.items()],
+            "first_symbol": self.first_symbol,
+            "symbols": self.symbols,
+            "first_pattern": self.first_pattern,
+            "patterns": len(self.patterns),
+            "learnt": self.learnt,
+        }
+        text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
+        parts = [_LENGTH.pack(len(text)), text, self.patterns.astype("<i8").tobytes()]
+        for changes in self.changes.values():
+            parts += [
+                array.astype("<i4").tobytes() for array in (changes.words, changes.was, changes.level, changes.count)
+            ]
+        return b"".join(parts)
+
+    @staticmethod
+    def decode(payload: bytes) -> EpochRecord:
+        """From a payload. Raises ValueError, KeyError or TypeError when it is none."""
+        (length,) = _LENGTH.unpack_from(payload)
+        head = json.loads(payload[4 : 4 + length])
+        offset = 4 + length
+
+        def take(count: int, form: str) -> np.ndarray:
+            nonlocal offset
+            array = np.frombuffer(payload, form, count, offset)
+            offset += array.nbytes
+            return array.astype(form.replace("<", "="), copy=False)
+
+        patterns = take(head["patterns"], "<i8")
+        changes = {}
+        for name, rows, width in head["relations"]:
+            words = take(rows * width, "<i4").reshape(rows, width)
+            changes[name] = StateChanges(words, take(rows, "<i4"), take(rows, "<i4"), take(rows, "<i4"))
+        return EpochRecord(
+            LogEntry.read(head["entry"]), changes, head["first_symbol"], head["symbols"], head["first_pattern"], patterns,
+            head["learnt"],
+        )  # fmt: skip
+
+
+def impact_of(changes: Mapping[str, StateChanges], is_hidden: Mapping[str, bool]) -> int:
+    """How many facts of declared relations came or went."""
+    return sum(
+        int(((changed.was == GONE) != (changed.level == GONE)).sum())
+        for name, changed in changes.items()
+        if not is_hidden[name]
+    )

@@ -1,0 +1,113 @@
+"""The diagnostics of the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+COPY = "restore the store from a copy, or make it anew with `elastalog init`"
+
+
+class StoreDamaged(ElastalogError):
+    """A file of a store is not what was written."""
+
+
+def no_store(path: Path, reason: str) -> ElastalogError:
+    advice = "make one with `elastalog init STORE PROGRAM -F FACTS`"
+    return _error("E0801", f"`{path}` is not a store: {reason}", path, advice)
+
+
+def already_there(path: Path) -> ElastalogError:
+    return _error("E0802", f"`{path}` already exists", path, "open it without facts, or choose another folder")
+
+
+def newer_format(path: Path, version: int, known: int) -> ElastalogError:
+    message = f"the store has format {version}, this version of Elastalog knows formats up to {known}"
+    return _error("E0803", message, path, "use a newer version of Elastalog")
+
+
+def locked(path: Path, holder: str) -> ElastalogError:
+    return _error(
+        "E0804",
+        f"the store is being written by {holder}",
+        path,
+        "wait until it has finished, or read with `read_only=True`",
+    )
+
+
+def damaged(path: Path, reason: str, advice: str = COPY) -> StoreDamaged:
+    diagnostic = Diagnostic("E0805", f"`{path.name}` is damaged: {reason}", help=advice, location=str(path))
+    return StoreDamaged([diagnostic])
+
+
+def missing(path: Path) -> StoreDamaged:
+    diagnostic = Diagnostic("E0806", f"`{path.name}` is missing", help=COPY, location=str(path))
+    return StoreDamaged([diagnostic])
+
+
+def not_readable(path: Path, error: OSError) -> ElastalogError:
+    return _error("E0807", f"`{path.name}` cannot be read: {reason_of(error)}", path, "check the permissions and the disk")
+
+
+def not_written(path: Path, error: OSError) -> ElastalogError:
+    return _error(
+        "E0808",
+        f"the store cannot be written: {reason_of(error)}",
+        path,
+        "check the permissions and the space left; the previous epoch stands",
+    )
+
+
+def needs_reopening(path: Path) -> ElastalogError:
+    message = "the store cannot be written any more in this session: an earlier write could not be undone"
+    return _error("E0809", message, path, "close the session and open the store again")
+
+
+def other_program(path: Path) -> ElastalogError:
+    message = "the store was made for another program"
+    return _error("E0810", message, path, "open it without a program, or make another store")
+
+
+def other_option(path: Path, option: str, stored: object, given: object) -> ElastalogError:
+    message = f"the store keeps {option} = `{stored}`, not `{given}`"
+    return _error("E0811", message, path, f"leave {option} out, or make another store")
+
+
+def other_layout(path: Path) -> ElastalogError:
+    message = "the store was written by a version of Elastalog that evaluates its program differently"
+    return _error("E0812", message, path, "export the facts with the older version, and make the store anew")
+
+
+def epoch_unknown(path: Path, epoch: int, first: int, last: int) -> ElastalogError:
+    message = f"there is no epoch {epoch}: the store keeps epochs {first} to {last}"
+    return _error("E0813", message, path, "see `elastalog log`; older epochs go when `retention` is reached")
+
+
+def read_only(what: str) -> ElastalogError:
+    return ElastalogError([Diagnostic("E0814", f"the session is read-only: {what}", help="open the store for writing")])
+
+
+def no_history() -> ElastalogError:
+    message = "the session has no store, so earlier epochs are gone"
+    return ElastalogError([Diagnostic("E0815", message, help="open it with `store=PATH`")])
+
+
+def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
+    """Not an error: what recovery found after a crash."""
+    return Diagnostic(
+        "E0816",
+        f"an unfinished write of {size:,} bytes was discarded; the store is at epoch {epoch}",
+        notes=("the process that wrote it ended before the epoch was committed",),
+        help="apply the last update again; with `source` and `batch` that is safe in any case",
+        severity="warning",
+        location=str(path),
+    )
+
+
+def reason_of(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _error(code: str, message: str, path: Path, advice: str) -> ElastalogError:
+    return ElastalogError([Diagnostic(code, message, help=advice, location=str(path))])

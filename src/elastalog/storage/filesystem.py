@@ -1,0 +1,97 @@
+"""The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints.
+
+Tests put a subclass in its place whose `_write`, `_fsync` or `_open` fail as full or read-only disks do.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from elastalog.storage import failpoints
+
+
+class FileSystem:
+    """The real one. Raises OSError; the caller says what that means."""
+
+    def create(self, path: Path, data: bytes, purpose: str) -> None:
+        """Writes a new file, or one that nothing refers to yet, and flushes it to the disk."""
+        descriptor = self._open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            self._put(descriptor, data, purpose)
+            self.flush(descriptor, purpose)
+        finally:
+            os.close(descriptor)
+
+    def replace(self, path: Path, data: bytes, purpose: str) -> None:
+        """Puts a file in the place of another, at one instant, for good."""
+        temporary = path.with_name(path.name + ".new")
+        self.create(temporary, data, purpose)
+        failpoints.reach(f"{purpose}.rename.before")
+        os.replace(temporary, path)
+        failpoints.reach(f"{purpose}.rename.after")
+        self.flush_folder(path.parent)
+
+    def open_to_append(self, path: Path) -> int:
+        """A descriptor at the end of an existing file."""
+        return self._open(path, os.O_WRONLY | os.O_APPEND)
+
+    def append(self, descriptor: int, data: bytes, purpose: str) -> None:
+        """Appends to a file and flushes it to the disk."""
+        self._put(descriptor, data, purpose)
+        self.flush(descriptor, purpose)
+
+    def truncate(self, descriptor: int, size: int, purpose: str) -> None:
+        """Cuts a file off, for good."""
+        failpoints.reach(f"{purpose}.truncate.before")
+        os.ftruncate(descriptor, size)
+        failpoints.reach(f"{purpose}.truncate.after")
+        self.flush(descriptor, purpose)
+
+    def flush(self, descriptor: int, purpose: str) -> None:
+        """Waits until what was written is on the disk."""
+        failpoints.reach(f"{purpose}.fsync.before")
+        self._fsync(descriptor)
+        failpoints.reach(f"{purpose}.fsync.after")
+
+    def flush_folder(self, path: Path) -> None:
+        """Waits until the names in a folder are on the disk."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.flush(descriptor, "folder")
+        finally:
+            os.close(descriptor)
+
+    def remove(self, path: Path) -> None:
+        """Removes a file that nothing refers to."""
+        failpoints.reach("garbage.remove.before")
+        path.unlink(missing_ok=True)
+        failpoints.reach("garbage.remove.after")
+
+    def make_folder(self, path: Path) -> None:
+        """Makes a folder with those above it; one that is there stays."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def _put(self, descriptor: int, data: bytes, purpose: str) -> None:
+        failpoints.reach(f"{purpose}.write.before")
+        middle = len(data) // 2 if failpoints.is_active() else len(data)
+        self._write_all(descriptor, data[:middle])
+        failpoints.reach(f"{purpose}.write.middle")
+        self._write_all(descriptor, data[middle:])
+        failpoints.reach(f"{purpose}.write.after")
+
+    def _write_all(self, descriptor: int, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[self._write(descriptor, left) :]
+
+    # --- what tests replace ----------------------------------------------------------------------------------------
+
+    def _open(self, path: Path, flags: int) -> int:
+        return os.open(path, flags, 0o644)
+
+    def _write(self, descriptor: int, data: memoryview) -> int:
+        return os.write(descriptor, data)
+
+    def _fsync(self, descriptor: int) -> None:
+        os.fsync(descriptor)

@@ -1,0 +1,119 @@
+"""The journal: one record for every epoch since a snapshot, appended and flushed at commit.
+
+Its first frame names the store and the epoch that it continues, so that a journal cannot be mistaken for another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from elastalog.storage import faults
+from elastalog.storage.checked_files import read_bytes
+from elastalog.storage.entries import EpochRecord
+from elastalog.storage.filesystem import FileSystem
+from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
+
+
+class JournalReader:
+    """The records of a journal in order. After they have been gone through, `end` is where the last complete one ends and
+    `digest` its checksum; `size` is that of the file, larger after an unfinished write."""
+
+    def __init__(self, root: Path, name: str, store: str, epoch: int) -> None:
+        self.path = root / name
+        self.epoch = epoch
+        self.digest = START
+        self.end = 0
+        data = _flushed_bytes(self.path)
+        self.size = len(data)
+        self._frames = read_frames(data)
+        try:
+            first = next(self._frames, None)
+        except FrameDamaged as damage:
+            raise faults.damaged(self.path, damage.reason) from None
+        if first is None:
+            raise faults.damaged(self.path, "it does not begin as a journal does")
+        if first.payload != _beginning(store, epoch):
+            raise faults.damaged(self.path, f"it is not the journal of this store after epoch {epoch}")
+        self.end, self.digest = first.end, first.digest
+
+    def __iter__(self) -> Iterator[EpochRecord]:
+        try:
+            for found in self._frames:
+                record = EpochRecord.decode(found.payload)
+                if record.entry.epoch != self.epoch + 1:
+                    raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
+                self.epoch += 1
+                self.end, self.digest = found.end, found.digest
+                yield record
+        except FrameDamaged as damage:
+            advice = f"restore it from a copy; epochs up to {self.epoch} can still be read: `elastalog export --at {self.epoch}`"
+            raise faults.damaged(self.path, f"{damage.reason}, after epoch {self.epoch}", advice) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise faults.damaged(self.path, f"the record after epoch {self.epoch} makes no sense: {error}") from None
+
+
+class JournalWriter:
+    """Appends records to a journal that has been read to its end."""
+
+    def __init__(self, files: FileSystem, path: Path, end: int, digest: bytes) -> None:
+        self.path = path
+        self.size = end
+        self.is_broken = False
+        self._files = files
+        self._digest = digest
+        self._descriptor = files.open_to_append(path)
+
+    def append(self, record: EpochRecord) -> None:
+        """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is broken and
+        refuses everything else."""
+        if self.is_broken:
+            raise faults.needs_reopening(self.path)
+        data, digest = frame(record.encode(), self._digest)
+        try:
+            self._files.append(self._descriptor, data, "journal")
+        except BaseException as error:
+            self.cut_off()
+            if isinstance(error, OSError):
+                raise faults.not_written(self.path, error) from None
+            raise
+        self.size += len(data)
+        self._digest = digest
+
+    def cut_off(self) -> None:
+        """Removes what follows the last record."""
+        try:
+            self._files.truncate(self._descriptor, self.size, "journal")
+        except BaseException:
+            self.is_broken = True
+
+    def close(self) -> None:
+        """Gives up the file."""
+        os.close(self._descriptor)
+
+
+def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int) -> tuple[int, bytes]:
+    """Writes a journal without records; returns its size and the checksum to continue."""
+    data, digest = frame(_beginning(store, epoch), START)
+    files.create(root / name, data, "journal")
+    return len(data), digest
+
+
+def _beginning(store: str, epoch: int) -> bytes:
+    return json.dumps({"store": store, "epoch": epoch}).encode()
+
+
+def _flushed_bytes(path: Path) -> bytes:
+    """The content of a file, all of it on the disk: a reader must not see an epoch that a power failure can still undo."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            size = os.fstat(descriptor).st_size
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return read_bytes(path)
+    return read_bytes(path)[:size]

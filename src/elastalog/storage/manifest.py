@@ -1,0 +1,205 @@
+"""The manifest: which files make up a store, with their checksums.
+
+A manifest is written once, under a new name; the file `CURRENT` names the one that holds, with its checksum. Moving that pointer
+is the instant at which a new set of files replaces the old.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from elastalog.storage import faults
+from elastalog.storage.checked_files import FileEntry, read_bytes
+from elastalog.storage.entries import LogEntry
+from elastalog.storage.filesystem import FileSystem
+
+FORMAT = 1
+FORMAT_FILE = "FORMAT"
+FORMAT_TEXT = "elastalog store "
+POINTER = "CURRENT"
+LOCK = "LOCK"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a store is evaluated and kept. `retention`: how many epochs can be gone back. A snapshot is due when the journal has
+    more than `journal_share` of the snapshot's bytes (and more than `journal_bytes`), or `journal_epochs` epochs."""
+
+    strategy: str = "elastic"
+    levels: str = "local"
+    budget: float | None = 0.2
+    retention: int = 1000
+    journal_share: float = 0.5
+    journal_bytes: int = 1 << 18
+    journal_epochs: int = 1000
+    history_share: float = 4.0
+    """History is given up when it takes more than this share of the present state's bytes (and 64 MiB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the dictionary: the entries with ids from `first` to `last`, that one excluded."""
+
+    first: int
+    last: int
+    file: FileEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All relations at an epoch, with what else belongs to it: applied batches, what the strategy learnt, the log entry."""
+
+    epoch: int
+    relations: Mapping[str, FileEntry]
+    batches: Mapping[str, Any]
+    learnt: Mapping[str, Any]
+    entry: LogEntry
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.relations.values())
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """The journal of the epochs after `epoch`. `sealed` once another has taken its place."""
+
+    epoch: int
+    name: str
+    sealed: FileEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`snapshots` and `journals` are in order of epochs; the last of both are of the same epoch. `layout`: the base types of every
+    stored relation."""
+
+    generation: int
+    store: str
+    program: FileEntry
+    options: Options
+    layout: Mapping[str, tuple[str, ...]]
+    symbols: tuple[Segment, ...]
+    patterns: tuple[Segment, ...]
+    snapshots: tuple[Snapshot, ...]
+    journals: tuple[JournalFile, ...]
+
+    @property
+    def name(self) -> str:
+        return f"manifest-{self.generation}.json"
+
+    @property
+    def known_symbols(self) -> int:
+        return self.symbols[-1].last if self.symbols else 0
+
+    @property
+    def known_patterns(self) -> int:
+        return self.patterns[-1].last if self.patterns else 0
+
+    def files(self) -> Iterable[FileEntry]:
+        """Every file with a checksum."""
+        yield self.program
+        for segment in (*self.symbols, *self.patterns):
+            yield segment.file
+        seen = set()
+        for snapshot in self.snapshots:
+            for file in snapshot.relations.values():
+                if file.name not in seen:
+                    seen.add(file.name)
+                    yield file
+        for journal in self.journals:
+            if journal.sealed is not None:
+                yield journal.sealed
+
+    def names(self) -> set[str]:
+        """Every file that the store needs, by path within it."""
+        return {
+            self.name, FORMAT_FILE, POINTER, LOCK, *(file.name for file in self.files()),
+            *(journal.name for journal in self.journals),
+        }  # fmt: skip
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> Manifest:
+        """From JSON. Raises ValueError, KeyError or TypeError when it is none."""
+        written = json.loads(data)
+        if written.pop("format") != FORMAT:
+            raise ValueError("another format")
+        return Manifest(
+            generation=written["generation"],
+            store=written["store"],
+            program=FileEntry(**written["program"]),
+            options=Options(**written["options"]),
+            layout={name: tuple(bases) for name, bases in written["layout"].items()},
+            symbols=tuple(map(_segment, written["symbols"])),
+            patterns=tuple(map(_segment, written["patterns"])),
+            snapshots=tuple(map(_snapshot, written["snapshots"])),
+            journals=tuple(
+                JournalFile(j["epoch"], j["name"], FileEntry(**j["sealed"]) if j["sealed"] else None)
+                for j in written["journals"]
+            ),
+        )
+
+
+def _segment(written: Mapping[str, Any]) -> Segment:
+    return Segment(written["first"], written["last"], FileEntry(**written["file"]))
+
+
+def _snapshot(written: Mapping[str, Any]) -> Snapshot:
+    relations = {name: FileEntry(**file) for name, file in written["relations"].items()}
+    return Snapshot(
+        written["epoch"], relations, written["batches"], written["learnt"], LogEntry.read(written["entry"])
+    )
+
+
+def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
+    """Writes a manifest; nothing refers to it yet. Returns the content of the pointer that will."""
+    data = manifest.encode()
+    files.create(root / manifest.name, data, "manifest")
+    return f"{manifest.name} {sha256(data).hexdigest()}\n".encode()
+
+
+def read_manifest(root: Path) -> Manifest:
+    """The manifest that holds. Raises ElastalogError when there is none, or when it is damaged."""
+    check_format(root)
+    pointer = root / POINTER
+    if not pointer.exists():
+        raise faults.no_store(root, "its initialisation was not finished")
+    words = read_bytes(pointer).split(b" ")
+    try:
+        name, checksum = words[0].decode("ascii"), words[1].decode("ascii")
+    except (IndexError, UnicodeDecodeError):
+        raise faults.damaged(pointer, "it names no manifest") from None
+    number = name.removeprefix("manifest-").removesuffix(".json")
+    if len(words) != 2 or not number.isdigit() or name != f"manifest-{number}.json":
+        raise faults.damaged(pointer, "it names no manifest")
+    data = read_bytes(root / name)
+    if checksum != sha256(data).hexdigest() + "\n":
+        raise faults.damaged(root / name, f"its checksum is not the one in `{POINTER}`")
+    try:
+        return Manifest.decode(data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise faults.damaged(root / name, str(error)) from None
+
+
+def check_format(root: Path) -> None:
+    """Raises ElastalogError when a folder is no store, or one of a later format."""
+    path = root / FORMAT_FILE
+    if not path.is_file():
+        raise faults.no_store(root, "there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`")
+    text = read_bytes(path).decode("ascii", "replace")
+    version = text.removeprefix(FORMAT_TEXT).removesuffix("\n")
+    if text != f"{FORMAT_TEXT}{version}\n" or not (version.isascii() and version.isdigit() and len(version) < 9):
+        raise faults.damaged(path, "it does not name a format")
+    if int(version) > FORMAT:
+        raise faults.newer_format(path, int(version), FORMAT)
+    if int(version) != FORMAT:
+        raise faults.damaged(path, f"there is no format {version}")

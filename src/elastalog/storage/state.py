@@ -1,0 +1,58 @@
+"""What a store holds at one epoch, ready to be put into a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elastalog.backends.protocol import StateChanges
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+from elastalog.storage import columns, faults
+from elastalog.storage.entries import EpochRecord
+from elastalog.storage.manifest import Manifest, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """A snapshot and the records after it."""
+
+    root: Path
+    manifest: Manifest
+    snapshot: Snapshot
+    records: Sequence[EpochRecord]
+    learnt: dict[str, Any]
+
+    @property
+    def epoch(self) -> int:
+        return self.records[-1].entry.epoch if self.records else self.snapshot.epoch
+
+    def relation(self, name: str) -> tuple[FactWords, list[StateChanges]]:
+        """The facts of a relation in the snapshot, checked, and its changes since, in order."""
+        facts = columns.read_facts(self.root, self.snapshot.relations[name], len(self.manifest.layout[name]))
+        return facts, [record.changes[name] for record in self.records if name in record.changes]
+
+    def fill(self, dictionary: Dictionary) -> None:
+        """Gives an empty dictionary the stored one's entries, under the same ids."""
+        assert len(dictionary.symbols) == 0
+        assert len(dictionary.wide) == 0
+        for segment in self.manifest.symbols:
+            dictionary.symbols.extend(columns.read_texts(self.root, segment.file))
+        for segment in self.manifest.patterns:
+            dictionary.wide.extend(columns.read_patterns(self.root, segment.file))
+        for record in self.records:
+            known, wide = len(dictionary.symbols) - record.first_symbol, len(dictionary.wide) - record.first_pattern
+            if known < 0 or wide < 0:
+                raise faults.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+            dictionary.symbols.extend(record.symbols[known:])
+            dictionary.wide.extend(record.patterns[wide:])
+
+
+def load_state(root: Path, manifest: Manifest, snapshot: Snapshot, records: Sequence[EpochRecord]) -> StoredState:
+    """The state after a snapshot and records."""
+    learnt = dict(snapshot.learnt)
+    for record in records:
+        learnt.update(record.learnt)
+    return StoredState(root, manifest, snapshot, records, learnt)

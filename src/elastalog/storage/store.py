@@ -1,0 +1,338 @@
+"""The store: a folder that holds a materialisation through all its epochs.
+
+    FORMAT  CURRENT  LOCK  program.dl  manifest-7.json  journal-812.log  facts/*.parquet  dictionary/*.parquet
+
+`CURRENT` names the manifest, the manifest names everything else: snapshots of all relations, and journals of the epochs after
+each. An epoch is committed when its record has been flushed to the last journal. Now and then a new snapshot is written beside
+what is there; moving `CURRENT` puts it in force.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeVar
+
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+from elastalog.storage import faults, snapshots
+from elastalog.storage.batches import Batches
+from elastalog.storage.checked_files import read_checked, write_checked
+from elastalog.storage.entries import EpochRecord, LogEntry
+from elastalog.storage.filesystem import FileSystem
+from elastalog.storage.garbage import collect, unreferenced
+from elastalog.storage.interrupts import uninterrupted
+from elastalog.storage.journal import JournalReader, JournalWriter, write_empty
+from elastalog.storage.lock import WriterLock
+from elastalog.storage.manifest import (
+    FORMAT,
+    FORMAT_FILE,
+    FORMAT_TEXT,
+    LOCK,
+    POINTER,
+    JournalFile,
+    Manifest,
+    Options,
+    Snapshot,
+    check_format,
+    read_manifest,
+    write_manifest,
+)
+from elastalog.storage.retention import retained
+from elastalog.storage.state import StoredState, load_state
+
+Fetch = Callable[[str], FactWords]
+"""The facts of a relation with their annotations, now."""
+
+PROGRAM = "program.dl"
+_TRIES = 5
+_Read = TypeVar("_Read")
+
+
+class Store:
+    """A store that is open. Made by `create` and `open`. `discarded`: what recovery had to throw away."""
+
+    def __init__(self, root: Path, files: FileSystem, lock: WriterLock | None, manifest: Manifest) -> None:
+        self.root = root
+        self.manifest = manifest
+        self.discarded: list[Diagnostic] = []
+        self.epoch = manifest.snapshots[-1].epoch
+        self.batches = Batches(manifest.snapshots[-1].batches)
+        self._learnt: dict[str, Any] = dict(manifest.snapshots[-1].learnt)
+        self._files = files
+        self._lock = lock
+        self._journal: JournalWriter | None = None
+        self._symbols = manifest.known_symbols
+        self._patterns = manifest.known_patterns
+        self._changed: set[str] = set()
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def create(
+        root: Path,
+        program: str,
+        options: Options,
+        layout: Mapping[str, tuple[str, ...]],
+        dictionary: Dictionary,
+        fetch: Fetch,
+        entry: LogEntry,
+        learnt: Mapping[str, Any],
+        files: FileSystem | None = None,
+    ) -> Store:
+        """Makes a store of a first epoch. Until its end there is no store; an attempt that did not finish is done again."""
+        files = files or FileSystem()
+        refuse_existing(root)
+        try:
+            files.make_folder(root)
+        except OSError as error:
+            raise faults.not_written(root, error) from None
+        lock = WriterLock(root / LOCK)
+        try:
+            for folder in (root, root / snapshots.FACTS, root / snapshots.DICTIONARY):
+                files.make_folder(folder)
+            files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
+            store = token_hex(8)
+            file = write_checked(files, root, PROGRAM, program.encode(), "program")
+            symbols, patterns = snapshots.write_dictionary(files, root, dictionary, (), ())
+            relations = snapshots.write_relations(files, root, layout, fetch, entry.epoch, {})
+            snapshot = Snapshot(entry.epoch, relations, Batches().written(), learnt, entry)
+            journal = JournalFile(entry.epoch, f"journal-{entry.epoch}.log", None)
+            size, digest = write_empty(files, root, journal.name, store, entry.epoch)
+            manifest = Manifest(1, store, file, options, layout, symbols, patterns, (snapshot,), (journal,))
+            pointer = write_manifest(files, root, manifest)
+            _flush_folders(files, root)
+            files.replace(root / POINTER, pointer, "pointer")
+            made = Store(root, files, lock, manifest)
+            made._journal = JournalWriter(files, root / journal.name, size, digest)
+        except OSError as error:
+            lock.release()
+            raise faults.not_written(root, error) from None
+        except BaseException:
+            lock.release()
+            raise
+        return made
+
+    @staticmethod
+    def open(root: Path, *, read_only: bool = False, files: FileSystem | None = None) -> Store:
+        """Opens a store at its last committed epoch. A writer holds the lock until `close`, removes an unfinished write and
+        files that nothing refers to; a reader changes nothing."""
+        files = files or FileSystem()
+        check_format(root)
+        if read_only:
+            return _read_again(lambda: _reading(root, files))
+        lock = WriterLock(root / LOCK)
+        try:
+            store = Store(root, files, lock, read_manifest(root))
+            reader = store._follow_journal()
+            store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
+            if reader.size > reader.end:
+                store.discarded.append(faults.discarded(reader.path, reader.size - reader.end, store.epoch))
+                store._journal.cut_off()
+                if store._journal.is_broken:
+                    raise faults.needs_reopening(reader.path)
+            collect(files, unreferenced(root, store.manifest))
+        except OSError as error:
+            lock.release()
+            raise faults.not_written(root, error) from None
+        except BaseException:
+            lock.release()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Gives up the lock. Everything committed is on the disk already."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._lock is None
+
+    def _follow_journal(self) -> JournalReader:
+        """Takes note of the epochs in the last journal."""
+        last = self.manifest.journals[-1]
+        reader = self._reader(last)
+        for record in reader:
+            self._note(record)
+        return reader
+
+    def _reader(self, journal: JournalFile) -> JournalReader:
+        return JournalReader(self.root, journal.name, self.manifest.store, journal.epoch)
+
+    def _note(self, record: EpochRecord) -> None:
+        self.epoch = record.entry.epoch
+        self.batches.add(record.entry.source, record.entry.batch)
+        self._learnt.update(record.learnt)
+        self._changed.update(record.changes)
+        self._symbols = max(self._symbols, record.first_symbol + len(record.symbols))
+        self._patterns = max(self._patterns, record.first_pattern + len(record.patterns))
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def program_text(self) -> str:
+        """The program, checked."""
+        return read_checked(self.root, self.manifest.program).decode()
+
+    @property
+    def first_epoch(self) -> int:
+        """The oldest epoch that can be read."""
+        return self.manifest.snapshots[0].epoch
+
+    def state(self, epoch: int | None = None) -> StoredState:
+        """Everything stored at an epoch, the last one by default."""
+        epoch = self._known(self.epoch if epoch is None else epoch)
+        snapshot = max((s for s in self.manifest.snapshots if s.epoch <= epoch), key=lambda s: s.epoch)
+        records = list(self.records(snapshot.epoch, epoch))
+        return load_state(self.root, self.manifest, snapshot, records)
+
+    def records(self, after: int, until: int) -> Iterator[EpochRecord]:
+        """The records of the epochs after one, until another."""
+        journals = self.manifest.journals
+        for journal, following in zip(journals, (*journals[1:], None), strict=True):
+            end = until if following is None else min(until, following.epoch)
+            if journal.epoch >= until or end <= after:
+                continue
+            reader = self._reader(journal)
+            for record in reader:
+                if record.entry.epoch > after:
+                    yield record
+                if record.entry.epoch == end:
+                    break
+            if reader.epoch < end:
+                raise faults.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """The entries of all epochs kept, oldest first."""
+        first = self.manifest.snapshots[0]
+        return (first.entry, *(record.entry for record in self.records(first.epoch, self.epoch)))
+
+    def _known(self, epoch: int) -> int:
+        if not self.first_epoch <= epoch <= self.epoch:
+            raise faults.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch)
+        return epoch
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def news_of(self, dictionary: Dictionary) -> dict[str, Any]:
+        """The fields of a record that say what the dictionary has gained since the last one."""
+        return {
+            "first_symbol": self._symbols,
+            "symbols": dictionary.symbols.strings_from(self._symbols),
+            "first_pattern": self._patterns,
+            "patterns": dictionary.wide.patterns_from(self._patterns),
+        }
+
+    def append(self, record: EpochRecord) -> None:
+        """Commits an epoch: when this returns, it survives anything. When it raises, the previous epoch stands."""
+        self._writer().append(record)
+        self._note(record)
+
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether the journal has grown so long that a snapshot pays."""
+        if self._journal is None:
+            return False
+        options = self.manifest.options
+        latest = self.manifest.snapshots[-1]
+        allowed = max(options.journal_bytes, int(options.journal_share * latest.bytes))
+        return self._journal.size > allowed or self.epoch - latest.epoch >= options.journal_epochs
+
+    def write_snapshot(self, dictionary: Dictionary, fetch: Fetch) -> None:
+        """Writes the present epoch as a snapshot, starts a new journal, and gives up history beyond the retention. When it fails,
+        the store is as before, and so are its epochs."""
+        writer = self._writer()
+        before = self.manifest
+        latest = before.snapshots[-1]
+        if latest.epoch == self.epoch:
+            return
+        try:
+            symbols, patterns = snapshots.write_dictionary(
+                self._files, self.root, dictionary, before.symbols, before.patterns
+            )
+            unchanged = {name: file for name, file in latest.relations.items() if name not in self._changed}
+            relations = snapshots.write_relations(
+                self._files, self.root, before.layout, fetch, self.epoch, unchanged
+            )
+            entry = next(iter(self.records(self.epoch - 1, self.epoch))).entry
+            snapshot = Snapshot(self.epoch, relations, self.batches.written(), dict(self._learnt), entry)
+            journal = JournalFile(self.epoch, f"journal-{self.epoch}.log", None)
+            size, digest = write_empty(self._files, self.root, journal.name, before.store, self.epoch)
+            sealed = replace(before.journals[-1], sealed=snapshots.file_entry(self.root, before.journals[-1].name))
+            manifest = retained(
+                replace(
+                    before,
+                    generation=before.generation + 1,
+                    symbols=symbols,
+                    patterns=patterns,
+                    snapshots=(*before.snapshots, snapshot),
+                    journals=(*before.journals[:-1], sealed, journal),
+                )
+            )
+            pointer = write_manifest(self._files, self.root, manifest)
+            _flush_folders(self._files, self.root)
+        except OSError as error:
+            raise faults.not_written(self.root, error) from None
+        with uninterrupted():
+            try:
+                self._files.replace(self.root / POINTER, pointer, "pointer")
+                self._journal = JournalWriter(self._files, self.root / journal.name, size, digest)
+            except BaseException as error:
+                # The pointer may have moved: an epoch appended to either journal might not be found again.
+                writer.is_broken = True
+                if isinstance(error, OSError):
+                    raise faults.not_written(self.root, error) from None
+                raise
+            writer.close()
+            self.manifest = manifest
+            self._changed = set()
+            self._symbols, self._patterns = manifest.known_symbols, manifest.known_patterns
+        with contextlib.suppress(OSError):
+            collect(self._files, unreferenced(self.root, manifest))
+
+    def _writer(self) -> JournalWriter:
+        if self._journal is None:
+            raise faults.read_only("it cannot be updated")
+        if self._journal.is_broken:
+            raise faults.needs_reopening(self.root)
+        return self._journal
+
+
+def _reading(root: Path, files: FileSystem) -> Store:
+    store = Store(root, files, None, read_manifest(root))
+    store._follow_journal()
+    return store
+
+
+def refuse_existing(root: Path) -> None:
+    """Raises ElastalogError unless a store can be made in a folder: none there, an empty one, or an attempt not finished."""
+    try:
+        found = set(os.listdir(root)) if root.exists() else set()
+    except OSError:
+        raise faults.already_there(root) from None
+    if POINTER in found or (found and not found & {FORMAT_FILE, LOCK}):
+        raise faults.already_there(root)
+
+
+def _flush_folders(files: FileSystem, root: Path) -> None:
+    for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY, root):
+        files.flush_folder(folder)
+
+
+def _read_again(read: Callable[[], _Read]) -> _Read:
+    """Reads while a writer may be moving the pointer and removing what it no longer needs: then there is a newer manifest."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(faults.StoreDamaged):
+            return read()
+        time.sleep(0.02)
+    return read()

@@ -1,0 +1,34 @@
+"""Faults that random cases found, in the smallest form."""
+
+from __future__ import annotations
+
+import elastalog
+from tests.engine.judging import levels_of
+
+
+def test_a_derivation_through_a_lowered_fact_stays_counted() -> None:
+    text = """
+    .decl e, p, q(x: number, y: number)
+    p(4, w) :- e(w, _).
+    q(x, z + 1) :- p(x, w), p(x, z).
+    """
+    db = elastalog.open(text, facts={"e": [(3, 1), (1, 1)]}, levels="global")
+    db.apply({"p": [(4, 1)]})
+    # p(4,3) with itself, and with p(4,1), which is at level 0 now: both fire one above p(4,3).
+    assert levels_of(db)["q", (4, 4)] == (2, 2)
+    # p(4,1) with itself fires at 1; with p(4,3) later.
+    assert levels_of(db)["q", (4, 2)] == (1, 1)
+
+
+def test_a_tested_group_may_be_bound_beside_recursion() -> None:
+    text = """
+    .decl e, p(x: number)
+    p(x) :- e(x), x = 0.
+    p(x) :- e(x), p(y), n = count : { e(k), k < x }, n = y + 1.
+    """
+    db = elastalog.open(text, facts={"e": [(0,), (1,), (2,), (7,)]})
+    assert set(db["p"]) == {(0,), (1,), (2,), (7,)}
+    db.apply(deleted={"e": [(1,)]})
+    assert set(db["p"]) == {(0,), (2,)}  # below 7 are two, and p(1) is gone
+    db.apply({"e": [(5,)]}, {"e": [(0,)]})
+    assert set(db["p"]) == set()
