@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from elastalog.cli.main import cli
-from tests.reference.cases import PROGRAMS
 
+PROGRAMS = Path(__file__).parent / "programs"
 CASES = sorted(path.parent.name for path in PROGRAMS.glob("*/commands.txt"))
 
 TREATMENTS = {

@@ -29,9 +29,20 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.differences import Difference, Verification, compare, difference
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.statistics import Statistics, statistics_of
+from elastalog.evaluation.stored import (
+    DurableEpochs,
+    create_store,
+    is_store,
+    read_while_written,
+    refuse_to_create,
+    restore,
+    stored_program,
+)
 from elastalog.evaluation.strategies import STRATEGIES, make_strategy
+from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.policy import Mode, Policy, Report
@@ -46,18 +57,27 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
+from elastalog.storage import faults
+from elastalog.storage.batches import Batches
+from elastalog.storage.entries import LogEntry
+from elastalog.storage.history import Turn, turns
+from elastalog.storage.manifest import Options
+from elastalog.storage.store import Store
 
 Rows = Any
 """Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
 
 
 def open(
-    program: str | os.PathLike[str] | Program,
+    program: str | os.PathLike[str] | Program | None = None,
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None = None,
     *,
+    store: str | os.PathLike[str] | None = None,
+    read_only: bool = False,
+    retention: int = 1000,
     engine: str = "auto",
-    strategy: str = "elastic",
-    levels: str = "local",
+    strategy: str | None = None,
+    levels: str | None = None,
     metric: str = "height",
     jobs: int | None = None,
     memory: int | None = None,
@@ -74,15 +94,35 @@ def open(
     names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global` for exact heights
     of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
-    `bad_rows`: what happens to rows of fact files that are no facts."""
+    `bad_rows`: what happens to rows of fact files that are no facts.
+
+    `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was left, and
+    needs neither program nor facts. `read_only` opens one beside its writer. `retention`: how many epochs of a new store can be
+    gone back. `strategy` and `levels` are those of the store, without one `elastic` and `local`."""
     _require_one_of("engine", engine, ("auto", "local"))
-    _require_one_of("strategy", strategy, tuple(STRATEGIES))
-    _require_one_of("levels", levels, ("local", "global"))
-    session = Session(
-        _program(program), strategy=strategy, levels=levels, metric=metric, jobs=jobs or 1, memory=memory, timeout=timeout, budget=budget,
-        on_progress=on_progress,
-    )  # fmt: skip
+    _require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
+    _require_one_of("levels", levels or "local", ("local", "global"))
+    settings = {
+        "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
+        "on_progress": on_progress,
+    }  # fmt: skip
+    if store is not None and (program is None or read_only or is_store(Path(store))):
+        if facts is not None:
+            raise faults.already_there(Path(store))
+        given = None if program is None else _program(program)
+
+        def stored() -> Session:
+            return Session._of_store(Path(str(store)), given, read_only, strategy, levels, settings)
+
+        return read_while_written(stored) if read_only else stored()
+    if program is None:
+        raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
+    if store is not None:
+        refuse_to_create(Path(store), strategy or "elastic")
+    session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
     session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)))
+    if store is not None:
+        session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention))
     return session
 
 
@@ -101,10 +141,11 @@ class Session:
         timeout: float | None,
         budget: float | None,
         on_progress: Callable[[Progress], None] | None,
+        dictionary: Dictionary | None = None,
     ) -> None:
         self.program = program
         self.schemas = {name: Schema.of(relation) for name, relation in program.checked.relations.items()}
-        self._dictionary = Dictionary()
+        self._dictionary = Dictionary() if dictionary is None else dictionary
         self._timeout = timeout
         self._watch = Watch(memory=memory, on_progress=on_progress)
         chosen = make_strategy(strategy, self._watch, budget)
@@ -123,6 +164,14 @@ class Session:
         self._explainer = Explainer(setting, lambda: self.epoch)
         self._lock = threading.RLock()
         self._history: list[EpochRecord] = []
+        self._batches = Batches()
+        self._store: Store | None = None
+        self._durable: DurableEpochs | None = None
+        self._is_read_only = False
+        self._settings = {
+            "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory, "timeout": timeout,
+            "budget": budget, "on_progress": on_progress,
+        }  # fmt: skip
         self.reports: list[Report] = []
         self._is_closed = False
 
@@ -137,6 +186,8 @@ class Session:
     def close(self) -> None:
         """Ends the session. Relations taken from it can no longer be read."""
         self._is_closed = True
+        if self._store is not None:
+            self._store.close()
 
     def __repr__(self) -> str:
         facts = sum(self._backend.size(name) for name in self.schemas)
@@ -281,9 +332,10 @@ class Session:
 
     # --- updating --------------------------------------------------------------------------------------------------
 
-    def update(self, source: str | None = None, batch: str | None = None) -> PendingUpdate:
-        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes."""
-        return PendingUpdate(self, source, batch)
+    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An update that
+        carries a batch that its source has sent before does nothing."""
+        return PendingUpdate(self, source, None if batch is None else str(batch))
 
     def apply(
         self,
@@ -291,7 +343,7 @@ class Session:
         deleted: Mapping[str, Rows] | None = None,
         *,
         source: str | None = None,
-        batch: str | None = None,
+        batch: str | int | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
         update = self.update(source, batch)
@@ -316,15 +368,97 @@ class Session:
             update.insert(name, rows)
         return self._epochs.forecast(update.as_update())
 
-    def log(self) -> tuple[EpochRecord, ...]:
-        """What is known of every epoch of this session."""
-        return tuple(self._history)
+    def log(self) -> tuple[EpochRecord, ...] | tuple[LogEntry, ...]:
+        """What is known of every epoch: of this session, or of the store, back to its retention."""
+        return tuple(self._history) if self._store is None else self._store.log()
+
+    # --- the store -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _of_store(
+        cls,
+        path: Path,
+        program: Program | None,
+        read_only: bool,
+        strategy: str | None,
+        levels: str | None,
+        settings: Mapping[str, Any],
+    ) -> Session:
+        store = Store.open(path, read_only=read_only)
+        try:
+            stored, options = stored_program(store, program, strategy, levels)
+            session = cls(stored, strategy=options.strategy, levels=options.levels, **settings)
+            state = store.state()
+            state.fill(session._dictionary)
+            restore(state, session._epochs, session._backend)
+        except BaseException:
+            store.close()
+            raise
+        session._store, session._batches, session._is_read_only = store, store.batches, read_only
+        if not read_only:
+            session._durable = DurableEpochs(session._epochs, session._backend, session._dictionary, store)
+        return session
+
+    def _keep_in(self, path: Path, options: Options) -> None:
+        self._durable = create_store(
+            path, self.program, self._epochs, self._backend, self._dictionary, options, self._history[-1]
+        )
+        self._store, self._batches = self._durable.store, self._durable.store.batches
+
+    @property
+    def recovery(self) -> tuple[Diagnostic, ...]:
+        """What opening the store found and repaired after a crash: nothing, as a rule."""
+        return () if self._store is None else tuple(self._store.discarded)
+
+    def at(self, epoch: int) -> Session:
+        """A read-only session of an earlier epoch, kept by the store back to its retention."""
+        with self._lock:
+            state = self._stored().state(epoch)
+            earlier = Session(self.program, dictionary=self._dictionary, **self._settings)
+            restore(state, earlier._epochs, earlier._backend)
+            earlier._is_read_only = True
+            return earlier
+
+    def diff(self, first: int, last: int) -> dict[str, Difference]:
+        """What the epochs after one until another did together: facts that came and went, and those that have other levels. The
+        other way round when `last` is the earlier one."""
+        with self._lock:
+            return difference(self._stored(), first, last, self.schemas, self._dictionary)
+
+    def turns(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Turn, ...]:
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store goes."""
+        name, values = self.fact(fact)
+        with self._lock:
+            store = self._stored()
+            return turns(store.records(store.first_epoch, store.epoch), name, self._words(name, [values]))
+
+    def verify(self) -> Verification:
+        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        again = Session(self.program, **self._settings)
+        explicit = {name: self.explicit(name).to_arrow() for name in self.schemas}
+        again._epochs.bootstrap({name: again._words(name, table) for name, table in explicit.items()})
+        return compare(self.schemas, self._dictionary, self._backend, again._dictionary, again._backend)
+
+    def _stored(self) -> Store:
+        if self._store is None:
+            raise faults.no_history()
+        return self._store
 
     def _commit(self, update: Update) -> EpochRecord:
         with self._lock:
+            if self._is_read_only:
+                raise faults.read_only("it cannot be updated")
+            if (update.source, update.batch) in self._batches:
+                return EpochRecord(
+                    self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
+                )
             self._start_clock()
             record = self._epochs.apply(update)
+            self._batches.add(update.source, update.batch)
             self._history.append(record)
+            if self._durable is not None:
+                del self._history[:-1]  # the store has the others
+                self._durable.after_commit()
             return record
 
     def _changes(self, record: EpochRecord) -> Changes:

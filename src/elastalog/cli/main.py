@@ -15,6 +15,13 @@ COMMANDS: Final[dict[str, str]] = {
     "show": "elastalog.cli.show:show",
     "run": "elastalog.cli.run:run",
     "shell": "elastalog.cli.shell:shell",
+    "init": "elastalog.cli.init:init",
+    "apply": "elastalog.cli.apply:apply",
+    "query": "elastalog.cli.query:query",
+    "log": "elastalog.cli.log:log",
+    "diff": "elastalog.cli.diff:diff",
+    "verify": "elastalog.cli.verify:verify",
+    "export": "elastalog.cli.export:export",
     "explain-error": "elastalog.cli.explain_error:explain_error",
 }
 """Where each subcommand lives, as `module:function`, in the order of `--help`."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.statistics import Statistics
     from elastalog.session import Session
 
@@ -32,19 +33,27 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
 def profile_json(session: Session) -> str:
     """The same, and what every stratum of the latest epoch cost."""
     statistics = session.statistics()
-    record = session.log()[-1]
+    record = latest_record(session)
     return json.dumps(
         {
-            "epoch": record.epoch,
-            "seconds": record.seconds,
-            "derivations": record.work.derivations,
+            "epoch": session.epoch,
+            "seconds": record.seconds if record else None,
+            "derivations": record.work.derivations if record else None,
             "bytes": statistics.bytes,
-            "strata": [asdict(stratum) for stratum in record.work.strata],
+            "strata": [asdict(stratum) for stratum in record.work.strata] if record else [],
             "rules": [asdict(rule) for rule in statistics.rules],
             "relations": [asdict(relation) for relation in statistics.relations],
         },
         indent=2,
     )
+
+
+def latest_record(session: Session) -> EpochRecord | None:
+    """What the latest epoch cost; None where only a store remembers it."""
+    from elastalog.evaluation.epochs import EpochRecord
+
+    last = session.log()[-1]
+    return last if isinstance(last, EpochRecord) else None
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

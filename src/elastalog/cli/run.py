@@ -132,7 +132,10 @@ def _write_profile(session: Session, path: Path) -> None:
 
 
 def _summary(session: Session, files: list[Path]) -> str:
-    record = session.log()[0]
-    facts = sum(len(session[name]) for name in session)
-    text = f"{facts:,} facts, {record.work.derivations:,} derivations, evaluated in {record.seconds:.2f} s"
+    from elastalog.cli.profile import latest_record
+
+    text = f"{sum(len(session[name]) for name in session):,} facts"
+    record = latest_record(session)
+    if record is not None:
+        text += f", {record.work.derivations:,} derivations, evaluated in {record.seconds:.2f} s"
     return f"{text}; {len(files)} file{'' if len(files) == 1 else 's'} written" if files else text

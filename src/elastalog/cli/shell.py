@@ -115,7 +115,9 @@ def _execute(state: ShellState, statement: Piece) -> None:
     name, rest = statement.after_word()
     place = Piece(statement.source, statement.start, statement.start + len(name))
     if name in state.session and rest.text.startswith("("):
-        raise place.error("E0801", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`")
+        raise place.error(
+            "E0801", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`"
+        )
     find_command(name, place).run(state, rest)
 
 
@@ -138,12 +140,13 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
         click.echo(f"{state.session!r}; `help` lists the commands, Ctrl-D leaves")
     while not state.is_over:
         try:
-            line = read(f"[{len(state.pending)} pending] > " if state.pending else "> ")
+            line = read(f"[{state.pending_size:,} pending] > " if state.pending else "> ")
         except KeyboardInterrupt:
             continue
         except EOFError:
             break
         source = Source("<shell>", line)
+        epoch = state.session.epoch
         try:
             _execute_line(state, Piece(source, 0, len(line)))
         except ElastalogError as error:
@@ -151,7 +154,8 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
         except InternalError as error:
             click.echo(str(error), err=True)
         except KeyboardInterrupt:
-            click.echo("interrupted: the command was cancelled, the previous epoch stands", err=True)
+            what = "stands" if state.session.epoch == epoch else "has been committed"
+            click.echo(f"interrupted: epoch {state.session.epoch} {what}", err=True)
         sys.stdout.flush()
     if state.pending:
         click.echo(_not_committed(state), err=True)
@@ -167,5 +171,5 @@ def _execute_line(state: ShellState, line: Piece) -> None:
 
 
 def _not_committed(state: ShellState) -> str:
-    number = sum(len(change.rows) for change in state.pending)
+    number = state.pending_size
     return f"{number:,} pending change{'' if number == 1 else 's'} not committed"

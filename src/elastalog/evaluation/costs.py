@@ -6,7 +6,9 @@ each changed input fact. It only skips an update that experience says is hopeles
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from elastalog.planning.logical import LogicalStratum
 
@@ -94,6 +96,19 @@ class CostModel:
         if forecast.how == "bootstrap":
             self._strata[stratum.number].skipped += 1
         return forecast
+
+    def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[float | None]]:
+        """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
+        return {
+            str(number): [e.bootstrap_derivations, e.bootstrap_seconds, e.derivations_per_change, e.skipped]
+            for number in (self._strata if strata is None else strata)
+            if (e := self._strata.get(number)) is not None
+        }
+
+    def recall(self, learnt: Mapping[str, Sequence[Any]]) -> None:
+        """Remembers what a store has kept."""
+        for number, (derivations, seconds, rate, skipped) in learnt.items():
+            self._strata[int(number)] = _Experience(int(derivations), float(seconds), rate, int(skipped))
 
     def _choice(
         self,

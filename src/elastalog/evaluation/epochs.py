@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.strategies.protocol import Strategy, Work
 from elastalog.evaluation.update import Update
+from elastalog.storage.interrupts import uninterrupted
 
 log = logging.getLogger("elastalog.evaluation")
 
@@ -32,6 +33,8 @@ class EpochRecord:
     seconds: float
     source: str | None = None
     batch: str | None = None
+    is_repeated: bool = False
+    """The batch had been applied before: nothing was done."""
 
     @property
     def impact(self) -> int:
@@ -39,12 +42,14 @@ class EpochRecord:
 
 
 class Epochs:
-    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1."""
+    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `before_commit` is called when
+    an epoch is complete but not yet in force: it may make it durable, or raise to refuse it."""
 
     def __init__(self, backend: Backend, strategy: Strategy) -> None:
         self.backend = backend
         self.strategy = strategy
         self.number = 0
+        self.before_commit: Callable[[EpochRecord], None] | None = None
 
     def bootstrap(self, facts: Mapping[str, Matrix]) -> EpochRecord:
         """Loads the explicit facts of the first epoch and evaluates every stratum."""
@@ -70,20 +75,27 @@ class Epochs:
         """Applies an update and commits it: the next epoch."""
         began = time.perf_counter()
         backend = self.backend
+        is_committed = False
         try:
             deleted, inserted = backend.begin(update.deleted, update.inserted)
             work = self.strategy.update(backend)
             changes = backend.changes()
-            backend.commit()
+            seconds = time.perf_counter() - began
+            record = EpochRecord(
+                self.number + 1, deleted, inserted, update.size - deleted - inserted, changes, work, seconds,
+                update.source, update.batch,
+            )  # fmt: skip
+            # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
+            with uninterrupted():
+                if self.before_commit is not None:
+                    self.before_commit(record)
+                backend.commit()
+                self.number += 1
+                is_committed = True
         except BaseException:
-            backend.rollback()
+            if not is_committed:
+                backend.rollback()
             raise
-        self.number += 1
-        seconds = time.perf_counter() - began
-        record = EpochRecord(
-            self.number, deleted, inserted, update.size - deleted - inserted, changes, work, seconds,
-            update.source, update.batch,
-        )  # fmt: skip
         if log.isEnabledFor(logging.INFO):
             for stratum in work.strata:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)

@@ -25,6 +25,7 @@ from elastalog.provenance.instantiate import are_met, ground_values, match_atom
 Pattern: TypeAlias = Sequence[Value | None]
 LookUp: TypeAlias = Callable[[str, Pattern], Iterable[tuple[Value, ...]]]
 """The facts of a relation that have the given values; None fits any."""
+Assignment: TypeAlias = frozenset[tuple[str, object]]
 
 
 def variables_of(term: Expression | Wildcard) -> Iterator[str]:
@@ -161,13 +162,25 @@ def aggregate_value(
     literal: Aggregation, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
 ) -> Value | None:
     """The result of an aggregate whose groups have values; None if it has none."""
+    members = members_of(literal, bindings, look_up, ordinal)
+    return fold(literal.operator, list(members.values()), literal.result.base)
+
+
+def members_of(
+    literal: Aggregation, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
+) -> dict[Assignment, Value]:
+    """The distinct assignments that an aggregate ranges over, with the values it folds."""
     groups = {group.name: bindings[group.name] for group in literal.groups}
-    members: dict[frozenset[tuple[str, object]], Value] = {}
+    members: dict[Assignment, Value] = {}
     for body in literal.bodies:
         for found in assignments(body, groups, look_up, ordinal):
-            key = frozenset((name, value if value == value else "NaN") for name, value in found.items())
             try:
-                members[key] = 1 if literal.target is None else value_of(literal.target, found, ordinal)
+                members[assignment_of(found)] = 1 if literal.target is None else value_of(literal.target, found, ordinal)
             except NoValue:
                 continue
-    return fold(literal.operator, list(members.values()), literal.result.base)
+    return members
+
+
+def assignment_of(bindings: Bindings) -> Assignment:
+    """Bindings as a key; NaN, which differs from itself, by its name."""
+    return frozenset((name, value if value == value else "NaN") for name, value in bindings.items())

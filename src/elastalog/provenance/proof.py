@@ -247,12 +247,14 @@ def fold_tree(root: Node, combine: Callable[[Node, Sequence[T]], T]) -> T:
     return done[id(root)]
 
 
-def clipped(root: Proof, most: int) -> Proof:
-    """The proof cut down to about `most` nodes as a tree, nearest to the root first; facts that were cut are not expanded."""
+def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
+    """The proof cut down to about `most` nodes as a tree, nearest to the root first, and to a depth; facts that were cut are
+    not expanded."""
     kept: set[tuple[int, ...]] = set()
     level: list[tuple[tuple[int, ...], Node]] = [((), root)]
     left = most
-    while level and left > 0:
+    while level and left > 0 and deepest > 0:
+        deepest -= 1
         following: list[tuple[tuple[int, ...], Node]] = []
         for path, node in level:
             below = children_of(node)

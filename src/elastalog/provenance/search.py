@@ -30,7 +30,8 @@ class Assembly:
         """The derivation of a fact by a given step, its premises not expanded."""
         items = self._reading.items(_clause(step), root, step.bodies)
         children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
-        return self._proof(root, step, children)
+        assert step.clause is not None
+        return Proof(self._reading.fact(root), step.clause.rule, children, True, height_over(children), "", self._source)
 
     def aggregate(self, use: AggregateUse) -> AggregatePremise:
         """An aggregate with the best proofs of its members."""

@@ -67,7 +67,10 @@ class AnnotatedSteps:
         return self._levels.get(fact) if self._is_global else None
 
     def is_explicit(self, fact: WordFact) -> bool:
-        return self._levels.get(fact) == 0
+        level = self._levels.get(fact)
+        if level is None:
+            return bool(self._backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0])
+        return level == 0
 
     def find(self, facts: Iterable[WordFact]) -> None:
         by_relation: dict[str, list[tuple[int, ...]]] = {}
@@ -89,10 +92,26 @@ class AnnotatedSteps:
                 self._find_in(relation, rows)
 
     def _level(self, fact: WordFact) -> int:
+        """The level of a fact that no step has led to, from its derivations: to look it up would mean a scan."""
         relation, row = fact
-        found = self._backend.select(relation, tuple(range(len(row))), np.array(row, np.int32))
-        assert found.level is not None
-        return int(found.level[0])
+        words = np.array([row], np.int32)
+        if self._backend.is_explicit(relation, words)[0]:
+            return 0
+        found = self._backend.derivations(relation, words)
+        return min(int(self._firing(relation, derivations).min()) for derivations in found)
+
+    def _firing(self, relation: str, found: ClauseDerivations) -> Any:
+        """One above the highest of the levels that count in each derivation."""
+        highest = np.zeros(len(found.heads), np.int64)
+        for scan, body in zip(found.clause.scans, found.bodies, strict=True):
+            if self._counts(relation, scan.relation):
+                assert body.level is not None
+                np.maximum(highest, body.level, out=highest)
+        return highest + 1
+
+    def _counts(self, relation: str, used: str) -> bool:
+        """Whether levels of a relation that is used bear on those of a relation."""
+        return self._is_global or self._reading.stratum_of[used] == self._reading.stratum_of[relation]
 
     def _learn(self, relation: str, facts: FactWords) -> list[WordFact]:
         assert facts.level is not None
@@ -104,10 +123,7 @@ class AnnotatedSteps:
         levels = np.array([self._levels[relation, row] for row in rows])
         is_open = np.ones(len(rows), np.bool_)
         for found in self._backend.derivations(relation, np.array(rows, np.int32)):
-            usable = is_open[found.heads]
-            for scan, body in zip(found.clause.scans, found.bodies, strict=True):
-                if self._is_global or self._reading.stratum_of[scan.relation] == self._reading.stratum_of[relation]:
-                    usable &= body.level < levels[found.heads]
+            usable = is_open[found.heads] & (self._firing(relation, found) <= levels[found.heads])
             chosen = self._smallest(found, np.flatnonzero(usable))
             if not len(chosen):
                 continue

@@ -59,7 +59,7 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochRecord:
+class JournalRecord:
     """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained (texts from id
     `first_symbol`, patterns from id `first_pattern`), and what the strategy learnt."""
 
@@ -91,7 +91,7 @@ class EpochRecord:
         return b"".join(parts)
 
     @staticmethod
-    def decode(payload: bytes) -> EpochRecord:
+    def decode(payload: bytes) -> JournalRecord:
         """From a payload. Raises ValueError, KeyError or TypeError when it is none."""
         (length,) = _LENGTH.unpack_from(payload)
         head = json.loads(payload[4 : 4 + length])
@@ -108,7 +108,7 @@ class EpochRecord:
         for name, rows, width in head["relations"]:
             words = take(rows * width, "<i4").reshape(rows, width)
             changes[name] = StateChanges(words, take(rows, "<i4"), take(rows, "<i4"), take(rows, "<i4"))
-        return EpochRecord(
+        return JournalRecord(
             LogEntry.read(head["entry"]), changes, head["first_symbol"], head["symbols"], head["first_pattern"], patterns,
             head["learnt"],
         )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from elastalog.storage import faults
 from elastalog.storage.checked_files import read_bytes
-from elastalog.storage.entries import EpochRecord
+from elastalog.storage.entries import JournalRecord
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
 
@@ -39,10 +39,10 @@ class JournalReader:
             raise faults.damaged(self.path, f"it is not the journal of this store after epoch {epoch}")
         self.end, self.digest = first.end, first.digest
 
-    def __iter__(self) -> Iterator[EpochRecord]:
+    def __iter__(self) -> Iterator[JournalRecord]:
         try:
             for found in self._frames:
-                record = EpochRecord.decode(found.payload)
+                record = JournalRecord.decode(found.payload)
                 if record.entry.epoch != self.epoch + 1:
                     raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
                 self.epoch += 1
@@ -66,7 +66,7 @@ class JournalWriter:
         self._digest = digest
         self._descriptor = files.open_to_append(path)
 
-    def append(self, record: EpochRecord) -> None:
+    def append(self, record: JournalRecord) -> None:
         """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is broken and
         refuses everything else."""
         if self.is_broken:

@@ -32,7 +32,6 @@ class Options:
 
     strategy: str = "elastic"
     levels: str = "local"
-    budget: float | None = 0.2
     retention: int = 1000
     journal_share: float = 0.5
     journal_bytes: int = 1 << 18

@@ -11,18 +11,18 @@ from elastalog.backends.protocol import StateChanges
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import columns, faults
-from elastalog.storage.entries import EpochRecord
+from elastalog.storage.entries import JournalRecord
 from elastalog.storage.manifest import Manifest, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """A snapshot and the records after it."""
+    """A snapshot, the records after it, and what the strategy had learnt by then."""
 
     root: Path
     manifest: Manifest
     snapshot: Snapshot
-    records: Sequence[EpochRecord]
+    records: Sequence[JournalRecord]
     learnt: dict[str, Any]
 
     @property
@@ -49,10 +49,3 @@ class StoredState:
             dictionary.symbols.extend(record.symbols[known:])
             dictionary.wide.extend(record.patterns[wide:])
 
-
-def load_state(root: Path, manifest: Manifest, snapshot: Snapshot, records: Sequence[EpochRecord]) -> StoredState:
-    """The state after a snapshot and records."""
-    learnt = dict(snapshot.learnt)
-    for record in records:
-        learnt.update(record.learnt)
-    return StoredState(root, manifest, snapshot, records, learnt)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.relations.facts import FactWords
@@ -24,7 +23,7 @@ from elastalog.relations.words import Dictionary
 from elastalog.storage import faults, snapshots
 from elastalog.storage.batches import Batches
 from elastalog.storage.checked_files import read_checked, write_checked
-from elastalog.storage.entries import EpochRecord, LogEntry
+from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect, unreferenced
 from elastalog.storage.interrupts import uninterrupted
@@ -45,14 +44,12 @@ from elastalog.storage.manifest import (
     write_manifest,
 )
 from elastalog.storage.retention import retained
-from elastalog.storage.state import StoredState, load_state
+from elastalog.storage.state import StoredState
 
 Fetch = Callable[[str], FactWords]
 """The facts of a relation with their annotations, now."""
 
 PROGRAM = "program.dl"
-_TRIES = 5
-_Read = TypeVar("_Read")
 
 
 class Store:
@@ -63,6 +60,7 @@ class Store:
         self.manifest = manifest
         self.discarded: list[Diagnostic] = []
         self.epoch = manifest.snapshots[-1].epoch
+        self._entry = manifest.snapshots[-1].entry
         self.batches = Batches(manifest.snapshots[-1].batches)
         self._learnt: dict[str, Any] = dict(manifest.snapshots[-1].learnt)
         self._files = files
@@ -126,7 +124,9 @@ class Store:
         files = files or FileSystem()
         check_format(root)
         if read_only:
-            return _read_again(lambda: _reading(root, files))
+            store = Store(root, files, None, read_manifest(root))
+            store._follow_journal()
+            return store
         lock = WriterLock(root / LOCK)
         try:
             store = Store(root, files, lock, read_manifest(root))
@@ -170,8 +170,9 @@ class Store:
     def _reader(self, journal: JournalFile) -> JournalReader:
         return JournalReader(self.root, journal.name, self.manifest.store, journal.epoch)
 
-    def _note(self, record: EpochRecord) -> None:
+    def _note(self, record: JournalRecord) -> None:
         self.epoch = record.entry.epoch
+        self._entry = record.entry
         self.batches.add(record.entry.source, record.entry.batch)
         self._learnt.update(record.learnt)
         self._changed.update(record.changes)
@@ -191,12 +192,15 @@ class Store:
 
     def state(self, epoch: int | None = None) -> StoredState:
         """Everything stored at an epoch, the last one by default."""
-        epoch = self._known(self.epoch if epoch is None else epoch)
+        epoch = self.require(self.epoch if epoch is None else epoch)
         snapshot = max((s for s in self.manifest.snapshots if s.epoch <= epoch), key=lambda s: s.epoch)
         records = list(self.records(snapshot.epoch, epoch))
-        return load_state(self.root, self.manifest, snapshot, records)
+        learnt = dict(snapshot.learnt)
+        for record in records:
+            learnt.update(record.learnt)
+        return StoredState(self.root, self.manifest, snapshot, records, learnt)
 
-    def records(self, after: int, until: int) -> Iterator[EpochRecord]:
+    def records(self, after: int, until: int) -> Iterator[JournalRecord]:
         """The records of the epochs after one, until another."""
         journals = self.manifest.journals
         for journal, following in zip(journals, (*journals[1:], None), strict=True):
@@ -217,7 +221,8 @@ class Store:
         first = self.manifest.snapshots[0]
         return (first.entry, *(record.entry for record in self.records(first.epoch, self.epoch)))
 
-    def _known(self, epoch: int) -> int:
+    def require(self, epoch: int) -> int:
+        """The epoch, if it is kept. Raises ElastalogError otherwise."""
         if not self.first_epoch <= epoch <= self.epoch:
             raise faults.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch)
         return epoch
@@ -233,7 +238,7 @@ class Store:
             "patterns": dictionary.wide.patterns_from(self._patterns),
         }
 
-    def append(self, record: EpochRecord) -> None:
+    def append(self, record: JournalRecord) -> None:
         """Commits an epoch: when this returns, it survives anything. When it raises, the previous epoch stands."""
         self._writer().append(record)
         self._note(record)
@@ -264,8 +269,7 @@ class Store:
             relations = snapshots.write_relations(
                 self._files, self.root, before.layout, fetch, self.epoch, unchanged
             )
-            entry = next(iter(self.records(self.epoch - 1, self.epoch))).entry
-            snapshot = Snapshot(self.epoch, relations, self.batches.written(), dict(self._learnt), entry)
+            snapshot = Snapshot(self.epoch, relations, self.batches.written(), dict(self._learnt), self._entry)
             journal = JournalFile(self.epoch, f"journal-{self.epoch}.log", None)
             size, digest = write_empty(self._files, self.root, journal.name, before.store, self.epoch)
             sealed = replace(before.journals[-1], sealed=snapshots.file_entry(self.root, before.journals[-1].name))
@@ -308,12 +312,6 @@ class Store:
         return self._journal
 
 
-def _reading(root: Path, files: FileSystem) -> Store:
-    store = Store(root, files, None, read_manifest(root))
-    store._follow_journal()
-    return store
-
-
 def refuse_existing(root: Path) -> None:
     """Raises ElastalogError unless a store can be made in a folder: none there, an empty one, or an attempt not finished."""
     try:
@@ -327,12 +325,3 @@ def refuse_existing(root: Path) -> None:
 def _flush_folders(files: FileSystem, root: Path) -> None:
     for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY, root):
         files.flush_folder(folder)
-
-
-def _read_again(read: Callable[[], _Read]) -> _Read:
-    """Reads while a writer may be moving the pointer and removing what it no longer needs: then there is a newer manifest."""
-    for _ in range(_TRIES - 1):
-        with contextlib.suppress(faults.StoreDamaged):
-            return read()
-        time.sleep(0.02)
-    return read()

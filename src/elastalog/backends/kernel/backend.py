@@ -9,6 +9,7 @@ import numpy as np
 from elastalog.backends.kernel import aggregate as aggregates
 from elastalog.backends.kernel import maintain, restore, transaction
 from elastalog.backends.kernel.backward import BackwardEvaluation
+from elastalog.backends.kernel.dense_maintenance import DenseMaintenance, evaluate_dense
 from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.heights import HeightEvaluation
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
@@ -20,6 +21,7 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.set_fixpoint import evaluate_counted
 from elastalog.backends.kernel.set_maintenance import SetPlan, StratumSets
 from elastalog.backends.kernel.transaction import Transaction
+from elastalog.backends.kernel.vectors import Vectors
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
@@ -56,10 +58,12 @@ class KernelBackend:
         self._workers = make_workers(self.relations, self.watch, jobs)
         self._plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
+        self.vectors: dict[str, Vectors] = {}
         self._backward = BackwardEvaluation(program, self.relations, dictionary)
         self._scratch = Scratch()
         self._transaction = Transaction()
         self._explicit: dict[str, int] = {}
+        self._reads = {stratum.number: stratum.reads for stratum in program.strata}
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -139,7 +143,8 @@ class KernelBackend:
     @property
     def nbytes(self) -> int:
         """Memory of all relations and indexes."""
-        return sum(relation.nbytes for relation in self.relations.values())
+        vectors = sum(vectors.nbytes for vectors in self.vectors.values())
+        return vectors + sum(relation.nbytes for relation in self.relations.values())
 
     # --- bootstrap -------------------------------------------------------------------------------------------------
 
@@ -152,11 +157,13 @@ class KernelBackend:
             HeightEvaluation(
                 stratum, self.relations, self.dictionary, self.program.checked.source, self._workers, self.watch
             ).run()
-        elif stratum.clauses:
+        elif stratum.clauses or self.support is Support.VECTORS:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
             if self.support is Support.LEVELS:
                 evaluate(stratum, pipelines, self.relations, self._workers, self.watch)
+            elif self.support is Support.VECTORS:
+                self.vectors.update(evaluate_dense(stratum, pipelines, self.relations, self._scratch, self.watch))
             else:
                 evaluate_counted(stratum, pipelines, self.relations, self.support, self._scratch, self.watch)
         return self.watch.derivations - before
@@ -200,13 +207,13 @@ class KernelBackend:
         """Whether an explicit fact of the stratum or a relation it reads has changed."""
         done = self._transaction
         own = any(name in done.deleted or name in done.inserted for name in stratum.relations)
-        return own or any(name in done.changed for name in stratum.reads)
+        return own or any(name in done.changed for name in self._reads[stratum.number])
 
     def input_size(self, stratum: LogicalStratum) -> int:
         """How many explicit facts of the stratum and facts that it reads have changed."""
         done = self._transaction
         own = sum(len(side.get(name, ())) for side in (done.deleted, done.inserted) for name in stratum.relations)
-        return own + sum(len(done.changed.get(name, ())) for name in stratum.reads)
+        return own + sum(len(done.changed.get(name, ())) for name in self._reads[stratum.number])
 
     def maintain(self, stratum: LogicalStratum) -> StratumMaintenance:
         """Starts the maintenance of a stratum: the explicit facts that go and come get their entries."""
@@ -220,10 +227,15 @@ class KernelBackend:
             if name in done.inserted:
                 inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
                 maintain.mark(inserted[name], relation.touched, FIXED, 0)
-        inputs = {name: done.changed[name] for name in stratum.reads if name in done.changed}
-        flat = frozenset() if self.is_global else stratum.reads
+        inputs = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
+        flat = frozenset() if self.is_global else self._reads[stratum.number]
+        plan = self._plan(stratum)
+        if self.support is Support.VECTORS:
+            return DenseMaintenance(
+                stratum, plan, self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
+            )
         return StratumMaintenance(
-            stratum, self._plan(stratum), self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch
+            stratum, plan, self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch
         )
 
     def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
@@ -237,7 +249,7 @@ class KernelBackend:
                 deleted[name] = relation.find(done.deleted[name])
             if name in done.inserted:
                 inserted[name] = transaction.add_rows(relation, done.inserted[name])
-        below = {name: done.changed[name] for name in stratum.reads if name in done.changed}
+        below = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
         plan = self._set_plans.get(stratum.number)
         if plan is None:
             plan = self._set_plans[stratum.number] = SetPlan(
@@ -346,6 +358,8 @@ class KernelBackend:
 
     def commit(self) -> None:
         """Ends the update: its state becomes that of the new epoch."""
+        for vectors in self.vectors.values():
+            vectors.commit()
         done = self._transaction
         if self.is_annotated:
             for name, relation in self.relations.items():
@@ -363,6 +377,8 @@ class KernelBackend:
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""
+        for vectors in self.vectors.values():
+            vectors.rollback()
         for name, old in self._transaction.replaced.items():
             self.relations[name] = old
         for relation in self.relations.values():

@@ -58,7 +58,9 @@ _NONE: frozenset[str] = frozenset()
 class DeltaPipeline:
     """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
 
-    __slots__ = ("gather", "gather_take", "is_negated_start", "probes", "start_transform", "variant")
+    __slots__ = (
+        "_scratch", "_steps", "gather", "gather_take", "is_negated_start", "probes", "start_transform", "variant",
+    )  # fmt: skip
 
     def __init__(self, variant: Variant, dictionary: Dictionary, source: Source) -> None:
         self.variant = variant
@@ -68,6 +70,16 @@ class DeltaPipeline:
         self.is_negated_start = goal is not None and isinstance(variant.clause.goals[goal], Absent)
         self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
         self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in variant.probes]
+        self._scratch: Scratch | None = None
+        self._steps: list[tuple[Matrix, Vector]] = []
+
+    def _space(self, scratch: Scratch) -> list[tuple[Matrix, Vector]]:
+        """The block and the state vector of each step, looked up once a scratch."""
+        if self._scratch is not scratch:
+            self._scratch = scratch
+            widths = (self.gather.width, *(probe.width for probe in self.probes))
+            self._steps = [(scratch.block(d, w + LEVELS), scratch.state(d)) for d, w in enumerate(widths)]
+        return self._steps
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes this version needs."""
@@ -89,8 +101,7 @@ class DeltaPipeline:
         assert gather.relation is not None
         relation = relations[gather.relation]
         take, place = self.gather_take
-        block = scratch.block(0, gather.width + LEVELS)
-        state = scratch.state(0)
+        block, state = self._space(scratch)[0]
         seen = phase.view_of(gather.relation, self.is_negated_start, is_before=False)
         is_flat = gather.relation in flat
         for start in range(0, len(entries), BLOCK):
@@ -112,14 +123,13 @@ class DeltaPipeline:
     def run_all(self, relations: Mapping[str, KernelRelation], scratch: Scratch, sink: Sink) -> None:
         """Enumerates all derivations of the present state, with their levels."""
         gather = self.gather
-        block = scratch.block(0, gather.width + LEVELS)
+        block, state = self._space(scratch)[0]
         if gather.relation is None:
             block[0, -LEVELS:] = 0
             self._pass_on(relations, _NONE, block, 1, GAINS, scratch, sink)
             return
         relation = relations[gather.relation]
         take, place = self.gather_take
-        state = scratch.state(0)
         start, stop = 0, relation.used
         while start < stop:
             level_operators.gather_levels(
@@ -161,8 +171,7 @@ class DeltaPipeline:
     ) -> None:
         probe = self.probes[depth]
         relation = relations[probe.relation]
-        out = scratch.block(depth + 1, probe.width + LEVELS)
-        state = scratch.state(depth + 1)
+        out, state = self._steps[depth + 1]
         state[WITHIN] = 0
         seen = phase.view_of(probe.relation, probe.is_negated, probe.is_before)
         slots, pool = NO_MATRIX, NO_WORDS

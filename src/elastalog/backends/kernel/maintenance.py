@@ -187,8 +187,14 @@ class StratumMaintenance:
     def _propagate(self, phase: Phase) -> dict[str, Vector]:
         """Runs every version that starts at a changed relation; returns what the sinks listed, by relation."""
         for name, entries in self.delta.items():
-            for pipeline in self.plan.forward.get(name, ()):
-                self._run(pipeline, entries, phase)
+            pipelines = self.plan.forward.get(name, ())
+            # Most changes of a relation go one way: then half of the versions have nothing to start from.
+            marks = self.relations[name].touched[entries, MARKS].astype(np.int64) if len(pipelines) > 1 else None
+            seen = marks is None or bool((phase.sees >> marks & 1).any())
+            lacked = marks is None or bool((phase.lacks >> marks & 1).any())
+            for pipeline in pipelines:
+                if lacked if pipeline.is_negated_start else seen:
+                    self._run(pipeline, entries, phase)
         for name in self.own:
             self.relations[name].extend_indexes()
         return self._take_lists() if phase.is_loss else {}

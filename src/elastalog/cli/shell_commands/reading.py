@@ -25,7 +25,7 @@ def _query(state: ShellState, arguments: Piece) -> None:
         ", ".join(f"{name} = {value_text(value)}" for name, value in zip(names, values, strict=True))
         for values in sorted(answers, key=order_key)
     )
-    state.say_all(lines, "bind more arguments, or use `dump`")
+    state.say_first(lines, len(answers), "bind more arguments, or use `dump`")
     if not len(answers):
         state.say("no answers")
 

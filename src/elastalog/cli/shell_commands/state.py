@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.program import Value
@@ -58,16 +59,19 @@ class ShellState:
         """Writes a line of the result. On a terminal nothing in it can move the cursor."""
         sys.stdout.write((show_text(line) if self.is_interactive else line) + "\n")
 
-    def say_all(self, lines: Iterable[str], all_with: str | None = None) -> None:
-        """Writes lines; for a person not more than fit some screens, if `all_with` names a way to see all."""
-        hidden = 0
-        for number, line in enumerate(lines):
-            if self.is_interactive and all_with is not None and number >= MOST_SHOWN:
-                hidden += 1
-            else:
-                self.say(line)
-        if hidden:
-            self.say(f"… and {hidden:,} more: {all_with}")
+    def say_all(self, lines: Iterable[str]) -> None:
+        """Writes all lines."""
+        for line in lines:
+            self.say(line)
+
+    def say_first(self, lines: Iterable[str], number: int, all_with: str) -> None:
+        """Writes lines, of which there are `number`; for a person not more than fit some screens. `all_with` says how
+        to see all of them."""
+        if not self.is_interactive or number <= MOST_SHOWN:
+            self.say_all(lines)
+        else:
+            self.say_all(islice(lines, MOST_SHOWN))
+            self.say(f"… and {number - MOST_SHOWN:,} more: {all_with}")
 
     def update(self) -> PendingUpdate:
         """The pending changes as an update of the session."""
@@ -75,6 +79,11 @@ class ShellState:
         for change in self.pending:
             (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
         return update
+
+    @property
+    def pending_size(self) -> int:
+        """How many facts the pending changes name."""
+        return sum(len(change.rows) for change in self.pending)
 
     def forget_pending(self) -> None:
         """Drops the pending changes."""

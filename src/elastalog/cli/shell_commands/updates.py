@@ -82,7 +82,7 @@ def _commit(state: ShellState, arguments: Piece) -> None:
     state.forget_pending()
     if state.is_quiet and not arguments.text:
         return
-    state.say_all(change_lines(state.changes), "`changes` shows all")
+    state.say_first(change_lines(state.changes), state.changes.impact, "`changes` shows all")
     state.say(_summary(update.stats, state))
 
 

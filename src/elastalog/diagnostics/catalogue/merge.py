@@ -10,6 +10,7 @@ from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.catalogue.run import RUN
 from elastalog.diagnostics.catalogue.shell import SHELL
+from elastalog.diagnostics.catalogue.storage import STORAGE
 from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
 from elastalog.diagnostics.diagnostic import InternalError
@@ -25,5 +26,5 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(entries)
 
 
-CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, SHELL, STRATEGIES)
+CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, SHELL, STRATEGIES, STORAGE)
 """Every entry by its code."""

@@ -8,6 +8,7 @@ from elastalog.backends.watch import Watch
 from elastalog.evaluation.strategies.bf import BF
 from elastalog.evaluation.strategies.bfc import BFC
 from elastalog.evaluation.strategies.counting import Counting
+from elastalog.evaluation.strategies.dense import Dense
 from elastalog.evaluation.strategies.dred import DRed
 from elastalog.evaluation.strategies.dredc import DRedC
 from elastalog.evaluation.strategies.elastic import Elastic
@@ -17,6 +18,7 @@ from elastalog.evaluation.strategies.recompute import Recompute
 STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
     "elastic": Elastic,
     "recompute": lambda watch, budget: Recompute(),
+    "dense": Dense,
     "dred": DRed,
     "dredc": DRedC,
     "counting": Counting,

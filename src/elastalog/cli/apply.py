@@ -1,0 +1,60 @@
+"""`elastalog apply`"""
+
+from __future__ import annotations
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.session_options import announcing
+from elastalog.cli.store_options import fact_lines, store_argument, writing
+
+
+@click.command()
+@store_argument
+@click.argument("updates", type=click.Path(exists=True), nargs=-1, required=True, metavar="UPDATE...")
+@click.option("--source", metavar="NAME", help="Where the updates come from.")
+@click.option(
+    "--batch", metavar="ID",
+    help="Which of its updates this is; the second of several gets ID.2. A batch is applied once.",
+)  # fmt: skip
+@click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
+@format_option
+@verbosity_options
+@click.pass_context
+def apply(
+    ctx: click.Context,
+    /,
+    store: str,
+    updates: tuple[str, ...],
+    source: str | None,
+    batch: str | None,
+    show_changes: bool,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Apply updates to a store, each an epoch.
+
+    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line), a table with a column `op`, or a folder of them. What has been committed survives anything; when an update fails, those before it stay.
+
+    \b
+    Examples:
+      elastalog apply reach.store monday.diff
+      elastalog apply reach.store monday.diff --source crawler --batch 2026-11-16
+      elastalog apply reach.store monday.diff --show-changes
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), announcing(verbosity), writing(store, form, verbosity) as session:
+        for number, path in enumerate(updates, 1):
+            pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
+            pending.read(path)
+            changes = pending.commit()
+            stats = pending.stats
+            if verbosity != "quiet":
+                told = "was applied before" if stats.is_repeated else f"{changes.impact:,} changes, {stats.seconds:.3f} s"
+                click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
+            if show_changes:
+                for relation in changes.values():
+                    for line in (*fact_lines(relation.deleted, "-"), *fact_lines(relation.inserted, "+")):
+                        click.echo(line)

@@ -1,0 +1,56 @@
+"""`elastalog diff`"""
+
+from __future__ import annotations
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.fact_text import fact_text
+from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.store_options import fact_lines, reading, store_argument
+
+
+@click.command()
+@store_argument
+@click.argument("first", type=click.IntRange(1), metavar="A")
+@click.argument("last", type=click.IntRange(1), metavar="B")
+@click.option("--relation", "-r", "wanted", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
+@click.option("--levels", is_flag=True, help="Also facts whose lowest proof has another height (~).")
+@format_option
+@verbosity_options
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    /,
+    store: str,
+    first: int,
+    last: int,
+    wanted: tuple[str, ...],
+    levels: bool,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Show how epoch B of a store differs from epoch A.
+
+    Prints the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also those that stayed and have other proofs.
+
+    \b
+    Examples:
+      elastalog diff reach.store 1 17
+      elastalog diff reach.store 16 17 --levels -r path
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), reading(store) as session:
+        found = session.diff(first, last)
+        for name in wanted:
+            session[name]  # an unknown one is an error
+        for name, difference in found.items():
+            if wanted and name not in wanted:
+                continue
+            for line in (*fact_lines(difference.deleted, "-"), *fact_lines(difference.inserted, "+")):
+                click.echo(line)
+            if levels:
+                arity = session.schemas[name].arity
+                for *values, was, level in sorted(zip(*difference.moved.to_pydict().values(), strict=True)):
+                    click.echo(f"~{fact_text(name, values[:arity])}. // level {was}, now {level}")

@@ -1,0 +1,53 @@
+"""`elastalog init`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.store_options import store_argument
+
+
+@click.command()
+@store_argument
+@program_argument
+@session_options
+@click.option(
+    "--retention", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    help="How many epochs can be gone back.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+@click.pass_context
+def init(
+    ctx: click.Context,
+    /,
+    store: str,
+    program: str,
+    retention: int,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Make a store of a program and its facts.
+
+    Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts, levels, counts. It is then updated with `apply`.
+
+    \b
+    Examples:
+      elastalog init reach.store reach.dl -F facts
+      elastalog apply reach.store monday.diff
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), announcing(verbosity):
+        loaded = load_program(program, form, verbosity)
+        chosen = SessionOptions(**options)
+        with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
+            if verbosity != "quiet":
+                facts = sum(len(session[name]) for name in session)
+                click.echo(f"epoch {session.epoch}: {facts:,} facts", err=True)

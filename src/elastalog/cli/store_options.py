@@ -1,0 +1,43 @@
+"""What the commands on a store share: its argument, how it is opened, how its facts are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from elastalog.cli.exits import Verbosity, show_diagnostics
+from elastalog.cli.fact_text import fact_text
+
+if TYPE_CHECKING:
+    from elastalog.relations.facts import Relation
+    from elastalog.session import Session
+
+store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
+
+at_option: Final = click.option("--at", type=click.IntRange(1), metavar="N", help="The epoch to read.  [default: the last]")
+
+
+def reading(store: str, at: int | None = None) -> AbstractContextManager[Session]:
+    """A read-only session of a store, at its last epoch or an earlier one."""
+    import elastalog
+
+    return elastalog.open(store=store, read_only=True, at=at)
+
+
+def writing(store: str, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
+    """A session that writes a store. What was found after a crash is reported on standard error."""
+    import elastalog
+
+    session = elastalog.open(store=store)
+    if session.recovery:
+        show_diagnostics(session.recovery, form, verbosity)
+    return session
+
+
+def fact_lines(relation: Relation, sign: str = "") -> Iterable[str]:
+    """The facts of a relation in order, as a diff file has them."""
+    for fact in sorted(relation):
+        yield f"{sign}{fact_text(relation.name, fact)}."

@@ -1,0 +1,62 @@
+"""`elastalog verify`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from elastalog.cli.exits import AT_FAULT, exit_codes, show_diagnostics
+from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.session_options import announcing
+from elastalog.cli.store_options import reading, store_argument
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.differences import Verification
+
+
+@click.command()
+@store_argument
+@click.option("--recompute", is_flag=True, help="Also evaluate the program anew and compare facts, levels and counts.")
+@format_option
+@verbosity_options
+@click.pass_context
+def verify(ctx: click.Context, /, store: str, recompute: bool, form: str, verbose: bool, quiet: bool) -> None:
+    """Check a store.
+
+    Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit facts and compared with what is stored. Nothing is changed. The exit code is 0 when all is well.
+
+    \b
+    Examples:
+      elastalog verify reach.store
+      elastalog verify reach.store --recompute
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), announcing(verbosity):
+        from elastalog.storage.verify import check_files
+
+        found, files = check_files(Path(store))
+        show_diagnostics(found, form, verbosity)
+        if any(diagnostic.severity == "error" for diagnostic in found):
+            sys.exit(AT_FAULT)
+        told = f"{files} files are as they were written"
+        if recompute:
+            with reading(store) as session:
+                verification = session.verify()
+            if not verification.is_exact:
+                for line in _faults(verification):
+                    click.echo(line, err=True)
+                sys.exit(AT_FAULT)
+            told += f"; epoch {session.epoch} is the fixpoint of the rules over its explicit facts"
+        if verbosity != "quiet":
+            click.echo(told, err=True)
+
+
+def _faults(verification: Verification) -> list[str]:
+    kinds = (
+        ("missing", verification.missing), ("too many", verification.unwanted),
+        ("at a wrong level", verification.misplaced),
+    )  # fmt: skip
+    return [f"{name}: {size:,} facts {kind}" for kind, found in kinds for name, size in found.items()]

@@ -1,0 +1,95 @@
+"""What lies between two epochs of a store, and between a store and the fixpoint it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.protocol import GONE
+from elastalog.relations.facts import Relation
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import to_table, to_words
+from elastalog.relations.words import Dictionary
+from elastalog.storage.history import net_changes, visible
+from elastalog.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one relation differs between two epochs. `moved`: the facts whose lowest proofs have another height in the later one,
+    with columns `@was` and `@level`."""
+
+    inserted: Relation
+    deleted: Relation
+    moved: pa.Table
+
+
+def difference(
+    store: Store, first: int, last: int, schemas: Mapping[str, Schema], dictionary: Dictionary
+) -> dict[str, Difference]:
+    """The net difference of declared relations from one epoch to another; those without any are left out."""
+    store.require(first)
+    store.require(last)
+    changes = visible(net_changes(store.records(min(first, last), max(first, last))), schemas)
+    found = {}
+    for name, changed in changes.items():
+        before, after = (changed.was, changed.level) if first <= last else (changed.level, changed.was)
+        schema = schemas[name]
+        is_moved = (before != GONE) & (after != GONE)
+        annotations = {"@was": before[is_moved], "@level": after[is_moved]}
+        found[name] = Difference(
+            Relation.of(schema, dictionary, changed.words[before == GONE]),
+            Relation.of(schema, dictionary, changed.words[after == GONE]),
+            to_table(schema, changed.words[is_moved], dictionary, annotations),
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How a materialisation compares with the fixpoint, by relation: facts that should be there, facts that should not, and facts
+    with a wrong level or count. Empty when all is well."""
+
+    missing: Mapping[str, int]
+    unwanted: Mapping[str, int]
+    misplaced: Mapping[str, int]
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.missing or self.unwanted or self.misplaced)
+
+
+def compare(
+    schemas: Mapping[str, Schema],
+    dictionary: Dictionary,
+    backend: KernelBackend,
+    right_dictionary: Dictionary,
+    right: KernelBackend,
+) -> Verification:
+    """Compares the declared relations of a backend with those of one that is right."""
+    missing, unwanted, misplaced = {}, {}, {}
+    for name, schema in schemas.items():
+        have = backend.state(name)
+        words = have.words
+        if schema.arity:
+            words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
+        want = right.state(name)
+        scratch = right.relations[name]
+        place = scratch.find(np.ascontiguousarray(words, np.int32))
+        is_there = place >= 0
+        number = int(is_there.sum())
+        assert have.level is not None
+        assert have.count is not None
+        assert want.level is not None
+        assert want.count is not None
+        wrong = (have.level[is_there] != want.level[place[is_there]]) | (
+            have.count[is_there] != want.count[place[is_there]]
+        )
+        for found, size in ((missing, len(want.words) - number), (unwanted, len(words) - number), (misplaced, int(wrong.sum()))):
+            if size:
+                found[name] = size
+    return Verification(missing, unwanted, misplaced)

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from elastalog.cli.main import cli
+
+PROGRAM = """\
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+.output path
+.printsize path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+ENDLESS = ".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n"
+SQUARE = """\
+.decl a(x: number)
+.decl triple(x: number, y: number, z: number)
+.output triple
+a(x) :- x = range(0, 2000).
+triple(x, y, z) :- a(x), a(y), a(z), x + y = z + 5000.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "p.dl").write_text(PROGRAM)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n2\t3\n")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, program: str = "p.dl") -> Result:
+    return CliRunner().invoke(cli, ["run", str(folder / program), "-F", str(folder / "facts"), *arguments])
+
+
+def lines(path: Path) -> list[str]:
+    return sorted(path.read_text().splitlines())
+
+
+def test_outputs_are_written_and_sizes_are_printed(folder: Path) -> None:
+    result = run(folder, "-D", str(folder / "out"))
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "path\t3\n", "")
+    assert lines(folder / "out" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
+    assert os.listdir(folder / "out") == ["path.csv"]
+
+
+def test_outputs_go_to_the_current_folder_by_default(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "edge.facts").write_text("5\t6\n")
+    monkeypatch.chdir(folder)
+    assert CliRunner().invoke(cli, ["run", "p.dl"]).exit_code == 0
+    assert lines(folder / "path.csv") == ["5\t6"]
+
+
+def test_a_hyphen_prints_the_outputs(folder: Path) -> None:
+    result = run(folder, "-D", "-")
+    assert result.exit_code == 0
+    *body, ruler, size = result.stdout.splitlines()
+    assert body[:3] == ["---------------", "path", "==============="]
+    assert sorted(body[3:]) == ["1\t2", "1\t3", "2\t3"]
+    assert (ruler, size) == ("===============", "path\t3")
+    assert not list(folder.rglob("*.csv"))
+
+
+@pytest.mark.parametrize("options", [["--strategy", "recompute"], ["--levels", "global"], ["-j", "2"], ["-q"]])
+def test_options_do_not_change_the_outputs(folder: Path, options: list[str]) -> None:
+    assert run(folder, "-D", str(folder / "out"), *options).exit_code == 0
+    assert lines(folder / "out" / "path.csv") == ["1\t2", "1\t3", "2\t3"]
+
+
+def test_warnings_of_the_program_are_shown_and_do_not_fail(folder: Path) -> None:
+    (folder / "p.dl").write_text(PROGRAM + ".decl unused(x: number) btree\n")
+    result = run(folder, "-D", str(folder / "out"))
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning[E")
+    assert run(folder, "-D", str(folder / "out"), "-q").stderr == ""
+
+
+# --- statistics
+
+
+def test_the_table_of_statistics_goes_to_standard_error(folder: Path) -> None:
+    result = run(folder, "-D", "-", "--stats")
+    header, first, second, blank, relations, edge, path = [line.split() for line in result.stderr.splitlines()]
+    assert header == ["seconds", "derivations", "rule"]
+    found = {row[2]: (row[1], " ".join(row[3:])) for row in (first, second)}
+    assert found == {"1": ("2", "path(x, y) :- edge(x, y)."), "2": ("1", "path(x, z) :- path(x, y), edge(y, z).")}
+    assert (blank, relations) == ([], ["facts", "bytes", "relation"])
+    assert (edge[0], edge[2], path[0], path[2]) == ("2", "edge", "3", "path")
+    assert "seconds" not in result.stdout
+
+
+def test_statistics_are_written_as_json(folder: Path) -> None:
+    assert run(folder, "-D", str(folder / "out"), "--stats", str(folder / "stats.json")).stderr == ""
+    statistics = json.loads((folder / "stats.json").read_text())
+    assert [(rule["number"], rule["derivations"]) for rule in statistics["rules"]] == [(1, 2), (2, 1)]
+    assert [(relation["name"], relation["facts"]) for relation in statistics["relations"]] == [("edge", 2), ("path", 3)]
+    assert statistics["derivations"] == 3
+
+
+def test_stats_before_the_program_is_the_table(folder: Path) -> None:
+    arguments = ["run", "--stats", str(folder / "p.dl"), "-F", str(folder / "facts"), "-D", "-"]
+    result = CliRunner().invoke(cli, arguments)
+    assert (result.exit_code, "derivations" in result.stderr) == (0, True)
+
+
+def test_statistics_never_overwrite_what_is_no_json(folder: Path) -> None:
+    result = run(folder, "--stats", str(folder / "facts" / "edge.facts"))
+    assert (result.exit_code, "does not end in .json" in result.stderr) == (2, True)
+    assert lines(folder / "facts" / "edge.facts") == ["1\t2", "2\t3"]
+
+
+# --- what is at fault
+
+
+def test_an_error_of_the_program_is_1_and_writes_nothing(folder: Path) -> None:
+    (folder / "p.dl").write_text(PROGRAM + "path(x, y) :- egde(x, y).\n")
+    result = run(folder, "-D", str(folder / "out"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error[E0204]")
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_fact_file_is_1(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").unlink()
+    result = run(folder)
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (1, "error[E0510]: no facts for input relation `edge`")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-F", "no such folder"],
+        ["--max-memory", "2X"],
+        ["--max-memory", "0"],
+        ["--timeout", "soon"],
+        ["--strategy", "elastc"],
+        ["--engine", "diesel"],
+        ["-j", "0"],
+        ["--bad-rows", "ignore"],
+        ["-q", "-v"],
+    ],
+)
+def test_wrong_usage_is_2(folder: Path, arguments: list[str]) -> None:
+    result = run(folder, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Usage: " in result.stderr
+
+
+def test_a_program_is_needed() -> None:
+    result = CliRunner().invoke(cli, ["run"])
+    assert (result.exit_code, "Missing argument 'PROGRAM'" in result.stderr) == (2, True)
+
+
+def test_bad_rows_fail_by_default(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
+    result = run(folder, "-D", str(folder / "out"))
+    assert (result.exit_code, "edge.facts:2" in result.stderr) == (1, True)
+    assert not (folder / "out").exists()
+
+
+def test_bad_rows_are_skipped_with_a_warning(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
+    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "skip")
+    assert (result.exit_code, lines(folder / "out" / "path.csv")) == (0, ["1\t2"])
+    assert result.stderr.startswith("warning[E0502]: 1 bad row of `edge` skipped\n")
+    assert "edge.facts:2" in result.stderr
+
+
+def test_too_many_bad_rows_are_a_limit(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
+    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "skip", "--max-bad-rows", "0")
+    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0513]")
+
+
+def test_bad_rows_are_set_aside_beside_the_outputs(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("1\t2\nx\t3\n")
+    result = run(folder, "-D", str(folder / "out"), "--bad-rows", "quarantine", "--format", "json")
+    assert (result.exit_code, lines(folder / "out" / "path.csv")) == (0, ["1\t2"])
+    assert json.loads((folder / "out" / "edge.bad.jsonl").read_text())["line"] == 2
+    assert [found["severity"] for found in json.loads(result.stderr)] == ["warning"]
+
+
+def test_an_output_folder_that_can_not_be_is_1(folder: Path) -> None:
+    result = run(folder, "-D", str(folder / "p.dl"))
+    assert (result.exit_code, result.stderr[:12]) == (1, "error[E0517]")
+
+
+# --- limits, interruption, broken pipes
+
+
+def test_the_time_limit_is_3(folder: Path) -> None:
+    (folder / "p.dl").write_text(ENDLESS)
+    began = time.monotonic()
+    result = run(folder, "-D", str(folder / "out"), "--timeout", "300ms")
+    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0603]")
+    assert time.monotonic() - began < 20
+    assert not (folder / "out").exists()
+
+
+def test_the_memory_limit_is_3(folder: Path) -> None:
+    (folder / "p.dl").write_text(SQUARE)
+    result = run(folder, "-D", str(folder / "out"), "--max-memory", "1M")
+    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0604]")
+
+
+def process(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "elastalog", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, env=_environment(), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def test_interruption_stops_soon_and_writes_nothing(folder: Path) -> None:
+    (folder / "p.dl").write_text(ENDLESS)
+    started = process(folder, "run", "p.dl", "-F", "facts", "-D", "out", "--timeout", "5m")
+    time.sleep(5)
+    assert started.poll() is None
+    began = time.monotonic()
+    started.send_signal(signal.SIGINT)
+    _, errors = started.communicate(timeout=30)
+    assert time.monotonic() - began < 2
+    assert (started.returncode, errors.splitlines()[-1]) == (130, "interrupted: nothing was written")
+    assert "Traceback" not in errors
+    assert not (folder / "out").exists()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
+    (folder / "facts" / "edge.facts").write_text("".join(f"{x}\t{x + 1}\n" for x in range(600)))
+    started = process(folder, "run", "p.dl", "-F", "facts", "-D", "-")
+    assert started.stdout is not None
+    assert started.stdout.readline() == "---------------\n"
+    started.stdout.close()
+    assert started.stderr is not None
+    errors = started.stderr.read()
+    assert (started.wait(timeout=30), "Traceback" in errors, "Error" in errors) == (0, False, False)

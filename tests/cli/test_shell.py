@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import elastalog
+from elastalog.cli import prompt, shell
+from elastalog.cli.main import cli
+from elastalog.cli.shell_commands import Piece, ShellState
+from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
+from elastalog.cli.shell_commands.script import split, statements
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.source import Source
+
+PROGRAM = """\
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+edge(1, 2).
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl name(x: number, text: symbol)
+name(0, "zero").
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM)
+    return str(path)
+
+
+def script(program: str, text: str, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["shell", program, *options], input=text, catch_exceptions=False)
+
+
+def texts(text: str, separator: str | None = None) -> list[str]:
+    piece = Piece(Source("<text>", text), 0, len(text))
+    return [part.text for part in (statements(piece) if separator is None else split(piece, separator))]
+
+
+# --- how a script is read
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", []),
+        ("  \t ", []),
+        ("// only a comment; commit", []),
+        ("# the same", []),
+        ("commit", ["commit"]),
+        (
+            "start; insert p(1), delete p(2); commit dump_changes;",
+            ["start", "insert p(1), delete p(2)", "commit dump_changes"],
+        ),
+        ('insert p("a;b") ; commit // done; really', ['insert p("a;b")', "commit"]),
+        ('insert p("a // b # c")', ['insert p("a // b # c")']),
+        (r'insert p("a\"; b"); commit', [r'insert p("a\"; b")', "commit"]),
+        (";;;", []),
+        ('insert p("open; commit', ['insert p("open; commit']),
+        ("insert p(1; commit", ["insert p(1", "commit"]),
+    ],
+)
+def test_statements_of_a_line(line: str, expected: list[str]) -> None:
+    assert texts(line) == expected
+
+
+def test_facts_are_split_outside_parentheses_and_strings() -> None:
+    assert texts('p(1, 2), q("a,b"), r()', ",") == ["p(1, 2)", ' q("a,b")', " r()"]
+
+
+def test_nothing_is_echoed(program: str) -> None:
+    result = script(program, "insert edge(2, 3)\n\n// quiet\nrollback\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place", "help_line"),
+    [
+        ("comit", "E0801", "1:1", "did you mean `commit`?"),
+        ("edge(1, 2)", "E0801", "1:1", "write `insert`, `delete` or `query` before `edge`"),
+        ("insert", "E0802", "1:7", "write it as `insert edge(1, 2)`"),
+        ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
+        ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
+        ("insert edge(1, X)", "E0608", "1:8", "write values only"),
+        ('insert edge(1, "x")', "E0610", "1:16", "write a number, a variable, or `_`"),
+        ("insert edge(1, 2),", "E0802", "1:19", "remove the comma, or add a fact after it"),
+        ("commit now", "E0802", "1:8", "write `commit`"),
+        ("start; start", "E0802", "1:13", "end it with `commit` or `rollback` before the next `start`"),
+        ("strategy elastc", "E0802", "1:10", "did you mean `elastic`?"),
+        ("dump egde", "E0606", "1:6", "did you mean `edge`?"),
+        ("help comit", "E0801", "1:6", "did you mean `commit`?"),
+        ("pending all", "E0802", "1:9", "write `pending` alone"),
+        ("query", "E0802", "1:6", "write it as `query path(1, X)`"),
+        ("load", "E0802", "1:5", "write `load update.diff`"),
+    ],
+)
+def test_the_first_error_ends_a_script(program: str, text: str, code: str, place: str, help_line: str) -> None:
+    result = script(program, f"{text}\necho not reached\n")
+    assert result.exit_code == 1
+    assert "not reached" not in result.stdout
+    assert result.stderr.startswith(f"error[{code}]: ")
+    assert f" --> <stdin>:{place}\n" in result.stderr
+    assert f"= help: {help_line}\n" in result.stderr
+
+
+def test_what_was_committed_before_an_error_was_printed(program: str) -> None:
+    result = script(program, "insert edge(2, 3); commit\noops\n")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "epoch 2: 3 inserted, 0 deleted")
+
+
+def test_an_error_of_a_file_names_the_line_of_the_script(program: str, tmp_path: Path) -> None:
+    (tmp_path / "u.diff").write_text("+edge(1, 2).\n+egde(3, 4).\n")
+    result = script(program, f"\nload {tmp_path / 'u.diff'}\n")
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'u.diff'}:2" in result.stderr
+    assert "in line 2 of the script" in result.stderr
+
+
+def test_changes_left_pending_are_a_warning(program: str) -> None:
+    result = script(program, "insert edge(2, 3), edge(3, 4)\n")
+    assert (result.exit_code, result.stderr) == (0, "warning: 2 pending changes not committed\n")
+
+
+def test_exit_ends_a_script(program: str) -> None:
+    assert script(program, "echo a; exit; echo b\necho c\n").stdout == "a\n"
+    assert script(program, "echo a\nquit\necho c\n").stdout == "a\n"
+
+
+def test_a_limit_during_a_commit_is_3(tmp_path: Path) -> None:
+    path = tmp_path / "p.dl"
+    path.write_text(".decl n(x: number)\nn(x + 1) :- n(x).\n")
+    result = script(str(path), "insert n(1)\ncommit\n", "--timeout", "400ms")
+    assert (result.exit_code, result.stderr[:12]) == (3, "error[E0603]")
+    assert "in line 2 of the script: commit" in result.stderr
+
+
+# --- commands
+
+
+def test_the_commands_of_ddlog(program: str) -> None:
+    result = script(program, "start; insert edge(2, 3), delete edge(1, 2); commit dump_changes;", "-q")
+    assert result.stdout.splitlines() == [
+        "-edge(1, 2)",
+        "+edge(2, 3)",
+        "-path(1, 2)",
+        "+path(2, 3)",
+        "epoch 2: 2 inserted, 2 deleted",
+    ]
+
+
+def test_a_quiet_commit_prints_nothing(program: str) -> None:
+    assert script(program, "insert edge(2, 3); commit; changes", "-q").stdout.splitlines() == [
+        "+edge(2, 3)",
+        "+path(1, 3)",
+        "+path(2, 3)",
+    ]
+
+
+def test_load_adds_to_the_pending_update(program: str, tmp_path: Path) -> None:
+    (tmp_path / "u.diff").write_text("+edge(5, 6).\n-edge(1, 2).\n")
+    result = script(program, f"insert edge(7, 8); load {tmp_path / 'u.diff'}; pending; commit")
+    assert sorted(result.stdout.splitlines()[:3]) == ["+edge(5, 6)", "+edge(7, 8)", "-edge(1, 2)"]
+    assert result.stdout.splitlines()[-1] == "epoch 2: 4 inserted, 2 deleted"
+
+
+def test_an_insert_is_taken_whole_or_not_at_all(program: str) -> None:
+    state = opened(program)
+    line = "insert edge(8, 9), edge(9)"
+    with pytest.raises(ElastalogError):
+        shell._execute(state, Piece(Source("<text>", line), 0, len(line)))
+    assert state.pending == []
+
+
+def test_queries(program: str) -> None:
+    text = (
+        "query path(1, X)\nquery path(1, 2)\nquery path(2, 1)\nquery path(9, X)\nquery path(_, _)\nquery path(X, X)\n"
+    )
+    assert script(program, text).stdout.splitlines() == ["X = 2", "true", "false", "no answers", "true", "no answers"]
+
+
+def test_values_are_shown_as_the_language_writes_them(program: str) -> None:
+    result = script(
+        program, r'insert name(-1, "a\"b\\c\n\x1b"); delete name(0, "zero"); commit; dump name; query name(X, T)'
+    )
+    assert result.stdout.splitlines()[2:] == [
+        "epoch 2: 1 inserted, 1 deleted",
+        r'name(-1, "a\"b\\c\n\x1b")',
+        r'X = -1, T = "a\"b\\c\n\x1b"',
+    ]
+
+
+def test_forecast_of_a_pending_update(program: str) -> None:
+    assert script(program, "forecast").stdout == "nothing would change\n"
+    assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge: update (")
+    recomputed = script(program, "insert edge(2, 3); forecast; rollback", "--strategy", "recompute")
+    assert recomputed.stdout.startswith("edge: bootstrap (")
+
+
+def test_relations_are_listed_with_their_sizes(program: str) -> None:
+    assert script(program, "relations").stdout.splitlines() == [
+        "edge(x: number, y: number): 1 fact",
+        "path(x: number, y: number): 1 fact",
+        "name(x: number, text: symbol): 1 fact",
+    ]
+
+
+def test_another_strategy_keeps_explicit_facts_and_the_pending_update(program: str) -> None:
+    first = "delete edge(1, 2); insert edge(4, 5), path(8, 9); commit; insert edge(5, 6)\n"
+    shown = script(program, first + "strategy recompute; strategy; dump; pending\n", "-q").stdout
+    assert shown.splitlines() == [
+        "recompute",
+        "edge(4, 5)",
+        "path(4, 5)",
+        "path(8, 9)",
+        'name(0, "zero")',
+        "+edge(5, 6)",
+    ]
+
+
+def test_stats_name_the_strategy_and_the_rules(program: str) -> None:
+    shown = script(program, "insert edge(2, 3); commit; stats", "-q").stdout
+    assert shown.startswith("epoch 2, strategy elastic: ")
+    assert "path(x, y) :- edge(x, y)." in shown
+
+
+def test_help_names_every_command(program: str) -> None:
+    shown = script(program, "help").stdout
+    assert all(f"\n{command.usage} " in f"\n{shown}" for command in COMMANDS)
+    assert script(program, "help quit").stdout.splitlines()[0] == "exit"
+
+
+def test_names_of_commands_are_given_once() -> None:
+    assert len(BY_NAME) == sum(1 + len(command.aliases) for command in COMMANDS)
+
+
+@pytest.mark.parametrize("budget", ["-1", "much", "inf", "nan"])
+def test_a_wrong_budget_is_wrong_usage(program: str, budget: str) -> None:
+    assert script(program, "", "--budget", budget).exit_code == 2
+
+
+# --- a conversation
+
+
+def opened(program: str) -> ShellState:
+    return ShellState(elastalog.open(program), "elastic", lambda *_: elastalog.open(program), is_interactive=True)
+
+
+Conversation = Callable[..., tuple[ShellState, str, str]]
+
+
+@pytest.fixture
+def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Conversation:
+    """Types lines, or raises what stands for a key, and returns the state, the output and the errors."""
+
+    def typed(*lines: str | BaseException) -> tuple[ShellState, str, str]:
+        waiting = iter((*lines, EOFError()))
+
+        def read(shown: str) -> str:
+            line = next(waiting)
+            if isinstance(line, BaseException):
+                raise line
+            return line
+
+        monkeypatch.setattr(prompt, "make_prompt", lambda state: read)
+        state = opened(program)
+        shell._converse(state, "text", "quiet")
+        captured = capsys.readouterr()
+        return state, captured.out, captured.err
+
+    return typed
+
+
+def test_an_error_leaves_the_pending_update(converse: Conversation) -> None:
+    state, _, errors = converse("insert edge(2, 3)", "insert edge(3)", "comit")
+    assert [change.rows for change in state.pending] == [[(2, 3)]]
+    assert ("E0607" in errors, "E0801" in errors, "1 pending change not committed" in errors) == (True, True, True)
+
+
+def test_ctrl_c_at_the_prompt_changes_nothing(converse: Conversation) -> None:
+    state, shown, _ = converse("insert edge(2, 3)", KeyboardInterrupt(), "query path(1, X)")
+    assert (len(state.pending), shown) == (1, "X = 2\n")
+
+
+def test_ctrl_c_in_a_command_keeps_the_epoch_and_the_pending_update(
+    converse: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from elastalog.backends.kernel.backend import KernelBackend
+
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KernelBackend, "changes", interrupted)
+    state, shown, errors = converse("insert edge(2, 3)", "commit", "query path(X, 3)", "query path(1, X)")
+    assert (state.session.epoch, state.pending_size) == (1, 1)
+    assert "interrupted: epoch 1 stands" in errors
+    assert shown == "no answers\nX = 2\n"
+
+
+def test_exit_ends_the_conversation(converse: Conversation) -> None:
+    state, shown, _ = converse("exit", "echo not reached")
+    assert (state.is_over, shown) == (True, "")
+
+
+def test_a_person_sees_the_strategy_and_the_time(converse: Conversation) -> None:
+    _, shown, _ = converse("insert edge(2, 3); commit")
+    assert shown.splitlines()[-1].startswith("epoch 2: 3 inserted, 0 deleted (elastic; strata: ")
+    assert shown.endswith(" ms)\n")
+
+
+def test_a_person_sees_the_first_of_many_changes(converse: Conversation) -> None:
+    facts = ", ".join(f"edge({10 * x}, {10 * x + 1})" for x in range(1, 301))
+    _, shown, _ = converse(f"insert {facts}; commit")
+    assert len(shown.splitlines()) == 202
+    assert shown.splitlines()[-2] == "… and 400 more: `changes` shows all"
+
+
+def test_nothing_shown_to_a_person_moves_the_cursor(converse: Conversation) -> None:
+    _, shown, _ = converse('insert name(1, "\x9b31m\u202e"); commit')
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+
+
+# --- the prompt
+
+
+@pytest.mark.parametrize(
+    ("before", "start", "found"),
+    [
+        ("ins", -3, ["insert "]),
+        ("c", -1, ["commit", "changes"]),
+        ("insert e", -1, ["edge("]),
+        ("insert edge(1, 2), p", -1, ["path("]),
+        ("start; delete na", -2, ["name("]),
+        ("dump p", -1, ["path"]),
+        ("strategy rec", -3, ["recompute"]),
+        ("help roll", -4, ["rollback"]),
+        ("commit d", -1, []),
+    ],
+)
+def test_completion(program: str, before: str, start: int, found: list[str]) -> None:
+    place, offered = prompt.completions(before, opened(program))
+    assert offered == found
+    assert not found or place == start
+
+
+def test_files_are_completed(program: str, tmp_path: Path) -> None:
+    (tmp_path / "u1.diff").touch()
+    assert prompt.completions(f"load {tmp_path}/u", opened(program))[1] == [f"{tmp_path}/u1.diff"]
+
+
+def test_without_prompt_toolkit_lines_are_read_plainly(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    assert prompt.make_prompt(opened(program)) is builtins.input
+
+
+def test_the_history_is_in_the_folder_for_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert prompt.history_file() == tmp_path / "state" / "elastalog" / "history"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert prompt.history_file() is None
