@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +26,10 @@ from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Progress, Watch
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.debugging.debugger import Debugger
+from elastalog.debugging.faults import gone_on
+from elastalog.debugging.past import Past
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.evaluation.changes import Changes, RelationChanges
@@ -36,17 +41,25 @@ from elastalog.evaluation.stored import (
     DurableEpochs,
     create_store,
     is_store,
-    read_while_written,
     refuse_to_create,
     restore,
     stored_program,
+    unmoved,
 )
-from elastalog.evaluation.strategies import STRATEGIES, make_strategy
+from elastalog.evaluation.strategies import STRATEGIES, MaintainingStrategy, Marks, make_strategy, marks_of
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.policy import Mode, Policy, Report
 from elastalog.pipeline.files.read import read_input
+from elastalog.pipeline.spark.engine import (
+    backend_maker,
+    choose_spark,
+    is_spark_rows,
+    make_frame,
+    read_facts_folder,
+    read_spark_rows,
+)
 from elastalog.planning.lower import lower
 from elastalog.program import Program
 from elastalog.provenance.absence import Absence
@@ -64,6 +77,8 @@ from elastalog.storage.history import Turn, turns
 from elastalog.storage.manifest import Options
 from elastalog.storage.store import Store
 
+Relation.make_frame = staticmethod(make_frame)
+
 Rows = Any
 """Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
 
@@ -74,6 +89,7 @@ def open(
     *,
     store: str | os.PathLike[str] | None = None,
     read_only: bool = False,
+    at: int | None = None,
     retention: int = 1000,
     engine: str = "auto",
     strategy: str | None = None,
@@ -87,6 +103,7 @@ def open(
     max_bad_rows: int = 1000,
     quarantine: str | os.PathLike[str] = ".",
     on_progress: Callable[[Progress], None] | None = None,
+    spark: Any = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -97,30 +114,32 @@ def open(
     `bad_rows`: what happens to rows of fact files that are no facts.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was left, and
-    needs neither program nor facts. `read_only` opens one beside its writer. `retention`: how many epochs of a new store can be
-    gone back. `strategy` and `levels` are those of the store, without one `elastic` and `local`."""
-    _require_one_of("engine", engine, ("auto", "local"))
+    needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier epoch. `retention`: how many epochs of a new store can be
+    gone back. `strategy` and `levels` are those of the store, without one `elastic` and `local`.
+
+    `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in tasks of
+    `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
+    _require_one_of("engine", engine, ("auto", "local", "spark"))
     _require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     _require_one_of("levels", levels or "local", ("local", "global"))
-    settings = {
+    spark = choose_spark(engine, spark)
+    settings: dict[str, Any] = {
         "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
-        "on_progress": on_progress,
+        "on_progress": on_progress, "make_backend": backend_maker(engine, spark),
     }  # fmt: skip
+    read_only = read_only or at is not None
     if store is not None and (program is None or read_only or is_store(Path(store))):
         if facts is not None:
             raise faults.already_there(Path(store))
         given = None if program is None else _program(program)
-
-        def stored() -> Session:
-            return Session._of_store(Path(str(store)), given, read_only, strategy, levels, settings)
-
-        return read_while_written(stored) if read_only else stored()
+        with unmoved(Path(store)) if read_only else nullcontext():
+            return Session._of_store(Path(store), given, read_only, at, strategy, levels, settings)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), strategy or "elastic")
     session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
-    session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)))
+    session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)), spark, engine)
     if store is not None:
         session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention))
     return session
@@ -142,6 +161,7 @@ class Session:
         budget: float | None,
         on_progress: Callable[[Progress], None] | None,
         dictionary: Dictionary | None = None,
+        make_backend: Callable[..., KernelBackend] = KernelBackend,
     ) -> None:
         self.program = program
         self.schemas = {name: Schema.of(relation) for name, relation in program.checked.relations.items()}
@@ -152,7 +172,7 @@ class Session:
         if levels == "global" and chosen.support is not Support.LEVELS:
             advice = "choose strategy `elastic`, or leave out levels"
             raise ElastalogError([Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)])
-        self._backend = KernelBackend(
+        self._backend = make_backend(
             lower(program.checked), self._dictionary, is_annotated=chosen.is_annotated, is_global=levels == "global",
             support=chosen.support, jobs=jobs, watch=self._watch,
         )  # fmt: skip
@@ -164,11 +184,14 @@ class Session:
         self._explainer = Explainer(setting, lambda: self.epoch)
         self._lock = threading.RLock()
         self._history: list[EpochRecord] = []
+        self._debugger = Debugger(
+            setting, self._epochs, Past(self._history, lambda: self._store), self.fact, self._undo_suggested
+        )
         self._batches = Batches()
         self._store: Store | None = None
         self._durable: DurableEpochs | None = None
         self._is_read_only = False
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory, "timeout": timeout,
             "budget": budget, "on_progress": on_progress,
         }  # fmt: skip
@@ -193,7 +216,9 @@ class Session:
         facts = sum(self._backend.size(name) for name in self.schemas)
         return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
 
-    def _bootstrap(self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy) -> None:
+    def _bootstrap(
+        self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy, spark: Any, engine: str
+    ) -> None:
         self._start_clock()
         explicit: dict[str, list[np.ndarray]] = {}
         for fact in self.program.checked.facts:
@@ -202,11 +227,18 @@ class Session:
             explicit.setdefault(fact.relation, []).append(np.array([words or [0]], np.int32))
         if isinstance(facts, Mapping):
             for name, rows in facts.items():
+                if is_spark_rows(rows):
+                    rows, report = read_spark_rows(self._schema(name), rows, policy, spark)
+                    self.reports.append(report)
                 explicit.setdefault(name, []).append(self._words(name, rows))
         elif facts is not None:
             for relation in self.program.checked.relations.values():
                 if any(directive.kind == "input" for directive in relation.directives):
-                    read = read_input(relation, Path(facts), policy)
+                    read = (
+                        read_facts_folder(relation, facts, policy, spark)
+                        if engine == "spark"
+                        else read_input(relation, Path(facts), policy)
+                    )
                     self.reports.append(read.report)
                     explicit.setdefault(relation.name, []).append(self._words(relation.name, read.table))
         joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
@@ -216,6 +248,8 @@ class Session:
         self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
 
     def _words(self, name: str, rows: Rows) -> np.ndarray:
+        if is_spark_rows(rows):
+            rows, _ = read_spark_rows(self._schema(name), rows, Policy(), None)
         words = to_words(self._schema(name), rows, self._dictionary)
         return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
 
@@ -330,6 +364,54 @@ class Session:
         in the relation, and `bindings`, values of its variables, restrict the search."""
         return self._explainer.explain_absence(Fact(*self.fact(fact)), limit, rule, bindings)
 
+    # --- debugging -------------------------------------------------------------------------------------------------
+
+    def localise(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        *,
+        epochs: tuple[int, int] | None = None,
+        time_limit: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Localisation:
+        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults: facts that
+        hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small part that shows them."""
+        with self._lock:
+            self._start_clock()
+            return self._debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
+
+    def suggest(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        rejected: Sequence[Any] = (),
+        weights: Mapping[Any, float] | None = None,
+        time_limit: float | None = None,
+        *,
+        epochs: tuple[int, int] | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Suggestion:
+        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
+        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by default."""
+        with self._lock:
+            self._start_clock()
+            return self._debugger.suggest(unwanted, missing, rejected, weights, epochs, time_limit, on_progress)
+
+    def blame(self, fact: str | tuple[str, tuple[Value, ...]]) -> Blame:
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        with self._lock:
+            self._start_clock()
+            return self._debugger.blame(fact)
+
+    def _undo_suggested(self, suggestion: Suggestion) -> Changes:
+        if suggestion.epochs[1] != self.epoch:
+            raise gone_on(suggestion.epochs[1], self.epoch)
+        with self.update() as update:
+            for sign, (name, values) in suggestion.elements:
+                (update.delete if sign == "+" else update.insert)(name, [values])
+        return update.changes
+
     # --- updating --------------------------------------------------------------------------------------------------
 
     def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
@@ -348,13 +430,30 @@ class Session:
         """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
         update = self.update(source, batch)
         if isinstance(inserted, str | os.PathLike):
-            diff = read_diff(Path(inserted), self.schemas)
-            inserted, deleted = diff.inserted, diff.deleted
+            update.read(inserted)
+            inserted = None
         for name, rows in (deleted or {}).items():
             update.delete(name, rows)
         for name, rows in (inserted or {}).items():
             update.insert(name, rows)
         return update.commit()
+
+    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
+        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` (dred, bf, bfc) or
+        `linked` (bf, bfc). Results never depend on it, nor on whether that update comes."""
+        strategy = self._epochs.strategy
+        _require_one_of("marks", marks, tuple(kind.value for kind in Marks))
+        if Marks(marks) not in marks_of(strategy):
+            advice = "`eager` marks are for dred, bf and bfc, `linked` ones for bf and bfc"
+            raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
+        if isinstance(strategy, MaintainingStrategy):
+            strategy.announce(upcoming.as_update(), Marks(marks))
+
+    def prepare(self) -> None:
+        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
+        with self._lock:
+            for stratum in self._backend.program.strata:
+                self._backend.prepare(stratum)
 
     def forecast(
         self, inserted: Mapping[str, Rows] | None = None, deleted: Mapping[str, Rows] | None = None
@@ -370,7 +469,10 @@ class Session:
 
     def log(self) -> tuple[EpochRecord, ...] | tuple[LogEntry, ...]:
         """What is known of every epoch: of this session, or of the store, back to its retention."""
-        return tuple(self._history) if self._store is None else self._store.log()
+        if self._store is None:
+            return tuple(self._history)
+        with self._lock, self._stored() as store:
+            return store.log()
 
     # --- the store -------------------------------------------------------------------------------------------------
 
@@ -380,15 +482,16 @@ class Session:
         path: Path,
         program: Program | None,
         read_only: bool,
+        epoch: int | None,
         strategy: str | None,
         levels: str | None,
         settings: Mapping[str, Any],
     ) -> Session:
-        store = Store.open(path, read_only=read_only)
+        store = Store.open(path, read_only=read_only, until=epoch)
         try:
             stored, options = stored_program(store, program, strategy, levels)
             session = cls(stored, strategy=options.strategy, levels=options.levels, **settings)
-            state = store.state()
+            state = store.state(epoch)
             state.fill(session._dictionary)
             restore(state, session._epochs, session._backend)
         except BaseException:
@@ -412,8 +515,8 @@ class Session:
 
     def at(self, epoch: int) -> Session:
         """A read-only session of an earlier epoch, kept by the store back to its retention."""
-        with self._lock:
-            state = self._stored().state(epoch)
+        with self._lock, self._stored() as store:
+            state = store.state(epoch)
             earlier = Session(self.program, dictionary=self._dictionary, **self._settings)
             restore(state, earlier._epochs, earlier._backend)
             earlier._is_read_only = True
@@ -422,14 +525,13 @@ class Session:
     def diff(self, first: int, last: int) -> dict[str, Difference]:
         """What the epochs after one until another did together: facts that came and went, and those that have other levels. The
         other way round when `last` is the earlier one."""
-        with self._lock:
-            return difference(self._stored(), first, last, self.schemas, self._dictionary)
+        with self._lock, self._stored() as store:
+            return difference(store, first, last, self.schemas, self._dictionary)
 
     def turns(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store goes."""
         name, values = self.fact(fact)
-        with self._lock:
-            store = self._stored()
+        with self._lock, self._stored() as store:
             return turns(store.records(store.first_epoch, store.epoch), name, self._words(name, [values]))
 
     def verify(self) -> Verification:
@@ -439,10 +541,16 @@ class Session:
         again._epochs.bootstrap({name: again._words(name, table) for name, table in explicit.items()})
         return compare(self.schemas, self._dictionary, self._backend, again._dictionary, again._backend)
 
-    def _stored(self) -> Store:
+    @contextmanager
+    def _stored(self) -> Iterator[Store]:
+        """The store, to read history from. A reader looks again at what its files are now."""
         if self._store is None:
             raise faults.no_history()
-        return self._store
+        if not self._store.is_read_only:
+            yield self._store
+            return
+        with unmoved(self._store.root):
+            yield Store.open(self._store.root, read_only=True, until=self.epoch)
 
     def _commit(self, update: Update) -> EpochRecord:
         with self._lock:
@@ -453,8 +561,12 @@ class Session:
                     self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
             self._start_clock()
-            record = self._epochs.apply(update)
-            self._batches.add(update.source, update.batch)
+            before = self.epoch
+            try:
+                record = self._epochs.apply(update)
+            finally:
+                if self.epoch > before:  # even when Ctrl-C was held back until the commit was done
+                    self._batches.add(update.source, update.batch)
             self._history.append(record)
             if self._durable is not None:
                 del self._history[:-1]  # the store has the others
@@ -491,6 +603,14 @@ class PendingUpdate:
     def delete(self, relation: str, rows: Rows) -> None:
         """Explicit facts to remove; removing one that is not there changes nothing."""
         self._deleted.setdefault(relation, []).append(self._session._words(relation, rows))
+
+    def read(self, path: str | os.PathLike[str]) -> None:
+        """The changes of a diff file, or of a folder of them."""
+        diff = read_diff(Path(path), self._session.schemas)
+        for name, rows in diff.deleted.items():
+            self.delete(name, rows)
+        for name, rows in diff.inserted.items():
+            self.insert(name, rows)
 
     def as_update(self) -> Update:
         """The update as it stands."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from elastalog.backends.kernel.warm import warm
 from elastalog.cli.main import cli
 
 PROGRAM = """\
@@ -30,6 +31,12 @@ SQUARE = """\
 a(x) :- x = range(0, 2000).
 triple(x, y, z) :- a(x), a(y), a(z), x + y = z + 5000.
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """The kernel, so that no test is told of its compilation."""
+    warm()
 
 
 @pytest.fixture
@@ -225,9 +232,14 @@ def _environment() -> dict[str, str]:
 
 
 def test_interruption_stops_soon_and_writes_nothing(folder: Path) -> None:
-    (folder / "p.dl").write_text(ENDLESS)
+    (folder / "p.dl").write_text(ENDLESS + ".input n(IO=stdin)\n")
     started = process(folder, "run", "p.dl", "-F", "facts", "-D", "out", "--timeout", "5m")
-    time.sleep(5)
+    assert started.stdin is not None
+    # More than a pipe holds: when all is written, the command is reading.
+    started.stdin.write("0\n" * 200_000)
+    started.stdin.close()
+    started.stdin = None
+    time.sleep(1)
     assert started.poll() is None
     began = time.monotonic()
     started.send_signal(signal.SIGINT)
@@ -247,3 +259,22 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
     assert started.stderr is not None
     errors = started.stderr.read()
     assert (started.wait(timeout=30), "Traceback" in errors, "Error" in errors) == (0, False, False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+@pytest.mark.parametrize("command", ["run p.dl -F facts -D -", "shell p.dl -F facts"])
+def test_an_output_that_can_not_be_written_is_1(folder: Path, command: str) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "elastalog", *command.split()],
+            cwd=folder,
+            env=_environment(),
+            input="dump\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    first, *_ = result.stderr.splitlines()
+    assert (result.returncode, first) == (1, "error[E0517]: cannot write the output: No space left on device")
+    assert "Traceback" not in result.stderr

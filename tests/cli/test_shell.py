@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
+from elastalog.backends.kernel.warm import warm
 from elastalog.cli import prompt, shell
 from elastalog.cli.main import cli
 from elastalog.cli.shell_commands import Piece, ShellState
@@ -26,6 +27,12 @@ path(x, z) :- path(x, y), edge(y, z).
 .decl name(x: number, text: symbol)
 name(0, "zero").
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    """The kernel, so that no test is told of its compilation."""
+    warm()
 
 
 @pytest.fixture
@@ -83,22 +90,22 @@ def test_nothing_is_echoed(program: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "place", "help_line"),
     [
-        ("comit", "E0801", "1:1", "did you mean `commit`?"),
-        ("edge(1, 2)", "E0801", "1:1", "write `insert`, `delete` or `query` before `edge`"),
-        ("insert", "E0802", "1:7", "write it as `insert edge(1, 2)`"),
+        ("comit", "E0651", "1:1", "did you mean `commit`?"),
+        ("edge(1, 2)", "E0651", "1:1", "write `insert`, `delete` or `query` before `edge`"),
+        ("insert", "E0652", "1:7", "write it as `insert edge(1, 2)`"),
         ("\n\ninsert edge(1, 2), egde(3, 4)", "E0606", "3:20", "did you mean `edge`?"),
         ("commit; insert edge(1)", "E0607", "1:16", "write `edge(x, y)`"),
         ("insert edge(1, X)", "E0608", "1:8", "write values only"),
         ('insert edge(1, "x")', "E0610", "1:16", "write a number, a variable, or `_`"),
-        ("insert edge(1, 2),", "E0802", "1:19", "remove the comma, or add a fact after it"),
-        ("commit now", "E0802", "1:8", "write `commit`"),
-        ("start; start", "E0802", "1:13", "end it with `commit` or `rollback` before the next `start`"),
-        ("strategy elastc", "E0802", "1:10", "did you mean `elastic`?"),
+        ("insert edge(1, 2),", "E0652", "1:19", "remove the comma, or add a fact after it"),
+        ("commit now", "E0652", "1:8", "write `commit`"),
+        ("start; start", "E0652", "1:13", "end it with `commit` or `rollback` before the next `start`"),
+        ("strategy elastc", "E0652", "1:10", "did you mean `elastic`?"),
         ("dump egde", "E0606", "1:6", "did you mean `edge`?"),
-        ("help comit", "E0801", "1:6", "did you mean `commit`?"),
-        ("pending all", "E0802", "1:9", "write `pending` alone"),
-        ("query", "E0802", "1:6", "write it as `query path(1, X)`"),
-        ("load", "E0802", "1:5", "write `load update.diff`"),
+        ("help comit", "E0651", "1:6", "did you mean `commit`?"),
+        ("pending all", "E0652", "1:9", "write `pending` alone"),
+        ("query", "E0652", "1:6", "write it as `query path(1, X)`"),
+        ("load", "E0652", "1:5", "write `load update.diff`"),
     ],
 )
 def test_the_first_error_ends_a_script(program: str, text: str, code: str, place: str, help_line: str) -> None:
@@ -126,6 +133,27 @@ def test_an_error_of_a_file_names_the_line_of_the_script(program: str, tmp_path:
 def test_changes_left_pending_are_a_warning(program: str) -> None:
     result = script(program, "insert edge(2, 3), edge(3, 4)\n")
     assert (result.exit_code, result.stderr) == (0, "warning: 2 pending changes not committed\n")
+
+
+def test_a_script_that_is_not_utf8_is_an_error(program: str) -> None:
+    result = CliRunner().invoke(cli, ["shell", program], input=b'echo a\ninsert name(1, "\xff")\n')
+    assert (result.exit_code, result.stdout) == (1, "a\n")
+    assert "the script is not UTF-8\n --> <stdin>:2:1\n" in result.stderr
+
+
+def test_a_byte_order_mark_is_passed_over(program: str) -> None:
+    assert CliRunner().invoke(cli, ["shell", program], input=b"\xef\xbb\xbfecho a\r\n").stdout == "a\n"
+
+
+def test_interruption_of_a_script_is_130(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from elastalog.backends.kernel.backend import KernelBackend
+
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KernelBackend, "changes", interrupted)
+    result = script(program, "insert edge(2, 3)\ncommit\necho not reached\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted: epoch 1 stands\n")
 
 
 def test_exit_ends_a_script(program: str) -> None:
@@ -230,6 +258,12 @@ def test_stats_name_the_strategy_and_the_rules(program: str) -> None:
     assert "path(x, y) :- edge(x, y)." in shown
 
 
+def test_verbose_says_what_was_chosen_and_why(program: str) -> None:
+    result = script(program, "insert edge(2, 3); commit", "-v")
+    assert "epoch 2: path: update (" in result.stderr
+    assert "epoch 2: path" not in script(program, "insert edge(2, 3); commit").stderr
+
+
 def test_help_names_every_command(program: str) -> None:
     shown = script(program, "help").stdout
     assert all(f"\n{command.usage} " in f"\n{shown}" for command in COMMANDS)
@@ -280,7 +314,7 @@ def converse(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_an_error_leaves_the_pending_update(converse: Conversation) -> None:
     state, _, errors = converse("insert edge(2, 3)", "insert edge(3)", "comit")
     assert [change.rows for change in state.pending] == [[(2, 3)]]
-    assert ("E0607" in errors, "E0801" in errors, "1 pending change not committed" in errors) == (True, True, True)
+    assert ("E0607" in errors, "E0651" in errors, "1 pending change not committed" in errors) == (True, True, True)
 
 
 def test_ctrl_c_at_the_prompt_changes_nothing(converse: Conversation) -> None:

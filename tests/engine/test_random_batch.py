@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elastalog
-from elastalog.diagnostics.diagnostic import ElastalogError
-from tests.engine.judging import LEVEL_KINDS, Kind, judge
+from tests.engine.judging import LEVEL_KINDS, Kind, is_refused, judge
 from tests.generators.construction import Features, GeneratedProgram
 from tests.generators.programs import programs
 from tests.generators.seeded import seeded_program
 from tests.reference.cases import parse_accepted
 
-UNBOUND_GROUP = "E0602"
 STRATEGIES = ["elastic", "recompute"]
 
 
@@ -23,6 +21,7 @@ def judge_bootstrap(program: GeneratedProgram, strategy: str, kind: Kind = "loca
     judge(db, parse_accepted(program.text), program.explicit, kind, is_annotated=strategy == "elastic")
 
 
+@settings(max_examples=50)
 @given(programs(), st.sampled_from(STRATEGIES))
 def test_drawn_programs(program: GeneratedProgram, strategy: str) -> None:
     judge_bootstrap(program, strategy)
@@ -30,20 +29,17 @@ def test_drawn_programs(program: GeneratedProgram, strategy: str) -> None:
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_seeded_programs(kind: Kind) -> None:
-    for seed in range(200):
+    for seed in range(60):
         judge_bootstrap(seeded_program(seed), STRATEGIES[seed % 2], kind)
 
 
-def test_aggregates_whose_groups_are_only_tested() -> None:
-    refused = 0
-    for seed in range(1000, 1150):
-        program = seeded_program(seed, Features(tested_groups=True))
-        try:
-            judge_bootstrap(program, "elastic")
-        except ElastalogError as error:
-            assert [d.code for d in error.diagnostics] == [UNBOUND_GROUP]
-            refused += 1
-    assert refused < 10, "the rules that bind a tested group only by recursion are few"
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_aggregates_whose_groups_are_only_tested(kind: Kind) -> None:
+    drawn = [seeded_program(seed, Features(tested_groups=True)) for seed in range(1000, 1030)]
+    accepted = [program for program in drawn if not is_refused(program)]
+    assert len(accepted) > 25
+    for program in accepted:
+        judge_bootstrap(program, "elastic", kind)
 
 
 @pytest.mark.slow

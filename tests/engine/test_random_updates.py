@@ -19,16 +19,18 @@ from tests.engine.judging import (
     Kind,
     comparable,
     facts_of,
+    is_refused,
     judge,
     least_budget,
     levels_of,
     rules_text,
     with_bomb,
 )
-from tests.generators.construction import Features, GeneratedProgram
+from tests.generators.choices import SeededChoices, pick
+from tests.generators.construction import Features, GeneratedProgram, build_program
 from tests.generators.programs import programs, updates
 from tests.generators.seeded import seeded_case
-from tests.generators.updates import Update
+from tests.generators.updates import Update, build_stir, build_update
 from tests.reference.cases import parse_accepted
 
 STRATEGIES = ["elastic", "elastic", "elastic", "recompute"]
@@ -41,8 +43,8 @@ class Interrupted(Exception):
     """Something went wrong in the middle of an update."""
 
 
-def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: Kind = "local") -> None:
-    """Applies updates to a session, failing ones among them, and judges every epoch."""
+def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: Kind = "local") -> set[str]:
+    """Applies updates to a session, failing ones among them, and judges every epoch. Returns how strata were done."""
     program = with_bomb(program, choice.randrange(4))
     strategy, budget, least = choice.choice(STRATEGIES), choice.choice(BUDGETS), choice.choice(LEAST)
     options: dict[str, Any] = {"strategy": strategy, "levels": kind}
@@ -63,6 +65,7 @@ def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: K
             fresh = elastalog.open(rules_text(program), facts=explicit, **options)
             assert facts_of(fresh) == after
             assert not is_annotated or levels_of(fresh) == levels_of(db)
+        return {stratum.how for record in db.log()[1:] for stratum in record.work.strata}
 
 
 def apply(db: Session, update: Update, choice: Random) -> dict[str, tuple[Any, Any]]:
@@ -94,31 +97,50 @@ def difference(before: Facts, after: Facts) -> dict[str, tuple[Any, Any]]:
 def fail(db: Session, update: Update, choice: Random) -> None:
     """An update that does not come about: an exception in its block, or an overflow while it is evaluated."""
     if choice.random() < 0.3:
-        with pytest.raises(Interrupted), db.update() as pending:
-            for name, facts in update.deleted.items():
-                pending.delete(name, facts)
-            raise Interrupted
+        with pytest.raises(Interrupted):
+            interrupt(db, update)
     else:
         bombs = [(0,), (1,)] if choice.random() < 0.5 else [(1,)]
         with pytest.raises(ElastalogError, match="E06"):
             db.apply({**update.inserted, BOMB: bombs}, update.deleted)
 
 
+def interrupt(db: Session, update: Update) -> None:
+    with db.update() as pending:
+        for name, facts in update.deleted.items():
+            pending.delete(name, facts)
+        raise Interrupted
+
+
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_seeded_updates(kind: Kind) -> None:
-    for seed in range(150):
-        play(*seeded_case(seed), Random(seed), kind)
+    ways = set().union(*(play(*seeded_case(seed), Random(seed), kind) for seed in range(40)))
+    assert ways >= {"update", "switch", "refold", "bootstrap"}
 
 
-def test_seeded_updates_of_aggregates_whose_groups_are_only_tested() -> None:
-    for seed in range(5000, 5060):
-        try:
-            play(*seeded_case(seed, Features(tested_groups=True)), Random(seed))
-        except ElastalogError as error:
-            assert [d.code for d in error.diagnostics] == ["E0602"]
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_seeded_updates_of_aggregates_whose_groups_are_only_tested(kind: Kind) -> None:
+    for seed in range(5000, 5012):
+        program, steps = seeded_case(seed, Features(tested_groups=True))
+        if not is_refused(program):
+            play(program, steps, Random(seed), kind)
 
 
-@settings(max_examples=60)
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_long_streams_of_updates(kind: Kind) -> None:
+    for seed in range(4):
+        choices = SeededChoices(seed)
+        program = build_program(choices, Features())
+        db, explicit = elastalog.open(program.text, facts=program.facts, budget=None, levels=kind), program.explicit
+        for _ in range(25):
+            update = pick(choices, (build_update, build_stir))(choices, program, explicit)
+            explicit = update.apply_to(explicit)
+            db.apply(update.inserted, update.deleted)
+            assert levels_of(db) == levels_of(elastalog.open(rules_text(program), facts=explicit, levels=kind))
+        judge(db, parse_accepted(program.text), explicit, kind)
+
+
+@settings(max_examples=20)
 @given(st.data())
 def test_drawn_updates(data: st.DataObject) -> None:
     program = data.draw(programs())
@@ -128,5 +150,5 @@ def test_drawn_updates(data: st.DataObject) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_many_seeded_updates(kind: Kind) -> None:
-    for seed in range(20_000, 21_200):
+    for seed in range(20_000, 20_800):
         play(*seeded_case(seed, most_updates=6), Random(seed), kind)

@@ -32,3 +32,16 @@ def test_a_tested_group_may_be_bound_beside_recursion() -> None:
     assert set(db["p"]) == {(0,), (2,)}  # below 7 are two, and p(1) is gone
     db.apply({"e": [(5,)]}, {"e": [(0,)]})
     assert set(db["p"]) == set()
+
+
+def test_global_levels_of_recursion_over_an_empty_relation() -> None:
+    text = """
+    .decl given, e, f, p(x: number)
+    e(x) :- given(x).
+    p(x) :- e(x).
+    p(x + 1) :- p(x), f(x).
+    """
+    db = elastalog.open(text, facts={"given": [(1,)]}, levels="global")
+    assert levels_of(db) == {("given", (1,)): (0, 1), ("e", (1,)): (1, 1), ("p", (1,)): (2, 1)}
+    db.apply({"f": [(1,)]})
+    assert levels_of(db)["p", (2,)] == (3, 1)

@@ -144,7 +144,7 @@ class Construction:
         recurs = self.features.recursion and (not is_first or self.chance(15))
         readable = below + (layers[depth] * 2 if recurs else [])
         if self.chance(55):
-            return self.chain(name, layers[depth] if recurs else below, readable)
+            return self.chain(name, layers[depth] if recurs else below, readable, below)
         scope, body = Scope(), list[str]()
         for _ in range(self.pick((1, 2, 2, 1, 3, 0))):
             body.append(self.positive(self.pick(readable), scope))
@@ -165,12 +165,14 @@ class Construction:
         text = ", ".join(body + guards) or self.pick(("true", "1 < 2", "0 != 1"))
         return f"{', '.join(heads)} :- {text}."
 
-    def chain(self, name: str, extended: list[str], readable: list[str]) -> str:
+    def chain(self, name: str, extended: list[str], readable: list[str], below: list[str]) -> str:
         """A rule that extends facts, of its own component as closures do: this is what gives high levels and counts."""
         scope = Scope()
         body = [self.positive(self.pick(extended), scope, is_plain=True)]
         if self.chance(75):
             body.append(self.positive(self.pick(readable), scope, is_plain=True))
+        if self.features.negation and self.chance(25):
+            body.append(f"!{self.filtering(self.pick(below), scope)}")
         if self.chance(25):
             body.append(self.comparison(scope))
         guards: list[str] = []

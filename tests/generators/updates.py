@@ -27,7 +27,8 @@ class Update:
 def build_updates(choices: Choices, program: GeneratedProgram, most: int = 4) -> list[Update]:
     explicit, updates = program.explicit, list[Update]()
     for _ in several(choices, 1, most, 70):
-        updates.append(build_update(choices, program, explicit))
+        build = build_stir if chance(choices, 25) else build_update
+        updates.append(build(choices, program, explicit))
         explicit = updates[-1].apply_to(explicit)
     return updates
 
@@ -55,3 +56,10 @@ def build_update(choices: Choices, program: GeneratedProgram, explicit: dict[str
         if chance(choices, 8):
             pick(choices, (inserted, deleted)).setdefault(name, []).append(fact)
     return Update(deleted, inserted)
+
+
+def build_stir(choices: Choices, program: GeneratedProgram, explicit: dict[str, set[Fact]]) -> Update:
+    """Changes every input relation, so that what supports a fact and what denies it change together."""
+    gone = {name: [fact for fact in sorted(explicit.get(name, ())) if chance(choices, 30)] for name in program.inputs}
+    come = {name: [build_fact(choices, program.schemas[name]) for _ in several(choices, 0, 5, 75)] for name in gone}
+    return Update(gone, come)

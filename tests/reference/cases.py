@@ -13,8 +13,7 @@ from typing import Any
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
-from tests.reference.evaluator import schemas_of
-from tests.reference.rules import Facts
+from tests.reference.evaluator import Facts, program_of
 from tests.reference.values import as_value
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
@@ -37,7 +36,7 @@ def case_names() -> list[str]:
 def load_case(name: str) -> Case:
     folder = PROGRAMS / name
     tree = parse_accepted((folder / "program.dl").read_text(encoding="utf-8"), name)
-    schemas = schemas_of(tree)
+    schemas = program_of(tree).schemas
     facts: Facts = {}
     for item in tree.items:
         if isinstance(item, syntax.Directive) and item.kind == "input":

@@ -1,10 +1,8 @@
 """A naive evaluator of the whole dialect: the judge of the engine, with which it shares nothing but the syntax tree.
 
-Per stratum every rule is evaluated on all facts until nothing new appears. An environment maps names to values and,
-under spans, what it rests on: a positive atom to its fact, an aggregate to its members, each with its environments.
+An environment maps names to values and, under spans, what it rests on: an atom to its fact, an aggregate to its members
+(each a list of environments). Values carry their types; an integer literal takes the type of what it meets.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
@@ -12,92 +10,174 @@ from itertools import product
 from typing import Any
 
 from elastalog.syntax import tree as syntax
-from tests.reference.values import AGGREGATES, apply, as_value, compare
+from tests.reference.values import AGGREGATES, RESULTS, Unsigned, apply, as_value, compare
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
 Environment = dict[Any, Any]
-RESULTS = {"strlen": "number", "ord": "number", "to_number": "number", "ftoi": "number", "utoi": "number"}
-RESULTS |= {"to_unsigned": "unsigned", "itou": "unsigned", "ftou": "unsigned", "to_float": "float", "itof": "float"}
-RESULTS |= {"utof": "float", "to_string": "symbol", "substr": "symbol", "count": "number", "mean": "float"}
+AROUND = ...  # the key of the names in the bodies around, which an aggregate shares
+BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 
 
 def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -> Facts:
     """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them."""
-    db, grew = explicit_facts(tree, facts, with_text_facts), True
-    for component in components(tree):
-        mine, grew = [rule for rule in rules_of(tree) if rule.head.relation in component], True
-        while grew:
-            new = {(rule.head.relation, fact) for rule in mine for fact, _ in rule.instances(db)}
-            grew = any(fact not in db[name] for name, fact in new)
-            for name, fact in new:
-                db[name].add(fact)
+    db = explicit_facts(tree, facts, with_text_facts)
+    for component in program_of(tree).components:
+        rules, size = [rule for rule in program_of(tree).rules if rule.relation in component], -1
+        while size < sum(map(len, db.values())):
+            size = sum(map(len, db.values()))
+            for relation, found in [(rule.relation, {fact for fact, _ in rule.instances(db)}) for rule in rules]:
+                db[relation] |= found
     return db
-
-
-@lru_cache(maxsize=64)
-def schemas_of(tree: syntax.Tree) -> dict[str, list[str]]:
-    """The base types of the columns of every relation."""
-    parents = {item.name: item.parents[0][0] for item in tree.items if isinstance(item, syntax.TypeDeclaration)}
-
-    def base(name: str) -> str:
-        return base(parents[name]) if name in parents else name
-
-    declared = [item for item in tree.items if isinstance(item, syntax.RelationDeclaration)]
-    return {item.name: [base(attribute.type_name) for attribute in item.attributes] for item in declared}
-
-
-@lru_cache(maxsize=64)
-def rules_of(tree: syntax.Tree, *, is_fact: bool = False) -> list[Rule]:
-    """The rules, or the facts in the text. A fact with arguments to compute is a rule."""
-    clauses = [item for item in tree.items if isinstance(item, syntax.Clause)]
-    rules = [Rule(head, clause.body, schemas_of(tree)) for clause in clauses for head in clause.heads]
-    computed = syntax.Call | syntax.Aggregate
-    return [r for r in rules if is_fact == (not r.body and not any(isinstance(t, computed) for t in r.head.arguments))]
 
 
 def explicit_facts(tree: syntax.Tree, facts: Given, with_text_facts: bool) -> Facts:
-    schemas = schemas_of(tree)
+    schemas = program_of(tree).schemas
     db: Facts = {name: {tuple(map(as_value, f, bases)) for f in facts.get(name, ())} for name, bases in schemas.items()}
-    for rule in rules_of(tree, is_fact=True) if with_text_facts else ():
-        db[rule.head.relation].update(fact for fact, _ in rule.instances(db))
+    for rule in program_of(tree).facts if with_text_facts else ():
+        db[rule.relation] |= {fact for fact, _ in rule.instances(db)}
     return db
 
 
-@lru_cache(maxsize=64)
-def components(tree: syntax.Tree) -> list[set[str]]:
-    """The strongly connected components of the relations, each after those it depends on."""
-    below = {name: {name} for name in schemas_of(tree)}
-    for rule in rules_of(tree):
-        below[rule.head.relation] |= {node.relation for node in walk(rule.body) if isinstance(node, syntax.Atom)}
-    while any(not below[b] <= below[a] for a in below for b in below[a]):
-        below = {a: set().union(*(below[b] for b in below[a])) for a in below}
-    found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
-    return [set(component) for component in sorted(found, key=lambda c: found[c])]  # what is below has less below it
+class Program:
+    """`schemas`: the types of the columns of every relation. `components`: the strongly connected components of the
+    relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes."""
+
+    def __init__(self, tree: syntax.Tree) -> None:
+        parents = {item.name: item.parents[0][0] for item in tree.items if isinstance(item, syntax.TypeDeclaration)}
+        for _ in range(len(parents)):
+            parents = {name: parents.get(parent, parent) for name, parent in parents.items()}
+        declared = [item for item in tree.items if isinstance(item, syntax.RelationDeclaration)]
+        self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
+        clauses = [item for item in tree.items if isinstance(item, syntax.Clause)]
+        rules = [Rule(head, clause.body, self.schemas) for clause in clauses for head in clause.heads]
+        self.rules = [r for r in rules if r.body or [*walk(r.head.arguments, syntax.Call | syntax.Aggregate)]]
+        self.facts = [rule for rule in rules if rule not in self.rules]
+        below = {name: {name} for name in self.schemas}
+        for rule in self.rules:
+            below[rule.relation] |= {atom.relation for atom in walk((rule.head, rule.body), syntax.Atom)}
+        while any(not below[b] <= below[a] for a in below for b in below[a]):
+            below = {a: set().union(*(below[b] for b in below[a])) for a in below}
+        found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
+        self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
 
 
-def walk(node: Any, is_deep: bool = True) -> Iterator[Any]:
-    """A node and all nodes in it; those in aggregates only if `is_deep`."""
-    yield node
-    if is_deep or not isinstance(node, syntax.Aggregate):
-        for child in node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]:
-            yield from walk(child, is_deep)
-
-
-def names(node: Any, is_deep: bool = True) -> set[str]:
-    return {part.name for part in walk(node, is_deep) if isinstance(part, syntax.Variable)}
+program_of = lru_cache(maxsize=64)(Program)
 
 
 class Rule:
     """`head :- body.`"""
 
     def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]]) -> None:
-        self.head, self.body = head, tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))
-        self.shared: dict[Any, set[str]] = {}  # the names of an aggregate that are those of the rule around it
-        self.types = {base: base for base in ("number", "unsigned", "float", "symbol")}
-        self.infer((head, body), set(), schemas)
+        self.relation, self.head, self.schemas = head.relation, head, schemas
+        self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
+        places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
+        self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
 
-    def infer(self, nodes, around, schemas, inner=""):
-        """..."""
-        same = []
-        ...
+    def instances(self, db: Facts) -> Iterator[tuple[tuple[Any, ...], Environment]]:
+        """The head of every instantiation, with its environment."""
+        for env in self.solve(self.body, {AROUND: names((self.head, self.body), is_deep=False)}, db):
+            yield from ((fact, env) for fact in product(*self.arguments(self.head, env, db)))
+
+    def solve(self, body: syntax.Body, env: Environment, db: Facts) -> Iterator[Environment]:
+        """The environments in which a body holds. A literal that needs an unbound variable waits."""
+        for i, literal in enumerate(body):
+            rest = body[:i] + body[i + 1 :]
+            try:
+                if isinstance(literal, syntax.Disjunction):
+                    found = [(env, alternative + rest) for alternative in literal.alternatives]
+                else:
+                    found = [(extended, rest) for extended in self.extend(literal, env, db)]
+            except KeyError:
+                continue
+            for extended, left in found:
+                yield from self.solve(left, extended, db)
+            return
+        assert not body, "a variable is not bound"
+        yield env
+
+    def extend(self, literal: Any, env: Environment, db: Facts) -> Iterator[Environment]:
+        """The environments in which a literal holds too."""
+        match literal:
+            case syntax.Atom(relation=relation):
+                named = [(i, name) for i, term in enumerate(literal.arguments) if (name := name_of(term))]
+                known = [(i, [env[name]]) for i, name in named if name in env]
+                for fact in db[relation]:
+                    if all(fact[i] in value for i, value in known):
+                        new = {**env, literal.span: (relation, fact)}
+                        if all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named) and all(
+                            value in found for value, found in zip(fact, self.arguments(literal, new, db), strict=True)
+                        ):
+                            yield new
+            case syntax.Negation(atom=atom):
+                bound = {**env, **dict.fromkeys(map(name_of, walk(atom, syntax.Wildcard)))}  # they match anything
+                wanted = self.arguments(atom, bound, db)
+                if all(wanted) and not any(
+                    all(found == [None] or value in found for value, found in zip(fact, wanted, strict=True))
+                    for fact in db[atom.relation]
+                ):
+                    yield env
+            case syntax.Comparison(left=left, right=right):
+                for side, other in ((left, right), (right, left)):
+                    if literal.operator == "=" and isinstance(side, syntax.Variable) and side.name not in env:
+                        found = self.values(other, env, db, self.types.get(side.name))
+                        yield from ({**env, side.name: value} for value in found)
+                        return
+                base = self.base(left, env) or self.base(right, env)
+                sides = [self.values(side, env, db, base) for side in (left, right)]
+                yield from (env for pair in product(*sides) if compare(literal.operator, *pair))
+            case syntax.Truth() if literal.value:
+                yield env
+
+    def arguments(self, atom: syntax.Atom, env: Environment, db: Facts) -> list[list[Any]]:
+        bases = self.schemas[atom.relation]
+        return [self.values(term, env, db, base) for term, base in zip(atom.arguments, bases, strict=True)]
+
+    def values(self, term: Any, env: Environment, db: Facts, want: str | None = None) -> list[Any]:
+        """The values of a term where the type `want` is wanted: none where it fails, several for `range`."""
+        match term:
+            case syntax.Variable() | syntax.Wildcard():
+                return [env[name_of(term)]]
+            case syntax.Call(functor=functor):
+                base = self.base(term, env) or want or "number"
+                inner = None if functor in RESULTS else base
+                chosen = product(*(self.values(argument, env, db, inner) for argument in term.arguments))
+                return [value for arguments in chosen for value in apply(functor, arguments, base)]
+            case syntax.Aggregate(operator=operator):
+                members: dict[Any, list[Environment]] = {}  # by assignment: alternatives may find one twice
+                inside = {name: env[name] for name in names(term) & env[AROUND]}
+                inside[AROUND] = env[AROUND] | names((term.target, term.body), is_deep=False)
+                for found in self.solve(term.body, inside, db):
+                    members.setdefault(frozenset(i for i in found.items() if isinstance(i[0], str)), []).append(found)
+                env[term.span] = list(members.values())
+                targets = [self.values(term.target, m[0], db) if term.target else [1] for m in members.values()]
+                values = [value for target in targets for value in target]
+                base = RESULTS.get(operator) or want or BASES.get(type((*values, 0)[0]), "number")
+                return [as_value(AGGREGATES[operator](values), base)] if values or operator in ("count", "sum") else []
+        return [as_value(term.value, want or "")]
+
+    def base(self, term: Any, env: Environment) -> str | None:
+        """The type of a term, if it has one of its own."""
+        if isinstance(term, syntax.Call):
+            return RESULTS.get(term.functor) or next(filter(None, (self.base(t, env) for t in term.arguments)), None)
+        if isinstance(term, syntax.Variable):
+            return BASES.get(type(env[term.name]), "number")
+        return "unsigned" if getattr(term, "is_unsigned", False) else BASES.get(type(getattr(term, "value", None)))
+
+
+def name_of(term: Any) -> str | None:
+    """The name of a variable; a wildcard is a variable of its own."""
+    return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)
+
+
+def walk(node: Any, kind: Any, is_deep: bool = True) -> Iterator[Any]:
+    """The nodes of a kind in a node; those inside of aggregates only if `is_deep`."""
+    if isinstance(node, kind):
+        yield node
+    for child in node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]:
+        if is_deep or not isinstance(child, syntax.Aggregate):
+            yield from walk(child, kind, is_deep)
+
+
+def names(node: Any, is_deep: bool = True) -> set[str]:
+    return {variable.name for variable in walk(node, syntax.Variable, is_deep)}

@@ -7,8 +7,7 @@ from itertools import count, takewhile
 from typing import Any
 
 BOUNDS = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
-NAN = float("nan")  # one object, so that NaN equals itself as a value of a fact
-TOO_LARGE = 2**65
+NAN, TOO_LARGE = float("nan"), 2**65  # one NaN, so that it equals itself in facts; an integer beyond all bounds
 FLOAT = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
 
 
@@ -16,10 +15,16 @@ class Overflow(ArithmeticError):
     """An integer left the range of its type."""
 
 
+class Unsigned(int):
+    """A value of type unsigned, told from a number."""
+
+
 def as_value(value: Any, base: str) -> Any:
     if base in BOUNDS and not BOUNDS[base][0] <= value <= BOUNDS[base][1]:
         raise Overflow(f"{value} is no {base}")
-    return value if base != "float" else NAN if math.isnan(value) else float(value) + 0.0  # -0.0 becomes 0.0
+    if base == "float":
+        return NAN if math.isnan(value) else float(value) + 0.0  # -0.0 becomes 0.0
+    return Unsigned(value) if base == "unsigned" else value
 
 
 def apply(functor: str, arguments: tuple[Any, ...], base: str) -> list[Any]:
@@ -47,13 +52,14 @@ def power(a: Any, b: Any) -> Any:
         return None if b < 0 else a**b if abs(a) < 2 or b < 65 else TOO_LARGE
     try:
         return math.pow(a, b)
-    except (OverflowError, ValueError):  # what IEEE 754 says instead
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf if a == 0 or b % 1 == 0 or a > 0 else NAN
+    except (OverflowError, ValueError) as error:  # what IEEE 754 says instead
+        return -math.inf if a < 0 and b % 2 == 1 else NAN if a and isinstance(error, ValueError) else math.inf
 
 
 def to_integer(a: Any) -> int | None:
-    is_integer = re.fullmatch("-?[0-9]+", a) if isinstance(a, str) else math.isfinite(a)
-    return int(a) if is_integer else None if isinstance(a, str) else TOO_LARGE
+    if isinstance(a, str):
+        return int(a) if re.fullmatch("-?[0-9]+", a) else None
+    return math.trunc(a) if math.isfinite(a) else TOO_LARGE
 
 
 def to_float(a: Any) -> float | None:
@@ -65,18 +71,16 @@ AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
 COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}
 COMPARISONS |= {"contains": lambda part, text: part in text}
 FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg, "min": min, "max": max}
-FUNCTORS |= {"band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert, "strlen": len, "to_string": str}
-FUNCTORS |= dict.fromkeys(("to_number", "to_unsigned", "ftoi", "ftou", "itou", "utoi"), to_integer)
-FUNCTORS |= {"to_float": to_float, "itof": to_float, "utof": to_float, "cat": lambda *texts: "".join(texts)}
-FUNCTORS |= {
-    "/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
-    "bshl": lambda a, b: a << b % 64,
-    "bshr": lambda a, b: a >> b % 64,
-    "bshru": lambda a, b: a % 2**64 >> b % 64,
-    "land": lambda a, b: int(a != 0 and b != 0),
-    "lor": lambda a, b: int(a != 0 or b != 0),
-    "lxor": lambda a, b: int((a != 0) != (b != 0)),
-    "lnot": lambda a: int(a == 0),
-    "substr": lambda text, start, size: text[start : start + size] if start >= 0 and size >= 0 else "",
-}
+FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
+FUNCTORS |= {"%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1), "cat": lambda *texts: "".join(texts)}
+FUNCTORS |= {"band": op.and_, "bor": op.or_, "bxor": op.xor, "bnot": op.invert, "bshl": lambda a, b: a << b % 64}
+FUNCTORS |= {"bshr": lambda a, b: a >> b % 64, "bshru": lambda a, b: a % 2**64 >> b % 64, "lnot": lambda a: int(a == 0)}
+FUNCTORS |= {"land": lambda a, b: int(a != 0 and b != 0), "lor": lambda a, b: int(a != 0 or b != 0)}
+FUNCTORS |= {"lxor": lambda a, b: int((a != 0) != (b != 0)), "strlen": len, "to_string": str}
+FUNCTORS |= {"substr": lambda text, i, n: text[i : i + n] if i >= 0 and n >= 0 else ""}
+FUNCTORS |= {"to_float": to_float, "itof": to_float, "utof": to_float, "to_number": to_integer, "ftoi": to_integer}
+FUNCTORS |= {"utoi": to_integer, "to_unsigned": to_integer, "ftou": to_integer, "itou": to_integer}
+# The functors whose result has a type of its own; that of the others is the type of their arguments.
+RESULTS = {"strlen": "number", "to_number": "number", "ftoi": "number", "utoi": "number", "to_unsigned": "unsigned"}
+RESULTS |= {"ftou": "unsigned", "itou": "unsigned", "to_float": "float", "itof": "float", "utof": "float"}
+RESULTS |= {"to_string": "symbol", "substr": "symbol", "count": "number", "mean": "float"}

@@ -11,10 +11,11 @@ for the stratum at work and for finished ones alike. Further marks serve backwar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, IntFlag
 from typing import Protocol, TypeAlias
 
-from elastalog.backends.protocol import Vector
+from elastalog.backends.protocol import Matrix, Vector
 
 Facts: TypeAlias = dict[str, Vector]
 """A set of facts that an update has touched, by relation; empty relations are left out, so that an empty set is false. What the
@@ -70,8 +71,14 @@ class Change(Enum):
 class SetMaintenance(Protocol):
     """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
 
+    own: tuple[str, ...]
+    """The relations of the stratum."""
+
     below: Facts
     """The net changes of lower relations: dead ∪ born."""
+
+    is_explicit_only: bool
+    """Whether the stratum has no rules."""
 
     def explicit_losses(self) -> Facts:
         """E⁻ of the stratum; they are no longer explicit. Where C_nr is kept, each loses 1."""
@@ -80,12 +87,18 @@ class SetMaintenance(Protocol):
         """E⁺ of the stratum; they are explicit now. Where C_nr is kept, each gains 1."""
 
     def heads(
-        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
+        self,
+        evaluation: Evaluation,
+        delta: Facts,
+        rules: Rules = Rules.ALL,
+        change: Change = Change.NOTHING,
+        *,
+        is_every_head_known: bool = False,
     ) -> Facts:
         """The heads of inst[evaluation : delta]: derivations with a body fact, or a negated literal matched, in the delta. With
         a `change`, C_r of the head (of a recursive rule) or its C_nr (of another) changes by 1 for every derivation; a
-        counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched: they
-        are present."""
+        counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since
+        they are present; not so if every head is known to be present."""
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
         """Those of some facts that a rule derives under SURVIVING evaluation."""
@@ -114,6 +127,21 @@ class SetMaintenance(Protocol):
 
     def with_recursive_support(self, facts: Facts) -> Facts:
         """{F : C_r(F) > 0}"""
+
+    def every(self) -> Facts:
+        """All facts of the stratum that this update has touched."""
+
+    def rows_of(self, facts: Facts) -> dict[str, Vector]:
+        """Facts in a form that outlives the update."""
+
+    def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
+        """The facts that `rows_of` gave, in this update."""
+
+    def facts_of_words(self, words: Mapping[str, Matrix]) -> Facts:
+        """Facts of the stratum given by their words, where it ever held them."""
+
+    def explicit_below(self, words: Mapping[str, Matrix]) -> Facts:
+        """Facts of relations that have no rules and that the stratum reads, given by their words, where they were ever held."""
 
 
 def union(*sets: Facts) -> Facts:

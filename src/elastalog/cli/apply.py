@@ -36,7 +36,8 @@ def apply(
 ) -> None:
     """Apply updates to a store, each an epoch.
 
-    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line), a table with a column `op`, or a folder of them. What has been committed survives anything; when an update fails, those before it stay.
+    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line), a table with a column `op`, or a
+    folder of them. What has been committed survives anything; when an update fails, those before it stay.
 
     \b
     Examples:
@@ -52,7 +53,9 @@ def apply(
             changes = pending.commit()
             stats = pending.stats
             if verbosity != "quiet":
-                told = "was applied before" if stats.is_repeated else f"{changes.impact:,} changes, {stats.seconds:.3f} s"
+                told = (
+                    "was applied before" if stats.is_repeated else f"{changes.impact:,} changes, {stats.seconds:.3f} s"
+                )
                 click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
             if show_changes:
                 for relation in changes.values():

@@ -33,7 +33,8 @@ def diff(
 ) -> None:
     """Show how epoch B of a store differs from epoch A.
 
-    Prints the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also those that stayed and have other proofs.
+    Prints the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also those that stayed
+    and have other proofs.
 
     \b
     Examples:

@@ -36,7 +36,8 @@ def init(
 ) -> None:
     """Make a store of a program and its facts.
 
-    Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts, levels, counts. It is then updated with `apply`.
+    Evaluates PROGRAM over the fact files of a folder and keeps everything in the new folder STORE: program, facts,
+    levels, counts. It is then updated with `apply`.
 
     \b
     Examples:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.command()
 @store_argument
 @click.option("-n", "--last", type=click.IntRange(1), metavar="N", help="Only the last N epochs.")
-@click.option("--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level.")
+@click.option(
+    "--fact", metavar="FACT", help="Only the epochs in which FACT appeared, disappeared or changed its level."
+)
 @format_option
 @verbosity_options
 @click.pass_context
@@ -30,7 +32,8 @@ def log(
 ) -> None:
     """List the epochs of a store, the latest first.
 
-    For each: number, time, source and batch, explicit facts deleted and inserted, facts changed altogether, how it was done, and how long it took. With `-v` also what was done to every stratum, and why.
+    For each: number, time, source and batch, explicit facts deleted and inserted, facts changed altogether, how it
+    was done, and how long it took. With `-v` also what was done to every stratum, and why.
 
     \b
     Examples:

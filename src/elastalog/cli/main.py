@@ -22,6 +22,10 @@ COMMANDS: Final[dict[str, str]] = {
     "diff": "elastalog.cli.diff:diff",
     "verify": "elastalog.cli.verify:verify",
     "export": "elastalog.cli.export:export",
+    "explain": "elastalog.cli.explain:explain",
+    "whynot": "elastalog.cli.whynot:whynot",
+    "stream": "elastalog.cli.stream:stream",
+    "compare": "elastalog.cli.compare:compare",
     "explain-error": "elastalog.cli.explain_error:explain_error",
 }
 """Where each subcommand lives, as `module:function`, in the order of `--help`."""

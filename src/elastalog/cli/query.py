@@ -25,7 +25,8 @@ def query(
 ) -> None:
     """Ask a store which facts fit a pattern.
 
-    Prints one answer a line: the values of the pattern's variables, separated by tabs; with `--format json` one object a line. A pattern without variables is answered by `yes` or `no`.
+    Prints one answer a line: the values of the pattern's variables, separated by tabs; with `--format json` one
+    object a line. A pattern without variables is answered by `yes` or `no`.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ import click
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.standard_output import checked_output
 
 if TYPE_CHECKING:
     from elastalog.program import Program
@@ -60,9 +61,10 @@ def run(
     program, stats = _told_apart(program, stats)
     is_written = False
     try:
-        with exit_codes(form, verbosity), announcing(verbosity):
+        with exit_codes(form, verbosity), checked_output():
             loaded = load_program(program, form, verbosity)
-            session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
+            with announcing(verbosity):
+                session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
             files = _write(session, output)
             if stats == _TO_TERMINAL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,14 +91,25 @@ def session_options(command: _Command) -> _Command:
 
 @contextmanager
 def announcing(verbosity: Verbosity) -> Iterator[None]:
-    """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine."""
+    """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine. With
+    `-v` the log goes there too: what was chosen for every stratum, and why."""
     from elastalog.backends.kernel.warm import announced_compilation
 
     if verbosity == "quiet":
         yield
         return
-    with announced_compilation(lambda message: click.echo(message, err=True), at_once=sys.stderr.isatty()):
-        yield
+    log = logging.getLogger("elastalog")
+    handler = logging.StreamHandler(sys.stderr)
+    level = log.level
+    if verbosity == "verbose":
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+    try:
+        with announced_compilation(lambda message: click.echo(message, err=True), at_once=sys.stderr.isatty()):
+            yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
@@ -119,6 +131,8 @@ def open_session(
     quarantine: str = ".",
     budget: float | None = 0.2,
     on_progress: Callable[[Progress], None] | None = None,
+    store: str | None = None,
+    retention: int = 1000,
 ) -> Session:
     """The session that the options describe. Bad rows that were let pass are reported on standard error."""
     import elastalog
@@ -137,6 +151,8 @@ def open_session(
         max_bad_rows=options.max_bad_rows,
         quarantine=quarantine,
         on_progress=on_progress,
+        store=store,
+        retention=retention,
     )
     lost = _bad_rows(session)
     if lost:

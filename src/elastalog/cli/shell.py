@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from elastalog.cli.exits import AT_FAULT, LIMIT, Verbosity, exit_codes, show_dia
 from elastalog.cli.limits import update_budget
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.standard_output import checked_output
 from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
 from elastalog.diagnostics.source import Source
 
@@ -53,20 +55,23 @@ def shell(
       echo 'insert edge(1, 2); commit; query path(1, X)' | elastalog shell reach.dl -F facts
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
-    with exit_codes(form, verbosity), announcing(verbosity):
-        state = _opened(program, SessionOptions(**options), budget, form, verbosity)
-        with state.session:
-            if state.is_interactive:
-                _converse(state, form, verbosity)
-            else:
-                _run_script(state, form, verbosity)
+    with exit_codes(form, verbosity), checked_output():
+        loaded = load_program(program, form, verbosity)
+        with announcing(verbosity):
+            state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)
+            with state.session:
+                if state.is_interactive:
+                    _converse(state, form, verbosity)
+                else:
+                    _run_script(state, form, verbosity)
 
 
-def _opened(path: str, options: SessionOptions, budget: float | None, form: str, verbosity: Verbosity) -> ShellState:
+def _opened(
+    loaded: Program, options: SessionOptions, budget: float | None, form: str, verbosity: Verbosity
+) -> ShellState:
     from elastalog.cli.progress import progress_shown
     from elastalog.cli.shell_commands import ShellState
 
-    loaded = load_program(path, form, verbosity)
     with progress_shown(loaded.checked, verbosity) as report:
         session = open_session(loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report)
 
@@ -74,7 +79,8 @@ def _opened(path: str, options: SessionOptions, budget: float | None, form: str,
         anew = replace(options, facts=facts, strategy=strategy)
         return open_session(program, anew, form=form, verbosity=verbosity, budget=budget)
 
-    is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    # Standard input is None when whoever started us has closed it.
+    is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     return ShellState(session, options.strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet")
 
 
@@ -83,16 +89,26 @@ def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
     from elastalog.cli.shell_commands import Piece
     from elastalog.cli.shell_commands.script import statements
 
-    for number, line in enumerate(_script_lines(), 1):
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    for number, (line, is_text) in enumerate(_script_lines(), 1):
         # The lines before it matter for its number only.
         source = Source("<stdin>", "\n" * (number - 1) + line)
-        for statement in statements(Piece(source, number - 1, len(source.text))):
+        whole = Piece(source, number - 1, len(source.text))
+        if not is_text:
+            raise whole.error(
+                "E0652", "the script is not UTF-8", advice="convert it, for example with `iconv -t utf-8`"
+            )
+        for statement in statements(whole):
             try:
                 _execute(state, statement)
             except ElastalogError as error:
                 sys.stdout.flush()
                 show_diagnostics(_at_line(error, statement).diagnostics, form, verbosity)
                 sys.exit(LIMIT if isinstance(error, LimitReached) else AT_FAULT)
+            except KeyboardInterrupt:
+                click.echo(f"interrupted: epoch {state.session.epoch} stands", err=True)
+                raise
             finally:
                 sys.stdout.flush()
             if state.is_over:
@@ -103,9 +119,16 @@ def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:
         click.echo(f"warning: {_not_committed(state)}", err=True)
 
 
-def _script_lines() -> Iterator[str]:
-    for line in sys.stdin:
-        yield line.rstrip("\r\n")
+def _script_lines() -> Iterator[tuple[str, bool]]:
+    """The lines of standard input, and whether each is UTF-8; where it is not, wrong bytes are replaced."""
+    if sys.stdin is None:
+        return
+    for number, line in enumerate(sys.stdin.buffer):
+        encoding = "utf-8" if number else "utf-8-sig"
+        try:
+            yield line.decode(encoding).rstrip("\r\n"), True
+        except UnicodeDecodeError:
+            yield line.decode(encoding, errors="replace").rstrip("\r\n"), False
 
 
 def _execute(state: ShellState, statement: Piece) -> None:
@@ -116,7 +139,7 @@ def _execute(state: ShellState, statement: Piece) -> None:
     place = Piece(statement.source, statement.start, statement.start + len(name))
     if name in state.session and rest.text.startswith("("):
         raise place.error(
-            "E0801", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`"
+            "E0651", f"`{name}` is no command", advice=f"write `insert`, `delete` or `query` before `{name}`"
         )
     find_command(name, place).run(state, rest)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 import click
@@ -49,11 +50,21 @@ def _strata(path: str) -> Iterator[str]:
     yield from list_strata(Program.load(path).checked)
 
 
+def _plan(path: str) -> Iterator[str]:
+    from elastalog.planning.listing import list_plans
+    from elastalog.planning.lower import lower
+    from elastalog.planning.order import NoStatistics
+    from elastalog.program import Program
+
+    yield from list_plans(lower(Program.load(path).checked), NoStatistics())
+
+
 STAGES: Final[dict[str, Callable[[str], Iterator[str]]]] = {
     "tokens": _tokens,
     "tree": _tree,
     "checked": _checked,
     "strata": _strata,
+    "plan": _plan,
 }
 """The lines that each stage shows of the program at a path."""
 
@@ -66,16 +77,28 @@ def _fail_on(diagnostics: tuple[object, ...]) -> None:
         raise ElastalogError(found)
 
 
+def _facts(store: str, wanted: str) -> Iterator[str]:
+    """The facts of a relation of a store, `NAME` or `NAME@EPOCH`."""
+    from elastalog.cli.store_options import fact_lines, reading
+
+    name, _, epoch = wanted.partition("@")
+    if epoch and not epoch.isdecimal():
+        raise click.UsageError(f"'{wanted}' is not NAME or NAME@EPOCH.")
+    with reading(store, int(epoch) if epoch else None) as session:
+        yield from fact_lines(session[name])
+
+
 @click.command()
 @program_argument
+@click.argument("relation", required=False)
 @click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
 @format_option
 @verbosity_options
 @click.pass_context
-def show(ctx: click.Context, program: str, stage: str, form: str, verbose: bool, quiet: bool) -> None:
-    """Show the stages of a program.
+def show(ctx: click.Context, program: str, relation: str | None, stage: str, form: str, verbose: bool, quiet: bool) -> None:
+    """Show the stages of a program, or a relation of a store.
 
-    Prints what becomes of PROGRAM on its way from text to strata.
+    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of the program in it, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
 
     \b
     Stages:
@@ -83,12 +106,24 @@ def show(ctx: click.Context, program: str, stage: str, form: str, verbose: bool,
       tree      what was written, as a tree
       checked   what it means: one head and one conjunction a rule, every variable typed
       strata    the order in which relations are evaluated
+      plan      how each version of a rule is joined, before the sizes of relations are known
 
     \b
     Examples:
       elastalog show reach.dl --stage strata
       elastalog show reach.dl --stage tokens | head
+      elastalog show reach.store path@17
     """
     with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
+        from elastalog.cli.store_options import is_store
+
+        if is_store(program):
+            if relation is not None:
+                for line in _facts(program, relation):
+                    click.echo(line)
+                return
+            program = str(Path(program) / "program.dl")
+        elif relation is not None:
+            raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
         for line in STAGES[stage](program):
             click.echo(line)

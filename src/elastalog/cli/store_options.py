@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.fact_text import fact_text
+from elastalog.cli.session_options import SessionOptions, load_program, open_session
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
 
-at_option: Final = click.option("--at", type=click.IntRange(1), metavar="N", help="The epoch to read.  [default: the last]")
+at_option: Final = click.option(
+    "--at", type=click.IntRange(1), metavar="N", help="The epoch to read.  [default: the last]"
+)
 
 
 def reading(store: str, at: int | None = None) -> AbstractContextManager[Session]:
@@ -25,6 +29,18 @@ def reading(store: str, at: int | None = None) -> AbstractContextManager[Session
     import elastalog
 
     return elastalog.open(store=store, read_only=True, at=at)
+
+
+def is_store(path: str) -> bool:
+    """Whether a path is that of a store, not of a program."""
+    return (Path(path) / "CURRENT").is_file()
+
+
+def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
+    """A session of the program at a path as the options have it, or of the store there, read-only."""
+    if is_store(path):
+        return reading(path)
+    return open_session(load_program(path, form, verbosity), options, form=form, verbosity=verbosity)
 
 
 def writing(store: str, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def verify(ctx: click.Context, /, store: str, recompute: bool, form: str, verbose: bool, quiet: bool) -> None:
     """Check a store.
 
-    Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit facts and compared with what is stored. Nothing is changed. The exit code is 0 when all is well.
+    Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit
+    facts and compared with what is stored. Nothing is changed. The exit code is 0 when all is well.
 
     \b
     Examples:

@@ -20,8 +20,8 @@ from elastalog.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one relation differs between two epochs. `moved`: the facts whose lowest proofs have another height in the later one,
-    with columns `@was` and `@level`."""
+    """How one relation differs between two epochs. `moved`: the facts whose lowest proofs have another height in the
+    later one, with columns `@was` and `@level`."""
 
     inserted: Relation
     deleted: Relation
@@ -51,8 +51,8 @@ def difference(
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a materialisation compares with the fixpoint, by relation: facts that should be there, facts that should not, and facts
-    with a wrong level or count. Empty when all is well."""
+    """How a materialisation compares with the fixpoint, by relation: facts that should be there, facts that should
+    not, and facts with a wrong level or count. Empty when all is well."""
 
     missing: Mapping[str, int]
     unwanted: Mapping[str, int]
@@ -71,7 +71,9 @@ def compare(
     right: KernelBackend,
 ) -> Verification:
     """Compares the declared relations of a backend with those of one that is right."""
-    missing, unwanted, misplaced = {}, {}, {}
+    missing: dict[str, int] = {}
+    unwanted: dict[str, int] = {}
+    misplaced: dict[str, int] = {}
     for name, schema in schemas.items():
         have = backend.state(name)
         words = have.words
@@ -89,7 +91,11 @@ def compare(
         wrong = (have.level[is_there] != want.level[place[is_there]]) | (
             have.count[is_there] != want.count[place[is_there]]
         )
-        for found, size in ((missing, len(want.words) - number), (unwanted, len(words) - number), (misplaced, int(wrong.sum()))):
+        for found, size in (
+            (missing, len(want.words) - number),
+            (unwanted, len(words) - number),
+            (misplaced, int(wrong.sum())),
+        ):
             if size:
                 found[name] = size
     return Verification(missing, unwanted, misplaced)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
@@ -35,6 +36,8 @@ class EpochRecord:
     batch: str | None = None
     is_repeated: bool = False
     """The batch had been applied before: nothing was done."""
+    update: Update | None = None
+    """The explicit facts that went and came; None for the first epoch."""
 
     @property
     def impact(self) -> int:
@@ -83,7 +86,7 @@ class Epochs:
             seconds = time.perf_counter() - began
             record = EpochRecord(
                 self.number + 1, deleted, inserted, update.size - deleted - inserted, changes, work, seconds,
-                update.source, update.batch,
+                update.source, update.batch, update=Update(*backend.explicit_changes(), update.source, update.batch),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
             with uninterrupted():
@@ -100,3 +103,46 @@ class Epochs:
             for stratum in work.strata:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
+
+    @contextmanager
+    def trial(self, update: Update) -> Iterator[ChangedWords]:
+        """What an update would do: within the block it is in force, and the backend answers for that state; afterwards all is as
+        before. Yields what it changed, hidden relations included. No epoch is made, nothing is recorded or stored.
+
+        The update is committed and then undone by its inverse: a commit costs little, all questions can be asked of the state as
+        of any epoch, and the inverse leads back to the very same state, because what a strategy keeps for a state does not
+        depend on the way there."""
+        undo: list[Update] = []
+        try:
+            yield self._try(update, undo)
+        finally:
+            if undo:
+                self._undo(undo[0])
+
+    def _try(self, update: Update, undo: list[Update]) -> ChangedWords:
+        """Applies an update; what undoes it is added to `undo` once it is in force."""
+        backend = self.backend
+        try:
+            backend.begin(update.deleted, update.inserted)
+            deleted, inserted = backend.explicit_changes()
+            self.strategy.update(backend)
+            changes = backend.changes(with_hidden=True)
+            with uninterrupted():
+                backend.commit()
+                undo.append(Update(inserted, deleted))
+        except BaseException:
+            if not undo:
+                backend.rollback()
+            raise
+        return changes
+
+    def _undo(self, inverse: Update) -> None:
+        """Neither Ctrl-C nor a limit of the user may leave a state that is no epoch."""
+        watch = self.backend.watch
+        limits = watch.deadline, watch.memory
+        watch.deadline = watch.memory = None
+        try:
+            with uninterrupted():
+                self._try(inverse, [])
+        finally:
+            watch.deadline, watch.memory = limits

@@ -5,12 +5,11 @@ The state is stored as it is, levels and counts of hidden relations included, so
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -22,7 +21,8 @@ from elastalog.program import Program
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
-from elastalog.storage.manifest import POINTER, Options
+from elastalog.storage.lock import reading
+from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store, refuse_existing
 
@@ -31,8 +31,6 @@ log = logging.getLogger("elastalog.storage")
 KEPT = ("elastic", "recompute")
 """The strategies whose state a store keeps."""
 
-_TRIES = 5
-_Read = TypeVar("_Read")
 
 
 class DurableEpochs:
@@ -54,7 +52,8 @@ class DurableEpochs:
         self.store.append(JournalRecord(entry, changes, learnt=learnt, **self.store.news_of(self._dictionary)))
 
     def after_commit(self) -> None:
-        """Writes a snapshot when one is due. The epoch is safe already: when the snapshot cannot be written, the journal goes on."""
+        """Writes a snapshot when one is due. The epoch is safe already: when the snapshot cannot be written, the
+        journal goes on."""
         if self.store.is_snapshot_due:
             try:
                 self.store.write_snapshot(self._dictionary, self._backend.state)
@@ -111,8 +110,7 @@ def restore(state: StoredState, epochs: Epochs, backend: KernelBackend) -> None:
     """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored."""
     if state.manifest.layout != layout_of(backend.program):
         raise faults.other_layout(state.root)
-    for name in state.manifest.layout:
-        facts, changes = state.relation(name)
+    for name, facts, changes in state.relations():
         backend.restore(name, facts, changes)
     epochs.number = state.epoch
     costs = getattr(epochs.strategy, "costs", None)
@@ -136,14 +134,9 @@ def log_entry(record: EpochRecord, impact: int) -> LogEntry:
     )  # fmt: skip
 
 
-def read_while_written(read: Callable[[], _Read]) -> _Read:
-    """Reads a store that another process may be writing: when it has just removed a file that is no longer needed, there is a
-    newer manifest, and reading starts again."""
-    for _ in range(_TRIES - 1):
-        with contextlib.suppress(faults.StoreDamaged):
-            return read()
-        time.sleep(0.02)
-    return read()
+def unmoved(path: Path) -> AbstractContextManager[None]:
+    """For readers: while the block lasts, a writer leaves the files of a store where they are."""
+    return reading(path / FORMAT_FILE)
 
 
 def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:

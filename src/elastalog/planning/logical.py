@@ -89,11 +89,13 @@ class AggregateRule:
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared."""
+    """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its facts only
+    say which values to consider, so they count as level 0 for whoever reads them."""
 
     name: str
     bases: tuple[Base, ...]
     is_hidden: bool
+    is_flat: bool = False
 
     @property
     def width(self) -> int:
@@ -124,3 +126,8 @@ class LogicalProgram:
     checked: CheckedProgram
     relations: Mapping[str, StoredRelation]
     strata: tuple[LogicalStratum, ...]
+
+    @property
+    def flat(self) -> frozenset[str]:
+        """The relations whose facts count as level 0."""
+        return frozenset(name for name, relation in self.relations.items() if relation.is_flat)

@@ -255,7 +255,9 @@ class _Lowering:
             if not bound.issuperset(names):
                 raise ElastalogError([_unbound_group(self.program, literal, names)])
             bases = {g.name: g.base for g in literal.groups}
-            self.relations[domain] = StoredRelation(domain, tuple(bases[n] for n in names), is_hidden=True)
+            self.relations[domain] = StoredRelation(
+                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True
+            )
             self.add_stratum((domain,), [self.clause(domain, tuple(names), tuple(goals))])
         return Scan(domain, tuple(names))
 

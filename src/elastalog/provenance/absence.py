@@ -24,9 +24,9 @@ class AbsenceSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LiteralStatus:
-    """One literal of an instantiated rule. `kind`: atom, negation, constraint, aggregate, or head for a computed argument of the
-    head. Free variables keep their names; an atom with some fails if no fact fits it, a constraint with some is open.
-    `fact`: the fact of a ground atom, negated or not."""
+    """One literal of an instantiated rule. `kind`: atom, negation, constraint, aggregate, or head for a computed
+    argument of the head. Free variables keep their names; an atom with some fails if no fact fits it, a constraint
+    with some is open. `fact`: the fact of a ground atom, negated or not."""
 
     kind: str
     text: str
@@ -41,7 +41,8 @@ class LiteralStatus:
 
 @dataclass(frozen=True, slots=True)
 class Instantiation:
-    """A rule with values for its variables, except those that are `free`, and the status of every literal of its body."""
+    """A rule with values for its variables, except those that are `free`, and the status of every literal of its
+    body."""
 
     rule: Rule
     bindings: Mapping[str, Value]
@@ -67,8 +68,8 @@ class Instantiation:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it, with the
-    reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists."""
+    """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
+    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists."""
 
     fact: Fact
     instantiations: tuple[Instantiation, ...]
@@ -83,11 +84,13 @@ class Absence:
             return f"{self.fact} does not hold; nearest derivations that fail:"
         if self.impossible:
             return f"{self.fact} does not hold; no rule could derive it:"
-        return f"{self.fact} does not hold: it is not an explicit fact, and there are no rules for `{self.fact.relation}`"
+        return (
+            f"{self.fact} does not hold: it is not an explicit fact, and there are no rules for `{self.fact.relation}`"
+        )
 
     def expand(self, instantiation: int = 0, literal: int | None = None) -> Absence | Proof:
-        """Goes down into a failing literal, by default the first: why an atom's fact is absent, or, for a negation, why the
-        fact that should be absent holds. Positions count from 0."""
+        """Goes down into a failing literal, by default the first: why an atom's fact is absent, or, for a negation,
+        why the fact that should be absent holds. Positions count from 0."""
         if not 0 <= instantiation < len(self.instantiations):
             raise _nothing_there(f"there is no instantiation {instantiation}")
         literals = self.instantiations[instantiation].literals

@@ -1,8 +1,8 @@
 """Enumerates distinct proofs of a fact in the order of their heights, none of which repeats a fact on a path.
 
-The neighbourhood of the fact is collected once, with the least height of every fact in it. Then, for one height after the
-other, the trees of exactly that height are enumerated; derivations that are too high, even with the lowest proofs of their
-facts, are left out beforehand.
+The neighbourhood of the fact is collected once, with the least height of every fact in it. Then, for one height after
+the other, the trees of exactly that height are enumerated; derivations that are too high, even with the lowest proofs
+of their facts, are left out beforehand.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Alternatives:
             bodies = around.bodies[derivation]
             if any(body in inner for body in bodies):
                 continue
-            if HEIGHT.derived([self._best.values[body] for body in bodies]) > most:
+            if HEIGHT.derived([self._best.values[body] for body in around.counted(derivation)]) > most:
                 self._is_cut = True
                 continue
             clause = around.clauses[derivation]

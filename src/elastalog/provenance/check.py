@@ -1,9 +1,10 @@
 """The independent checker of proofs: knows the checked program and facts, and nothing of how proofs are found.
 
-A proof is accepted if every step in it is an instantiation of a rule of the program, to the letter: the head is the conclusion, each
-atom of the body the fact of its child, each constraint holds; explicit facts are explicit; heights are what they are said to be;
-and no fact stands below itself. That a fact is *absent* (negation), or that an aggregate has no *further* members, can not be
-seen from a proof: for these alone the checker consults a set of all facts.
+A proof is accepted if every step in it is an instantiation of a rule of the program, to the letter: the head is the
+conclusion, each atom of the body the fact of its child, each constraint holds; explicit facts are explicit; heights
+are what they are said to be; and no fact stands below itself. That a fact is *absent* (negation), or that an
+aggregate has no *further* members, can not be seen from a proof: for these alone the checker consults a set of all
+facts.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ Facts = Mapping[str, Collection[tuple[Value, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`reason` says why a proof is not accepted. `unexpanded`: facts where the proof ends without proving them; a proof with
-    some is accepted as far as it goes."""
+    """`reason` says why a proof is not accepted. `unexpanded`: facts where the proof ends without proving them; a
+    proof with some is accepted as far as it goes."""
 
     accepted: bool
     reason: str | None = None
@@ -61,8 +62,8 @@ def check_proof(
     all_facts: Facts,
     ordinal: Ordinal = no_ordinal,
 ) -> Verdict:
-    """Accepts or rejects a proof. `all_facts` is consulted only about what is absent. `ordinal` gives the numbers of symbols,
-    which only the run knows; without it proofs that use `ord` are rejected."""
+    """Accepts or rejects a proof. `all_facts` is consulted only about what is absent. `ordinal` gives the numbers of
+    symbols, which only the run knows; without it proofs that use `ord` are rejected."""
     checker = _Checker(program, explicit_facts, _Oracle(all_facts), ordinal)
     unexpanded = 0
     try:
@@ -124,7 +125,9 @@ class _Checker:
             raise _Rejected(f"the rule of {fact} is no rule of the program")
         bindings: dict[str, Value] = {}
         deferred: list[tuple[Expression, Value]] = []
-        if proof.rule.head.relation != fact.relation or not match_atom(proof.rule.head, fact.values, bindings, deferred):
+        if proof.rule.head.relation != fact.relation or not match_atom(
+            proof.rule.head, fact.values, bindings, deferred
+        ):
             raise _Rejected(f"{fact} is not the head of rule {number}")
         self.check_body(f"{fact} by rule {number}", proof.rule.body, proof.children, bindings, deferred)
 
@@ -239,7 +242,8 @@ def _check_heights(root: Proof) -> None:
 
 
 def _check_paths(root: Proof) -> None:
-    """No fact below itself. As facts, nodes form a graph; only where that has a cycle are the paths themselves walked."""
+    """No fact below itself. As facts, nodes form a graph; only where that has a cycle are the paths themselves
+    walked."""
     below: dict[Fact, set[Fact]] = {}
     for node in nodes_of(root):
         if isinstance(node, Proof):

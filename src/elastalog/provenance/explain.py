@@ -1,15 +1,32 @@
-"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs to."""
+"""Why and why not, for one session: chooses how steps are found, and keeps what was found for the epoch it belongs
+to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import assert_never
 
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
-from elastalog.analysis.program import Base, CheckedProgram, Rule, Value, Variable
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Base,
+    CheckedProgram,
+    Comparison,
+    Constant,
+    Expression,
+    Literal,
+    Negation,
+    Rule,
+    Value,
+    Variable,
+    Wildcard,
+)
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
@@ -67,8 +84,8 @@ class Explainer:
     def explain_absence(
         self, fact: Fact, limit: int = 5, rule: int | None = None, bindings: Mapping[str, Value] | None = None
     ) -> Absence:
-        """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation, and
-        `bindings` restrict the search."""
+        """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
+        and `bindings` restrict the search."""
         return self._now().absence(fact, limit, rule, bindings or {})
 
     def _now(self) -> _OfEpoch:
@@ -173,20 +190,26 @@ class _OfEpoch:
 
 def variables_of_rule(rule: Rule) -> dict[str, Base]:
     """The variables of a rule that a user can give values to, those in its aggregates aside, with their types."""
-    pending: list[object] = [rule.head.arguments]
-    for literal in rule.body:
-        for name in ("arguments", "left", "right", "atom", "result", "groups"):
-            pending.append(getattr(literal, name, ()))
     found: dict[str, Base] = {}
+    pending: list[Literal | Expression | Wildcard] = [*reversed(rule.body), rule.head]
     while pending:
-        node = pending.pop(0)
-        if isinstance(node, tuple):
-            pending = [*node, *pending]
-        elif isinstance(node, Variable):
-            if "@" not in node.name:
-                found.setdefault(node.name, node.base)
-        else:
-            pending = [getattr(node, "arguments", ()), *pending]
+        node = pending.pop()
+        match node:
+            case Variable():
+                if "@" not in node.name:  # a wildcard, or made when the rule was taken apart
+                    found.setdefault(node.name, node.base)
+            case Atom() | Apply():
+                pending.extend(reversed(node.arguments))
+            case Negation():
+                pending.append(node.atom)
+            case Comparison():
+                pending.extend((node.right, node.left))
+            case Aggregation():
+                pending.extend((node.result, *reversed(node.groups)))
+            case Constant() | Wildcard():
+                pass
+            case _:
+                assert_never(node)
     return found
 
 
@@ -211,4 +234,3 @@ def metric_named(name: str) -> Metric:
         advice = "one of " + ", ".join(f"`{known}`" for known in METRICS)
         raise ElastalogError([Diagnostic("E0612", f"`{name}` is not a known metric", help=advice)])
     return metric
-

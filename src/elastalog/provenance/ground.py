@@ -1,7 +1,8 @@
-"""What ground expressions, comparisons and aggregates come to, on plain values, following `analysis.functors` to the letter.
+"""What ground expressions, comparisons and aggregates come to, on plain values, following `analysis.functors` to the
+letter.
 
-Proofs are put together and checked with this; it shares nothing with the backends, so that a checked proof does not rest on
-their arithmetic.
+Proofs are put together and checked with this; it shares nothing with the backends, so that a checked proof does not
+rest on their arithmetic.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordi
 
 
 def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
-    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only `range`
-    gives more than one. Comparisons that stay without values are left out."""
+    """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
+    `range` gives more than one. Comparisons that stay without values are left out."""
     pending = list(comparisons)
     known = dict(bindings)
     while True:
@@ -191,7 +192,8 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
 
 
 def fold(operator: str, values: list[Any], base: Base) -> Value | None:
-    """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a member."""
+    """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a
+    member."""
     try:
         match operator:
             case "count":
@@ -271,7 +273,7 @@ def _to_integer(value: Any) -> int:
         return int(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise NoValue(f"{value} is no integer")
-    return math.trunc(value)
+    return int(value)
 
 
 def _to_float(value: Any) -> float:

@@ -80,7 +80,9 @@ def show(literal: Literal, bindings: Bindings) -> str:
         case Atom() | Negation():
             atom = ground.atom if isinstance(ground, Negation) else ground
             # No suffix on unsigned values: facts are written without.
-            arguments = ", ".join(show_value(a.value) if isinstance(a, Constant) else show_expression(a) for a in atom.arguments)
+            arguments = ", ".join(
+                show_value(a.value) if isinstance(a, Constant) else show_expression(a) for a in atom.arguments
+            )
             return f"{'!' if isinstance(ground, Negation) else ''}{atom.relation}({arguments})"
         case Comparison():
             left, right = _bare(ground.left), _bare(ground.right)

@@ -1,4 +1,5 @@
-"""Conjunctions solved by plain search over facts that a look-up gives: for small things, where nothing may rest on the engine."""
+"""Conjunctions solved by plain search over facts that a look-up gives: for small things, where nothing may rest on
+the engine."""
 
 from __future__ import annotations
 
@@ -68,9 +69,11 @@ def pattern_of(atom: Atom, bindings: Bindings, ordinal: Ordinal = no_ordinal) ->
     return found
 
 
-def matches(atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal) -> Iterator[dict[str, Value]]:
-    """The bindings extended by each fact that fits an atom. Computed arguments whose variables have no value yet are not
-    looked at."""
+def matches(
+    atom: Atom, bindings: Bindings, look_up: LookUp, ordinal: Ordinal = no_ordinal
+) -> Iterator[dict[str, Value]]:
+    """The bindings extended by each fact that fits an atom. Computed arguments whose variables have no value yet are
+    not looked at."""
     try:
         pattern = pattern_of(atom, bindings, ordinal)
     except NoValue:
@@ -175,7 +178,9 @@ def members_of(
     for body in literal.bodies:
         for found in assignments(body, groups, look_up, ordinal):
             try:
-                members[assignment_of(found)] = 1 if literal.target is None else value_of(literal.target, found, ordinal)
+                members[assignment_of(found)] = (
+                    1 if literal.target is None else value_of(literal.target, found, ordinal)
+                )
             except NoValue:
                 continue
     return members

@@ -1,9 +1,9 @@
 """What makes one proof better than another: metrics, and the best values of facts under a metric.
 
-A metric gives explicit facts a value and computes the value of a derivation from the values of its body. Keeping one value a
-fact is right only if (1) values are totally ordered without infinite descent, (2) the function does not decrease when a
-body value grows, (3) its result is above every body value. `check_metric` tests this on samples; values are natural numbers,
-which gives (1).
+A metric gives explicit facts a value and computes the value of a derivation from the values of its body. Keeping one
+value a fact is right only if (1) values are totally ordered without infinite descent, (2) the function does not
+decrease when a body value grows, (3) its result is above every body value. `check_metric` tests this on samples;
+values are natural numbers, which gives (1).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ METRICS = {metric.name: metric for metric in (HEIGHT, SIZE)}
 
 def check_metric(metric: Metric, samples: Sequence[int] = (0, 1, 2, 3, 5, 9), widest: int = 3) -> None:
     """Raises ElastalogError if a metric breaks one of the three conditions on samples."""
-    if not isinstance(metric.explicit, int) or metric.explicit < 0:
+    if metric.explicit < 0:
         raise _unfit(metric, "the value of explicit facts is no natural number")
     for width in range(widest + 1):
         for values in product(samples, repeat=width):
             result = metric.derived(values)
-            if not isinstance(result, int) or result < 0:
+            if result < 0:
                 raise _unfit(metric, f"its value for {values} is no natural number, so values are not well-ordered")
             if any(result <= value for value in values):
                 raise _unfit(metric, f"its value for {values} is {result}, not above every one of them")
@@ -68,8 +68,8 @@ def _unfit(metric: Metric, reason: str) -> ElastalogError:
 
 @dataclass(slots=True)
 class Hypergraph:
-    """Facts by number and the derivations between them: `heads[d]` from `bodies[d]`. `values` holds the facts whose value is
-    given: explicit ones, and those outside the part that is looked at."""
+    """Facts by number and the derivations between them: `heads[d]` from `bodies[d]`. `values` holds the facts whose
+    value is given: explicit ones, and those outside the part that is looked at."""
 
     heads: list[int]
     bodies: list[tuple[int, ...]]
@@ -78,8 +78,8 @@ class Hypergraph:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best value of every fact that has one, and the order in which they were found: a fact's best derivation rests on
-    facts found before it."""
+    """The best value of every fact that has one, and the order in which they were found: a fact's best derivation
+    rests on facts found before it."""
 
     values: dict[int, int]
     order: dict[int, int]

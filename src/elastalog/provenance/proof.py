@@ -1,7 +1,8 @@
 """Proofs: finite trees that say why a fact holds.
 
-Below a fact stand the premises of the rule that derives it, in the order of its body. Equal sub-proofs are one object, so a
-proof with very many nodes may still be small; everything here and in `rendering` walks it without recursion.
+Below a fact stand the premises of the rule that derives it, in the order of its body. Equal sub-proofs are one
+object, so a proof with very many nodes may still be small; everything here and in `rendering` walks it without
+recursion.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class AggregatePremise:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Proof:
-    """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`, the depth
-    ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it is not known.
-    `claim` says in which sense the proof is the best one."""
+    """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
+    the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
+    is not known. `claim` says in which sense the proof is the best one."""
 
     fact: Fact
     rule: Rule | None
@@ -113,7 +114,8 @@ class Proof:
         return node
 
     def expand(self, path: Sequence[int] = (), depth: int | None = None) -> Proof:
-        """The proof with the fact at a path proved to a further depth, all the way by default. This proof stays as it is."""
+        """The proof with the fact at a path proved to a further depth, all the way by default. This proof stays as it
+        is."""
         trail: list[Node] = [self]
         for position in path:
             below = children_of(trail[-1])
@@ -136,7 +138,9 @@ class Proof:
 
     def __repr__(self) -> str:
         height = "" if self.height is None else f", height {self.height}"
-        how = "explicit" if self.is_explicit else f"rule {self.rule.number_in_relation}" if self.rule else "not expanded"
+        how = (
+            "explicit" if self.is_explicit else f"rule {self.rule.number_in_relation}" if self.rule else "not expanded"
+        )
         return f"<Proof of {self.fact}: {how}{height}>"
 
     def _repr_html_(self) -> str:
@@ -248,8 +252,8 @@ def fold_tree(root: Node, combine: Callable[[Node, Sequence[T]], T]) -> T:
 
 
 def clipped(root: Proof, most: int, deepest: int = 200) -> Proof:
-    """The proof cut down to about `most` nodes as a tree, nearest to the root first, and to a depth; facts that were cut are
-    not expanded."""
+    """The proof cut down to about `most` nodes as a tree, nearest to the root first, and to a depth; facts that were
+    cut are not expanded."""
     kept: set[tuple[int, ...]] = set()
     level: list[tuple[tuple[int, ...], Node]] = [((), root)]
     left = most

@@ -1,8 +1,8 @@
 """Ranks computed where the backend keeps none that help: around the facts asked for, and no further.
 
-All derivations of a fact, of the facts they use, and so on, are collected; then every fact gets its best value under a metric
-(`metrics.best_values`). `scope` says where to stop: at facts of lower strata, which get ranks of their own when a proof
-comes to them, or only at explicit facts.
+All derivations of a fact, of the facts they use, and so on, are collected; then every fact gets its best value under
+a metric (`metrics.best_values`). `scope` says where to stop: at facts of lower strata, which get ranks of their own
+when a proof comes to them, or only at explicit facts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.planning.logical import Clause
-from elastalog.provenance.metrics import HEIGHT, Hypergraph, Metric, best_values
+from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, Step, members_of
 
@@ -28,11 +28,11 @@ Scope = Literal["stratum", "all"]
 class Neighbourhood:
     """The facts that the proofs of some facts can use, with all derivations between them."""
 
-    def __init__(self, backend: Backend, reading: Reading, scope: Scope, most: int = MOST_DERIVATIONS) -> None:
+    def __init__(self, backend: Backend, reading: Reading, scope: Scope) -> None:
         self._backend = backend
         self._reading = reading
         self._scope = scope
-        self._most = most
+        self._most = MOST_DERIVATIONS
         self.numbers: dict[WordFact, int] = {}
         self.facts: list[WordFact] = []
         self.clauses: list[Clause | None] = []
@@ -56,7 +56,8 @@ class Neighbourhood:
                 by_relation.setdefault(fact[0], []).append(fact)
             start = len(self.facts)
             for relation, facts in by_relation.items():
-                if self._scope == "stratum" and stratum_of[relation] not in strata:
+                is_outside = self._scope == "stratum" and stratum_of[relation] not in strata
+                if is_outside or relation in self._reading.flat:
                     self.outside.update(self.numbers[fact] for fact in facts)
                 else:
                     self._expand(relation, facts)
@@ -109,10 +110,16 @@ class Neighbourhood:
         self.heads.append(head)
         self.bodies.append(tuple([self._number(fact) for fact in body]))
 
+    def counted(self, derivation: int) -> tuple[int, ...]:
+        """The facts that a derivation rests on; those of the engine's own bookkeeping do not count."""
+        flat = self._reading.flat
+        bodies = self.bodies[derivation]
+        return tuple([body for body in bodies if self.facts[body][0] not in flat]) if flat else bodies
+
     def hypergraph(self, metric: Metric) -> Hypergraph:
         """The derivations, with the values of facts that are given."""
         values = dict.fromkeys(self.outside | self.explicit, metric.explicit)
-        return Hypergraph(self.heads, self.bodies, values)
+        return Hypergraph(self.heads, [self.counted(number) for number in range(len(self.heads))], values)
 
     def sort_key(self, derivation: int) -> tuple[object, ...]:
         """Orders the derivations of one fact: by rule, then by the values of the facts used."""
@@ -163,13 +170,18 @@ class ComputedSteps:
             usable = [
                 derivation
                 for derivation in around.of_head[number]
-                if all(best.order.get(body, len(best.order)) < best.order[number] for body in around.bodies[derivation])
-                and self._metric.derived([best.values[body] for body in around.bodies[derivation]]) == value
+                if self._attains(best, around.counted(derivation), number)
             ]
             chosen = usable[0] if len(usable) == 1 else min(usable, key=around.sort_key)
             clause = around.clauses[chosen]
             bodies = tuple([around.facts[body] for body in around.bodies[chosen]])
             self.known[fact] = Step(clause, bodies, number=around.members.get(number, 0))
+
+    def _attains(self, best: Best, bodies: tuple[int, ...], head: int) -> bool:
+        """Whether a derivation from facts found before its head gives the head its best value."""
+        if any(body not in best.order or best.order[body] >= best.order[head] for body in bodies):
+            return False
+        return self._metric.derived([best.values[body] for body in bodies]) == best.values[head]
 
 
 def _too_many(most: int) -> LimitReached:

@@ -1,7 +1,8 @@
 """How clauses of the logical program are read back as the rules that were written.
 
-The logical program has hidden relations for negated wildcards and aggregates. A derivation by a clause is shown with the
-literals of its rule: facts for atoms, instantiated text for negations and constraints, and aggregates with their members.
+The logical program has hidden relations for negated wildcards and aggregates. A derivation by a clause is shown with
+the literals of its rule: facts for atoms, instantiated text for negations and constraints, and aggregates with their
+members.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ Item: TypeAlias = WordFact | Leaf | AggregateUse
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The literals a clause stands for, with the position of each one's scan; `body`: which alternative of an aggregate."""
+    """The literals a clause stands for, with the position of each one's scan; `body`: which alternative of an
+    aggregate."""
 
     literals: tuple[Literal, ...]
     scans: tuple[int | None, ...]
@@ -61,6 +63,7 @@ class Reading:
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
         self.stratum_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self.flat = program.flat
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
@@ -161,7 +164,9 @@ class Reading:
     def _learn_members(self, members: str, literal: Aggregation) -> None:
         clauses = iter(self._clauses_of.get(members, ()))
         for number, body in enumerate(literal.bodies):
-            versions = prod(2 if isinstance(inner, Aggregation) and inner.operator in ("count", "sum") else 1 for inner in body)
+            versions = prod(
+                2 if isinstance(inner, Aggregation) and inner.operator in ("count", "sum") else 1 for inner in body
+            )
             for _ in range(versions):
                 self._learn(next(clauses), body, number)
 

@@ -1,5 +1,5 @@
-"""Puts proofs together: steps for a whole frontier of facts at a time, then the tree from below. Nothing recurses, so a proof
-may be as deep as memory allows."""
+"""Puts proofs together: steps for a whole frontier of facts at a time, then the tree from below. Nothing recurses, so
+a proof may be as deep as memory allows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Assembly:
         items = self._reading.items(_clause(step), root, step.bodies)
         children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
         assert step.clause is not None
-        return Proof(self._reading.fact(root), step.clause.rule, children, True, height_over(children), "", self._source)
+        return Proof(
+            self._reading.fact(root), step.clause.rule, children, True, height_over(children), "", self._source
+        )
 
     def aggregate(self, use: AggregateUse) -> AggregatePremise:
         """An aggregate with the best proofs of its members."""
@@ -107,7 +109,9 @@ class Assembly:
                 continue
             shared: dict[WordFact, AggregatePremise] = {}
             ready = {used: done[used, below] for used in self._facts_below(fact)}
-            children = tuple([self._child(item, ready.__getitem__, shared, is_shown=True) for item in self._items_of(fact)])
+            children = tuple(
+                [self._child(item, ready.__getitem__, shared, is_shown=True) for item in self._items_of(fact)]
+            )
             done[fact, left] = self._proof(fact, step, children)
         return done[root, depth]
 
@@ -138,7 +142,9 @@ class Assembly:
                 if hidden not in shared:
                     self._steps.find([hidden])
                     number = self._steps.known[hidden].number
-                    members = tuple(self._member(m, proof_of, shared) for m in self._members(hidden)) if is_shown else ()
+                    members = (
+                        tuple(self._member(m, proof_of, shared) for m in self._members(hidden)) if is_shown else ()
+                    )
                     shared[hidden] = AggregatePremise(item.text, item.result, number, members)
                 return shared[hidden]
             case _:

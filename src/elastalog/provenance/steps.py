@@ -1,8 +1,8 @@
 """One level of a proof for many facts at once: by which derivation each is proved.
 
-A step must lead to facts of a smaller rank, or a proof could run in a circle. Where the backend keeps levels, they are the
-rank: (stratum, level), or the level alone if levels are global. Where it does not, or another metric is asked for, the
-ranks are computed (`ranks`) around the facts in question.
+A step must lead to facts of a smaller rank, or a proof could run in a circle. Where the backend keeps levels, they
+are the rank: (stratum, level), or the level alone if levels are global. Where it does not, or another metric is asked
+for, the ranks are computed (`ranks`) around the facts in question.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_MEMBERS = 100
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an aggregate, of
-    which there are `number` in all. An explicit fact needs nothing."""
+    """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an
+    aggregate, of which there are `number` in all. An explicit fact needs nothing."""
 
     clause: Clause | None
     bodies: tuple[WordFact, ...]
@@ -95,6 +95,10 @@ class AnnotatedSteps:
         """The level of a fact that no step has led to, from its derivations: to look it up would mean a scan."""
         relation, row = fact
         words = np.array([row], np.int32)
+        if relation in self._reading.aggregates:
+            stored = self._backend.select(relation, tuple(range(len(row))), words[0])
+            assert stored.level is not None
+            return int(stored.level[0])
         if self._backend.is_explicit(relation, words)[0]:
             return 0
         found = self._backend.derivations(relation, words)
@@ -111,6 +115,8 @@ class AnnotatedSteps:
 
     def _counts(self, relation: str, used: str) -> bool:
         """Whether levels of a relation that is used bear on those of a relation."""
+        if used in self._reading.flat:
+            return False
         return self._is_global or self._reading.stratum_of[used] == self._reading.stratum_of[relation]
 
     def _learn(self, relation: str, facts: FactWords) -> list[WordFact]:
@@ -140,7 +146,8 @@ class AnnotatedSteps:
                 return
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
-        """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing else."""
+        """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing
+        else."""
         heads = found.heads[usable]
         if len(heads) < 2:
             return usable
@@ -165,7 +172,8 @@ def _rows(facts: FactWords, rows: Any) -> FactWords:
 def members_of(
     backend: Backend, reading: Reading, aggregate: AggregateRule, row: Sequence[int], most: int = MOST_MEMBERS
 ) -> tuple[Step, FactWords]:
-    """The members of the aggregate fact with given words: those that attain a least or greatest value first, then by value."""
+    """The members of the aggregate fact with given words: those that attain a least or greatest value first, then by
+    value."""
     columns = tuple(range(aggregate.groups))
     found = backend.select(aggregate.members, columns, np.array(row[: aggregate.groups], np.int32))
     names = [(aggregate.members, tuple(words)) for words in found.words.tolist()]

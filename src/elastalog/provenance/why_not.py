@@ -1,8 +1,8 @@
 """Finds the nearest failing derivations of an absent fact.
 
-For every rule whose head fits the fact, the body is joined as far as it goes: each atom either takes a fact that fits, or is given
-up as failing. Searches with one failing literal come first, then two, and so on, until a search finds something. Values for
-variables come from the facts that the other atoms take; what nothing binds stays free.
+For every rule whose head fits the fact, the body is joined as far as it goes: each atom either takes a fact that
+fits, or is given up as failing. Searches with one failing literal come first, then two, and so on, until a search
+finds something. Values for variables come from the facts that the other atoms take; what nothing binds stays free.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class _Spent(Exception):
 
 @dataclass(slots=True)
 class _Search:
-    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by position."""
+    """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by
+    position."""
 
     rule: Rule
     literals: list[Literal]
@@ -94,7 +95,9 @@ class _Search:
         if failed < failures:
             self.extend(bindings, {**decided, chosen: "fails"}, failures)
 
-    def settle(self, bindings: dict[str, Value], decided: dict[int, Status]) -> tuple[dict[str, Value], dict[int, Status]]:
+    def settle(
+        self, bindings: dict[str, Value], decided: dict[int, Status]
+    ) -> tuple[dict[str, Value], dict[int, Status]]:
         """Evaluates everything that can be: equations, and literals all of whose variables have values."""
         comparisons = [literal for literal in self.literals if isinstance(literal, Comparison)]
         grows = True
@@ -186,8 +189,8 @@ def explain_absence(
     given: Bindings,
     source: AbsenceSource,
 ) -> Absence:
-    """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case. `given`: values
-    of variables that are fixed beforehand."""
+    """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case.
+    `given`: values of variables that are fixed beforehand."""
     best: list[Instantiation] = []
     others: list[Instantiation] = []
     impossible: list[tuple[Rule, str]] = []
@@ -202,7 +205,9 @@ def explain_absence(
             impossible.append((rule, "the values given for its variables do not fit the fact"))
             continue
         equations = [
-            Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
+            Comparison(
+                "=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span
+            )
             for expression, value in deferred
         ]
         search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ class Relation:
     Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
 
     The relations of a session are live: they show the latest epoch whenever they are read."""
+
+    make_frame: ClassVar[Callable[[Relation, bool, Any], Any] | None] = None
+    """Makes a Spark DataFrame; set by the floor that knows Spark."""
 
     def __init__(
         self,
@@ -117,6 +120,11 @@ class Relation:
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def to_spark(self, annotations: bool = False, spark: Any = None) -> Any:
+        """A Spark DataFrame, in a Spark session or in the one that is running."""
+        assert Relation.make_frame is not None
+        return Relation.make_frame(self, annotations, spark)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
+from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.limits import Words
 
 # The offsets of `pa.string()` have 32 bits.
@@ -30,7 +31,7 @@ class Symbols:
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
         self._texts: list[str] = []
-        self._arrow: pa.LargeStringArray = pa.array([], pa.large_string())
+        self._arrow: pa.LargeStringArray = array_of_texts([])
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -78,15 +79,15 @@ class Symbols:
     def decode(self, words: Words) -> pa.Array:
         """The texts of ids as an Arrow array: `string`, or `large_string` when they take more than 2 GiB."""
         if len(words) == 0:
-            return pa.array([], pa.string())
+            return _as_string(array_of_texts([]))
         arrow = self._arrow
         if int(words.max()) >= len(arrow):
             # Growing the Arrow copy costs its whole length, so it has to be paid for by a column of some size.
             if len(words) * 8 < len(arrow) or len(words) < 256:
                 texts = self._texts
-                return _as_string(pa.array([texts[word] for word in words.tolist()], pa.large_string()))
+                return _as_string(array_of_texts([texts[word] for word in words.tolist()]))
             arrow = self._grow()
-        return _as_string(arrow.take(pa.array(np.ascontiguousarray(words))))
+        return _as_string(arrow.take(array_of_numbers(words)))
 
     def strings_from(self, first_id: int) -> list[str]:
         """The texts with ids from `first_id` on, in order: what a journal has not written yet."""
@@ -120,7 +121,7 @@ class Symbols:
     def _grow(self) -> pa.LargeStringArray:
         with self._lock:
             if len(self._arrow) < len(self._texts):
-                new = pa.array(self._texts[len(self._arrow) :], pa.large_string())
+                new = array_of_texts(self._texts[len(self._arrow) :])
                 self._arrow = pa.concat_arrays([self._arrow, new])
             return self._arrow
 

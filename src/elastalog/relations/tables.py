@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
+from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.faults import Fault
 from elastalog.relations.limits import Words
@@ -50,7 +51,7 @@ def to_table(
     for i, column in enumerate(columns):
         fields[i] = fields[i].with_type(column.type)  # large strings beyond 2 GiB
     for name, values in (annotations or {}).items():
-        columns.append(pa.array(values))
+        columns.append(array_of_numbers(values))
         fields.append(pa.field(name, columns[-1].type, nullable=False))
     return table_of_columns(pa.schema(fields), len(words), columns)
 
@@ -132,7 +133,7 @@ def _words_of_numpy(schema: Schema, rows: np.ndarray, dictionary: Dictionary) ->
     if rows.dtype.kind not in "iufb":
         count, arrays = columns_of_rows(schema, rows.tolist())
         return _words_of_columns(schema, count, arrays, dictionary)
-    columns = [pa.chunked_array([pa.array(np.ascontiguousarray(rows[:, i]))]) for i in range(rows.shape[1])]
+    columns = [pa.chunked_array([array_of_numbers(rows[:, i])]) for i in range(rows.shape[1])]
     table = table_of_columns(pa.schema([(str(i), c.type) for i, c in enumerate(columns)]), len(rows), columns)
     return _words_of_columns(schema, len(rows), _checked_columns(schema, table), dictionary)
 

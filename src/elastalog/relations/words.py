@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
+from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.limits import (
     LEAST_NARROW,
     LEAST_NUMBER,
@@ -76,11 +77,11 @@ class Dictionary:
             case Base.SYMBOL:
                 return self.symbols.decode(words)
             case Base.NUMBER:
-                return pa.array(self.integers(words))
+                return array_of_numbers(self.integers(words))
             case Base.UNSIGNED:
-                return pa.array(self.unsigned(words))
+                return array_of_numbers(self.unsigned(words))
             case Base.FLOAT:
-                return pa.array(self.floats(words))
+                return array_of_numbers(self.floats(words))
             case _:
                 assert_never(base)
 

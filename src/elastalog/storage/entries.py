@@ -29,8 +29,9 @@ class StratumEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line of the log: when an epoch was committed (seconds since 1970), where its update came from, how many explicit facts
-    it deleted, inserted and named in vain, how many facts it changed, how that was done and how long it took."""
+    """One line of the log: when an epoch was committed (seconds since 1970), where its update came from, how many
+    explicit facts it deleted, inserted and named in vain, how many facts it changed, how that was done and how long
+    it took."""
 
     epoch: int
     time: float
@@ -60,8 +61,8 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained (texts from id
-    `first_symbol`, patterns from id `first_pattern`), and what the strategy learnt."""
+    """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained
+    (texts from id `first_symbol`, patterns from id `first_pattern`), and what the strategy learnt."""
 
     entry: LogEntry
     changes: Mapping[str, StateChanges]
@@ -109,8 +110,8 @@ class JournalRecord:
             words = take(rows * width, "<i4").reshape(rows, width)
             changes[name] = StateChanges(words, take(rows, "<i4"), take(rows, "<i4"), take(rows, "<i4"))
         return JournalRecord(
-            LogEntry.read(head["entry"]), changes, head["first_symbol"], head["symbols"], head["first_pattern"], patterns,
-            head["learnt"],
+            LogEntry.read(head["entry"]), changes, head["first_symbol"], head["symbols"], head["first_pattern"],
+            patterns, head["learnt"],
         )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Failpoints: the instants around every write, fsync, rename and removal of a store, at which a test can stop the process.
+"""Failpoints: the instants around every write, fsync, rename and removal of a store, at which a test can stop the
+process.
 
 `POINTS` lists them all. Nothing happens at them unless a test says so, with `stop_at` or with the environment variable
 `ELASTALOG_FAILPOINT`:
@@ -20,9 +21,10 @@ Action: TypeAlias = Literal["exit", "raise"]
 PURPOSES: Final = ("format", "program", "dictionary", "relation", "journal", "manifest", "pointer")
 """What is written."""
 
+_MOMENTS: Final = ("write.before", "write.middle", "write.after", "fsync.before", "fsync.after")
+
 POINTS: Final = (
-    *(f"{p}.{o}.{m}" for p in PURPOSES for o, ms in (("write", ("before", "middle", "after")), ("fsync", ("before", "after")))
-      for m in ms),
+    *(f"{purpose}.{moment}" for purpose in PURPOSES for moment in _MOMENTS),
     "pointer.rename.before", "pointer.rename.after", "folder.fsync.before", "folder.fsync.after",
     "journal.truncate.before", "journal.truncate.after", "garbage.remove.before", "garbage.remove.after",
 )  # fmt: skip

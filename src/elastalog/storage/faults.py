@@ -47,7 +47,9 @@ def missing(path: Path) -> StoreDamaged:
 
 
 def not_readable(path: Path, error: OSError) -> ElastalogError:
-    return _error("E0807", f"`{path.name}` cannot be read: {reason_of(error)}", path, "check the permissions and the disk")
+    return _error(
+        "E0807", f"`{path.name}` cannot be read: {reason_of(error)}", path, "check the permissions and the disk"
+    )
 
 
 def not_written(path: Path, error: OSError) -> ElastalogError:

@@ -2,9 +2,10 @@
 
     frame: b"ELOG"  length of the payload (u32)  CRC-32 of those eight bytes (u32)  payload  SHA-256 (32 bytes)
 
-Numbers are little-endian. The SHA-256 is taken over that of the frame before and the payload as stored, so a frame cannot be
-moved, left out, or come from elsewhere unnoticed. Payloads longer than a page are compressed with zlib; that also keeps pages of
-zeros out of them, which is how a page that was never written is recognised after a power failure.
+Numbers are little-endian. The SHA-256 is taken over that of the frame before and the payload as stored, so a frame
+cannot be moved, left out, or come from elsewhere unnoticed. Payloads longer than a page are compressed with zlib;
+that also keeps pages of zeros out of them, which is how a page that was never written is recognised after a power
+failure.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from elastalog.storage.filesystem import FileSystem
-from elastalog.storage.manifest import Manifest
+from elastalog.storage.lock import unread
+from elastalog.storage.manifest import FORMAT_FILE, Manifest
 
 # Only what a store writes itself is ever removed.
 _OURS = re.compile(
@@ -24,7 +24,11 @@ def unreferenced(root: Path, manifest: Manifest) -> list[Path]:
     return [path for name, path in sorted(names.items()) if name not in needed and _OURS.fullmatch(name)]
 
 
-def collect(files: FileSystem, paths: Iterable[Path]) -> None:
-    """Removes files."""
-    for path in paths:
-        files.remove(path)
+def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:
+    """Removes the files that a manifest in force does not need, unless someone is reading: they may be of a manifest
+    before it. Then they go the next time."""
+    found = unreferenced(root, manifest)
+    if found:
+        with unread(root / FORMAT_FILE) as is_unread:
+            for path in found if is_unread else ():
+                files.remove(path)

@@ -16,7 +16,8 @@ What = Literal["appeared", "disappeared", "moved"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an epoch did to a fact: it appeared, disappeared, or moved to another level; `was` and `level` are -1 where absent."""
+    """What an epoch did to a fact: it appeared, disappeared, or moved to another level; `was` and `level` are -1
+    where absent."""
 
     entry: LogEntry
     what: What

@@ -11,8 +11,8 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C back until the end of the block, so that disk and memory cannot part company within it. Only the main
-    thread is ever interrupted; elsewhere there is nothing to do."""
+    """Holds Ctrl-C back until the end of the block, so that disk and memory cannot part company within it. Only the
+    main thread is ever interrupted; elsewhere there is nothing to do."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

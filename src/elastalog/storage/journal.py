@@ -18,8 +18,8 @@ from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
 
 
 class JournalReader:
-    """The records of a journal in order. After they have been gone through, `end` is where the last complete one ends and
-    `digest` its checksum; `size` is that of the file, larger after an unfinished write."""
+    """The records of a journal in order. After they have been gone through, `end` is where the last complete one ends
+    and `digest` its checksum; `size` is that of the file, larger after an unfinished write."""
 
     def __init__(self, root: Path, name: str, store: str, epoch: int) -> None:
         self.path = root / name
@@ -40,19 +40,23 @@ class JournalReader:
         self.end, self.digest = first.end, first.digest
 
     def __iter__(self) -> Iterator[JournalRecord]:
+        return self
+
+    def __next__(self) -> JournalRecord:
         try:
-            for found in self._frames:
-                record = JournalRecord.decode(found.payload)
-                if record.entry.epoch != self.epoch + 1:
-                    raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
-                self.epoch += 1
-                self.end, self.digest = found.end, found.digest
-                yield record
+            found = next(self._frames)
+            record = JournalRecord.decode(found.payload)
+            if record.entry.epoch != self.epoch + 1:
+                raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
         except FrameDamaged as damage:
-            advice = f"restore it from a copy; epochs up to {self.epoch} can still be read: `elastalog export --at {self.epoch}`"
-            raise faults.damaged(self.path, f"{damage.reason}, after epoch {self.epoch}", advice) from None
+            readable = f"epochs up to {self.epoch} can still be read: `elastalog export --at {self.epoch}`"
+            reason = f"{damage.reason}, after epoch {self.epoch}"
+            raise faults.damaged(self.path, reason, f"restore it from a copy; {readable}") from None
         except (ValueError, KeyError, TypeError) as error:
             raise faults.damaged(self.path, f"the record after epoch {self.epoch} makes no sense: {error}") from None
+        self.epoch += 1
+        self.end, self.digest = found.end, found.digest
+        return record
 
 
 class JournalWriter:
@@ -67,8 +71,8 @@ class JournalWriter:
         self._descriptor = files.open_to_append(path)
 
     def append(self, record: JournalRecord) -> None:
-        """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is broken and
-        refuses everything else."""
+        """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is
+        broken and refuses everything else."""
         if self.is_broken:
             raise faults.needs_reopening(self.path)
         data, digest = frame(record.encode(), self._digest)
@@ -106,7 +110,7 @@ def _beginning(store: str, epoch: int) -> bytes:
 
 
 def _flushed_bytes(path: Path) -> bytes:
-    """The content of a file, all of it on the disk: a reader must not see an epoch that a power failure can still undo."""
+    """The content of a file, all of it on the disk: no one must see an epoch that a power failure can still undo."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -1,6 +1,7 @@
-"""One writer at a time: an advisory lock on a file that names its holder.
+"""One writer at a time: an advisory lock on a file that names its holder. And readers at ease: nothing is removed while
+they read.
 
-The system gives the lock up when its holder ends, however that happens, so a lock file left behind is no lock.
+The system gives a lock up when its holder ends, however that happens, so a lock file left behind is no lock.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import fcntl
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from elastalog.storage import faults
@@ -39,6 +42,45 @@ class WriterLock:
         """Gives the lock up."""
         with contextlib.suppress(OSError):
             os.close(self._descriptor)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Keeps the files of a store where they are for the length of the block. `path` is a file of the store that never
+    changes. Where there are no locks, readers do without."""
+    with _opened(path) as descriptor:
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def unread(path: Path) -> Iterator[bool]:
+    """Whether no one is reading; then no one can begin to until the end of the block."""
+    with _opened(path) as descriptor:
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_unread = True
+        except BlockingIOError:
+            is_unread = False
+        except OSError:
+            is_unread = True
+        yield is_unread
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int | None]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _holder(path: Path) -> str:

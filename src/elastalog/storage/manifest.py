@@ -1,7 +1,7 @@
 """The manifest: which files make up a store, with their checksums.
 
-A manifest is written once, under a new name; the file `CURRENT` names the one that holds, with its checksum. Moving that pointer
-is the instant at which a new set of files replaces the old.
+A manifest is written once, under a new name; the file `CURRENT` names the one that holds, with its checksum. Moving
+that pointer is the instant at which a new set of files replaces the old.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_bytes
 from elastalog.storage.entries import LogEntry
@@ -27,8 +28,9 @@ LOCK = "LOCK"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a store is evaluated and kept. `retention`: how many epochs can be gone back. A snapshot is due when the journal has
-    more than `journal_share` of the snapshot's bytes (and more than `journal_bytes`), or `journal_epochs` epochs."""
+    """How a store is evaluated and kept. `retention`: how many epochs can be gone back. A snapshot is due when the
+    journal has more than `journal_share` of the snapshot's bytes (and more than `journal_bytes`), or `journal_epochs`
+    epochs."""
 
     strategy: str = "elastic"
     levels: str = "local"
@@ -51,7 +53,8 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All relations at an epoch, with what else belongs to it: applied batches, what the strategy learnt, the log entry."""
+    """All relations at an epoch, with what else belongs to it: applied batches, what the strategy learnt, the log
+    entry."""
 
     epoch: int
     relations: Mapping[str, FileEntry]
@@ -75,8 +78,8 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`snapshots` and `journals` are in order of epochs; the last of both are of the same epoch. `layout`: the base types of every
-    stored relation."""
+    """`snapshots` and `journals` are in order of epochs; the last of both are of the same epoch. `layout`: the base
+    types of every stored relation."""
 
     generation: int
     store: str
@@ -154,9 +157,7 @@ def _segment(written: Mapping[str, Any]) -> Segment:
 
 def _snapshot(written: Mapping[str, Any]) -> Snapshot:
     relations = {name: FileEntry(**file) for name, file in written["relations"].items()}
-    return Snapshot(
-        written["epoch"], relations, written["batches"], written["learnt"], LogEntry.read(written["entry"])
-    )
+    return Snapshot(written["epoch"], relations, written["batches"], written["learnt"], LogEntry.read(written["entry"]))
 
 
 def write_manifest(files: FileSystem, root: Path, manifest: Manifest) -> bytes:
@@ -171,7 +172,7 @@ def read_manifest(root: Path) -> Manifest:
     check_format(root)
     pointer = root / POINTER
     if not pointer.exists():
-        raise faults.no_store(root, "its initialisation was not finished")
+        raise _unfinished(root)
     words = read_bytes(pointer).split(b" ")
     try:
         name, checksum = words[0].decode("ascii"), words[1].decode("ascii")
@@ -193,12 +194,20 @@ def check_format(root: Path) -> None:
     """Raises ElastalogError when a folder is no store, or one of a later format."""
     path = root / FORMAT_FILE
     if not path.is_file():
-        raise faults.no_store(root, "there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`")
+        raise faults.no_store(
+            root, "there is no such folder" if not root.exists() else f"it has no file `{FORMAT_FILE}`"
+        )
     text = read_bytes(path).decode("ascii", "replace")
     version = text.removeprefix(FORMAT_TEXT).removesuffix("\n")
     if text != f"{FORMAT_TEXT}{version}\n" or not (version.isascii() and version.isdigit() and len(version) < 9):
+        if not (root / POINTER).exists():
+            raise _unfinished(root)
         raise faults.damaged(path, "it does not name a format")
     if int(version) > FORMAT:
         raise faults.newer_format(path, int(version), FORMAT)
     if int(version) != FORMAT:
         raise faults.damaged(path, f"there is no format {version}")
+
+
+def _unfinished(root: Path) -> ElastalogError:
+    return faults.no_store(root, "its initialisation was not finished")

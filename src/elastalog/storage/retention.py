@@ -7,7 +7,8 @@ from dataclasses import replace
 from elastalog.storage.manifest import Manifest, Snapshot
 
 MOST_SNAPSHOTS = 8
-"""Beyond this, some in the middle go; the epochs around them are then read from an older snapshot and more of the journal."""
+"""Beyond this, some in the middle go; the epochs around them are then read from an older snapshot and more of the
+journal."""
 
 _LEAST_HISTORY = 64 << 20
 
@@ -33,9 +34,7 @@ def retained(manifest: Manifest) -> Manifest:
 def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
     """What is kept for the sake of earlier epochs only."""
     present = {file.name for file in snapshots[-1].relations.values()}
-    past = {
-        file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present
-    }
+    past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
     journals = sum(
         journal.sealed.bytes
         for journal in manifest.journals

@@ -1,7 +1,7 @@
 """Writing a snapshot: relations that have changed, and what the dictionary has gained.
 
-The dictionary only grows, so its files are parts of it, merged when the last have become as large as the one before them:
-their number stays logarithmic, and every entry is rewritten a logarithmic number of times.
+The dictionary only grows, so its files are parts of it, merged when the last have become as large as the one before
+them: their number stays logarithmic, and every entry is rewritten a logarithmic number of times.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def write_dictionary(
     known = len(texts), len(wide)
     return (
         _grown(files, root, "symbols", symbols, known[0], lambda a, b: texts_bytes(texts.strings_from(a)[: b - a])),
-        _grown(files, root, "patterns", patterns, known[1], lambda a, b: patterns_bytes(wide.patterns_from(a)[: b - a])),
+        _grown(
+            files, root, "patterns", patterns, known[1], lambda a, b: patterns_bytes(wide.patterns_from(a)[: b - a])
+        ),
     )
 
 

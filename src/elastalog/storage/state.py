@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,20 @@ class StoredState:
         facts = columns.read_facts(self.root, self.snapshot.relations[name], len(self.manifest.layout[name]))
         return facts, [record.changes[name] for record in self.records if name in record.changes]
 
+    def relations(self) -> Iterator[tuple[str, FactWords, list[StateChanges]]]:
+        """All relations; of a large store the next is read while the caller works on one."""
+        names = list(self.manifest.layout)
+        if self.snapshot.bytes < columns.LARGE:
+            yield from ((name, *self.relation(name)) for name in names)
+            return
+        with ThreadPoolExecutor(1) as reader:
+            coming = reader.submit(self.relation, names[0])
+            for name, following in zip(names, (*names[1:], None), strict=True):
+                facts, changes = coming.result()
+                if following is not None:
+                    coming = reader.submit(self.relation, following)
+                yield name, facts, changes
+
     def fill(self, dictionary: Dictionary) -> None:
         """Gives an empty dictionary the stored one's entries, under the same ids."""
         assert len(dictionary.symbols) == 0
@@ -48,4 +63,3 @@ class StoredState:
                 raise faults.damaged(self.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
             dictionary.symbols.extend(record.symbols[known:])
             dictionary.wide.extend(record.patterns[wide:])
-

@@ -2,9 +2,9 @@
 
     FORMAT  CURRENT  LOCK  program.dl  manifest-7.json  journal-812.log  facts/*.parquet  dictionary/*.parquet
 
-`CURRENT` names the manifest, the manifest names everything else: snapshots of all relations, and journals of the epochs after
-each. An epoch is committed when its record has been flushed to the last journal. Now and then a new snapshot is written beside
-what is there; moving `CURRENT` puts it in force.
+`CURRENT` names the manifest, the manifest names everything else: snapshots of all relations, and journals of the
+epochs after each. An epoch is committed when its record has been flushed to the last journal. Now and then a new
+snapshot is written beside what is there; moving `CURRENT` puts it in force.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from elastalog.storage.batches import Batches
 from elastalog.storage.checked_files import read_checked, write_checked
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
-from elastalog.storage.garbage import collect, unreferenced
+from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalReader, JournalWriter, write_empty
 from elastalog.storage.lock import WriterLock
@@ -84,7 +84,8 @@ class Store:
         learnt: Mapping[str, Any],
         files: FileSystem | None = None,
     ) -> Store:
-        """Makes a store of a first epoch. Until its end there is no store; an attempt that did not finish is done again."""
+        """Makes a store of a first epoch. Until its end there is no store; an attempt that did not finish is done
+        again."""
         files = files or FileSystem()
         refuse_existing(root)
         try:
@@ -106,6 +107,7 @@ class Store:
             manifest = Manifest(1, store, file, options, layout, symbols, patterns, (snapshot,), (journal,))
             pointer = write_manifest(files, root, manifest)
             _flush_folders(files, root)
+            files.flush_folder(root.absolute().parent)
             files.replace(root / POINTER, pointer, "pointer")
             made = Store(root, files, lock, manifest)
             made._journal = JournalWriter(files, root / journal.name, size, digest)
@@ -118,14 +120,16 @@ class Store:
         return made
 
     @staticmethod
-    def open(root: Path, *, read_only: bool = False, files: FileSystem | None = None) -> Store:
-        """Opens a store at its last committed epoch. A writer holds the lock until `close`, removes an unfinished write and
-        files that nothing refers to; a reader changes nothing."""
+    def open(
+        root: Path, *, read_only: bool = False, until: int | None = None, files: FileSystem | None = None
+    ) -> Store:
+        """Opens a store at its last committed epoch. A writer holds the lock until `close`, removes an unfinished
+        write and files that nothing refers to; a reader changes nothing, and looks at no epoch beyond `until`."""
         files = files or FileSystem()
         check_format(root)
-        if read_only:
+        if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
-            store._follow_journal()
+            store._follow_journal(until)
             return store
         lock = WriterLock(root / LOCK)
         try:
@@ -137,7 +141,7 @@ class Store:
                 store._journal.cut_off()
                 if store._journal.is_broken:
                     raise faults.needs_reopening(reader.path)
-            collect(files, unreferenced(root, store.manifest))
+            collect(files, root, store.manifest)
         except OSError as error:
             lock.release()
             raise faults.not_written(root, error) from None
@@ -159,11 +163,14 @@ class Store:
     def is_read_only(self) -> bool:
         return self._lock is None
 
-    def _follow_journal(self) -> JournalReader:
+    def _follow_journal(self, until: int | None = None) -> JournalReader:
         """Takes note of the epochs in the last journal."""
         last = self.manifest.journals[-1]
         reader = self._reader(last)
-        for record in reader:
+        while until is None or self.epoch < until:
+            record = next(reader, None)
+            if record is None:
+                break
             self._note(record)
         return reader
 
@@ -254,8 +261,8 @@ class Store:
         return self._journal.size > allowed or self.epoch - latest.epoch >= options.journal_epochs
 
     def write_snapshot(self, dictionary: Dictionary, fetch: Fetch) -> None:
-        """Writes the present epoch as a snapshot, starts a new journal, and gives up history beyond the retention. When it fails,
-        the store is as before, and so are its epochs."""
+        """Writes the present epoch as a snapshot, starts a new journal, and gives up history beyond the retention.
+        When it fails, the store is as before, and so are its epochs."""
         writer = self._writer()
         before = self.manifest
         latest = before.snapshots[-1]
@@ -266,9 +273,7 @@ class Store:
                 self._files, self.root, dictionary, before.symbols, before.patterns
             )
             unchanged = {name: file for name, file in latest.relations.items() if name not in self._changed}
-            relations = snapshots.write_relations(
-                self._files, self.root, before.layout, fetch, self.epoch, unchanged
-            )
+            relations = snapshots.write_relations(self._files, self.root, before.layout, fetch, self.epoch, unchanged)
             snapshot = Snapshot(self.epoch, relations, self.batches.written(), dict(self._learnt), self._entry)
             journal = JournalFile(self.epoch, f"journal-{self.epoch}.log", None)
             size, digest = write_empty(self._files, self.root, journal.name, before.store, self.epoch)
@@ -302,7 +307,7 @@ class Store:
             self._changed = set()
             self._symbols, self._patterns = manifest.known_symbols, manifest.known_patterns
         with contextlib.suppress(OSError):
-            collect(self._files, unreferenced(self.root, manifest))
+            collect(self._files, self.root, manifest)
 
     def _writer(self) -> JournalWriter:
         if self._journal is None:
@@ -313,7 +318,8 @@ class Store:
 
 
 def refuse_existing(root: Path) -> None:
-    """Raises ElastalogError unless a store can be made in a folder: none there, an empty one, or an attempt not finished."""
+    """Raises ElastalogError unless a store can be made in a folder: none there, an empty one, or an attempt not
+    finished."""
     try:
         found = set(os.listdir(root)) if root.exists() else set()
     except OSError:

@@ -8,11 +8,17 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.storage import faults
 from elastalog.storage.checked_files import read_checked
 from elastalog.storage.journal import JournalReader
-from elastalog.storage.manifest import Manifest, read_manifest
+from elastalog.storage.lock import reading
+from elastalog.storage.manifest import FORMAT_FILE, Manifest, read_manifest
 
 
 def check_files(root: Path) -> tuple[list[Diagnostic], int]:
     """What is wrong with the files of a store, and how many were looked at. Nothing is changed."""
+    with reading(root / FORMAT_FILE):
+        return _check_files(root)
+
+
+def _check_files(root: Path) -> tuple[list[Diagnostic], int]:
     try:
         manifest = read_manifest(root)
     except ElastalogError as error:

@@ -63,7 +63,14 @@ class KernelBackend:
         self._scratch = Scratch()
         self._transaction = Transaction()
         self._explicit: dict[str, int] = {}
+        self._flat = program.flat
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._explicit_only = frozenset(
+            name
+            for stratum in program.strata
+            if not stratum.clauses and stratum.aggregate is None
+            for name in stratum.relations
+        )
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class KernelBackend:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
         elif stratum.clauses and self.is_global:
             HeightEvaluation(
-                stratum, self.relations, self.dictionary, self.program.checked.source, self._workers, self.watch
+                stratum, self.program, self.relations, self.dictionary, self._workers, self.watch
             ).run()
         elif stratum.clauses or self.support is Support.VECTORS:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
@@ -175,7 +182,8 @@ class KernelBackend:
     def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
         plan = self._plans.get(stratum.number)
         if plan is None:
-            plan = MaintenancePlan(stratum, self.relations, self.dictionary, self.program.checked.source)
+            source = self.program.checked.source
+            plan = MaintenancePlan(stratum, self.relations, self.dictionary, source, self.is_global)
             self._plans[stratum.number] = plan
         return plan
 
@@ -228,7 +236,7 @@ class KernelBackend:
                 inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
                 maintain.mark(inserted[name], relation.touched, FIXED, 0)
         inputs = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
-        flat = frozenset() if self.is_global else self._reads[stratum.number]
+        flat = self._flat if self.is_global else self._reads[stratum.number]
         plan = self._plan(stratum)
         if self.support is Support.VECTORS:
             return DenseMaintenance(
@@ -256,8 +264,9 @@ class KernelBackend:
                 stratum, self._plan(stratum), self.relations, self.dictionary, self.program.checked.source
             )
         return StratumSets(
-            stratum, plan, self.relations, self.support, below, deleted, inserted, self.watch, self._scratch
-        )
+            stratum, plan, self.relations, self.support, below, deleted, inserted,
+            self._reads[stratum.number] & self._explicit_only, self.watch, self._scratch,
+        )  # fmt: skip
 
     def finish_sets(self, maintenance: StratumSets) -> None:
         """The stratum is done; those above see its net change."""
@@ -320,9 +329,14 @@ class KernelBackend:
             words = np.concatenate((words, done.inserted[name]))
         return np.ascontiguousarray(words)
 
-    def changes(self) -> ChangedWords:
-        """The facts that the update has inserted and deleted so far, hidden relations left out."""
-        visible = {n: e for n, e in self._transaction.changed.items() if not self.program.relations[n].is_hidden}
+    def explicit_changes(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+        """The explicit facts that the update under way deletes and inserts, normalised."""
+        return dict(self._transaction.deleted), dict(self._transaction.inserted)
+
+    def changes(self, with_hidden: bool = False) -> ChangedWords:
+        """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
+        relations = self.program.relations
+        visible = {n: e for n, e in self._transaction.changed.items() if with_hidden or not relations[n].is_hidden}
         if self.is_annotated:
             return transaction.changed_words(self.relations, visible)
         return {

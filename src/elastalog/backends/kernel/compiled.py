@@ -8,7 +8,7 @@ again. State that outlives a call is in a small vector of int64 (`state`), whose
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba as nb
 import numpy as np
@@ -42,11 +42,34 @@ _FINISH = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def operator(result: Any, *arguments: Any) -> Callable[[F], F]:
-    """Compiles an operator with one fixed signature."""
-    decorate: Callable[[F], F] = nb.njit(
-        result(*arguments), cache=True, nogil=True, boundscheck=False, error_model="numpy"
-    )
+    """An operator with one fixed signature, compiled (or read from the cache) when it is first called: a program pays only for
+    the operators that it uses."""
+
+    def decorate(function: F) -> F:
+        return cast(F, Operator(function, result(*arguments)))
+
     return decorate
+
+
+class Operator:
+    """Stands for a compiled function until it is needed."""
+
+    __slots__ = ("_compiled", "_function", "_signature")
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        self._function = function
+        self._signature = signature
+        self._compiled: Callable[..., Any] | None = None
+
+    def compile(self) -> Callable[..., Any]:
+        """The compiled function."""
+        if self._compiled is None:
+            compiler = nb.njit(self._signature, cache=True, nogil=True, boundscheck=False, error_model="numpy")
+            self._compiled = compiler(self._function)
+        return self._compiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._compiled or self.compile())(*arguments)
 
 
 def inlined(function: F) -> F:
@@ -136,7 +159,7 @@ def hash_key(key):  # type: ignore[no-untyped-def]
 
 
 __all__ = [
-    "COLUMNS", "FLAG", "GROUP", "HALF", "INT", "KEYS", "LOW", "MATRIX", "NONE", "ONE", "STATE", "WORDS",
+    "COLUMNS", "FLAG", "GROUP", "HALF", "INT", "KEYS", "LOW", "MATRIX", "NONE", "ONE", "Operator", "STATE", "WORDS",
     "hash_columns", "hash_key", "hash_row", "increment_atomically", "index_key", "inlined", "int64", "np_int32", "operator", "pack",
     "prefetch", "types", "uint32", "uint64",
 ]  # fmt: skip

@@ -52,9 +52,6 @@ GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DEL
 """The present state."""
 
 
-_NONE: frozenset[str] = frozenset()
-
-
 class DeltaPipeline:
     """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
 
@@ -120,23 +117,26 @@ class DeltaPipeline:
                 used = int(state[FILLED])
             self._pass_on(relations, flat, block, used, phase, scratch, sink)
 
-    def run_all(self, relations: Mapping[str, KernelRelation], scratch: Scratch, sink: Sink) -> None:
+    def run_all(
+        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], scratch: Scratch, sink: Sink
+    ) -> None:
         """Enumerates all derivations of the present state, with their levels."""
         gather = self.gather
         block, state = self._space(scratch)[0]
         if gather.relation is None:
             block[0, -LEVELS:] = 0
-            self._pass_on(relations, _NONE, block, 1, GAINS, scratch, sink)
+            self._pass_on(relations, flat, block, 1, GAINS, scratch, sink)
             return
         relation = relations[gather.relation]
         take, place = self.gather_take
         start, stop = 0, relation.used
         while start < stop:
             level_operators.gather_levels(
-                relation.rows, start, stop, relation.level, relation.touched, take, place, block, state
+                relation.rows, start, stop, relation.level, relation.touched, gather.relation in flat, take, place, block,
+                state,
             )
             start = int(state[NEXT])
-            self._pass_on(relations, _NONE, block, int(state[FILLED]), GAINS, scratch, sink)
+            self._pass_on(relations, flat, block, int(state[FILLED]), GAINS, scratch, sink)
 
     def _pass_on(
         self,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from elastalog.backends.kernel.memory import Matrix
-from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
@@ -132,6 +133,17 @@ class Workers:
 
     def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
+        insert = self._sink(pipeline, counted)
+        with self._measured(pipeline):
+            pipeline.run(self.relations, start, stop, bounds, self.scratch, insert)
+
+    def run_rows(self, pipeline: Pipeline, rows: Vector, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """The same from some rows of the start's relation."""
+        insert = self._sink(pipeline, counted)
+        with self._measured(pipeline):
+            pipeline.run_rows(self.relations, rows, bounds, self.scratch, insert)
+
+    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
         head = self.relations[pipeline.variant.clause.head]
         counted_from = counted[head.name]
         watch = self.watch
@@ -140,9 +152,13 @@ class Workers:
             head.insert(block, 0, used, counted_from)
             watch.derived(used)
 
+        return insert
+
+    @contextmanager
+    def _measured(self, pipeline: Pipeline) -> Iterator[None]:
         began = time.perf_counter()
         before = self.scratch.derivations
-        pipeline.run(self.relations, start, stop, bounds, self.scratch, insert)
+        yield
         pipeline.seconds += time.perf_counter() - began
         pipeline.derivations += self.scratch.derivations - before
 

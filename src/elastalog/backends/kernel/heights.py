@@ -22,8 +22,7 @@ from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.source import Source
-from elastalog.planning.logical import Clause, LogicalStratum, Scan
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Scan
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
@@ -34,16 +33,17 @@ class HeightEvaluation:
     def __init__(
         self,
         stratum: LogicalStratum,
+        program: LogicalProgram,
         relations: Mapping[str, KernelRelation],
         dictionary: Dictionary,
-        source: Source,
         workers: Workers,
         watch: Watch,
     ) -> None:
         self.stratum = stratum
         self.relations = relations
         self.dictionary = dictionary
-        self.source = source
+        self.source = program.checked.source
+        self.flat = program.flat
         self.workers = workers
         self.watch = watch
         self.names = frozenset(stratum.relations)
@@ -68,6 +68,8 @@ class HeightEvaluation:
         highest = 0
         for scan in clause.scans:
             relation = self.relations[scan.relation]
+            if scan.relation in self.flat:
+                continue
             if not relation.is_settled or relation.lowest != relation.highest:
                 return None
             highest = max(highest, relation.highest)
@@ -102,7 +104,7 @@ class HeightEvaluation:
                 self.watch.derived(used)
 
             pipeline = DeltaPipeline(plan_full(clause, statistics), self.dictionary, self.source)
-            pipeline.run_all(self.relations, scratch, sink)
+            pipeline.run_all(self.relations, self.flat, scratch, sink)
         self.watch.iteration(self.stratum.number, 1, sum(relation.used for relation in self.own))
 
     def _by_level(self) -> None:
@@ -112,18 +114,18 @@ class HeightEvaluation:
             pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
             evaluate(self.stratum, pipelines, self.relations, self.workers, self.watch)
             return
-        levels_below = {relation.name: _levels_of(relation) for relation in lower}
-        top = max((max(levels, default=0) for levels in levels_below.values()), default=0)
+        entries = {relation.name: RowsByLevel(relation) for relation in lower}
+        top = max((rows.highest for rows in entries.values()), default=0)
         recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
+        entering = self._plan_entering()
+        planned = 0
         start = {relation.name: 0 for relation in self.own}
         stop = {relation.name: relation.used for relation in self.own}
         level = 0
         while True:
             bounds = Bounds(start, stop, level)
-            for pipeline in self._entering(level, levels_below, stop):
-                name = pipeline.gather.relation
-                last = 1 if name is None else self.relations[name].used
-                self.workers.run(pipeline, 0, last, bounds, stop)
+            for pipeline in entering:
+                self._enter(pipeline, entries, bounds)
             for pipeline in recursive.by_delta:
                 name = pipeline.gather.relation
                 assert name is not None
@@ -140,27 +142,52 @@ class HeightEvaluation:
             if not found and level > top:
                 return
             recursive.adapt()
+            if sum(stop.values()) > 4 * planned + 1000 and level <= top:
+                planned = sum(stop.values())
+                entering = self._plan_entering()
             self.workers.extend_indexes(self.own)
 
-    def _entering(
-        self, level: int, levels_below: Mapping[str, frozenset[int]], stop: Mapping[str, int]
-    ) -> list[Pipeline]:
-        """Versions whose delta is a lower relation that has facts of this level, planned with the sizes of now."""
+    def _plan_entering(self) -> list[Pipeline]:
+        """The versions whose delta is a lower relation, or nothing, planned with the sizes of now."""
         statistics = KernelStatistics(self.relations)
-        pipelines = []
+        variants = []
         for clause in self.stratum.clauses:
-            if any(stop.get(scan.relation, 1) == 0 for scan in clause.scans):
-                continue
-            if not clause.scans and level == 0:
-                variant = plan_full(clause, statistics)
-                pipelines.append(Pipeline(variant, self.names, self.dictionary, self.source))
+            if not clause.scans:
+                variants.append(plan_full(clause, statistics))
             for position, goal in enumerate(clause.goals):
-                if isinstance(goal, Scan) and level in levels_below.get(goal.relation, ()):
-                    variant = plan_from_goal(clause, position, statistics)
-                    pipelines.append(Pipeline(variant, self.names, self.dictionary, self.source))
-        return pipelines
+                if isinstance(goal, Scan) and goal.relation not in self.names:
+                    variants.append(plan_from_goal(clause, position, statistics))
+        return [Pipeline(variant, self.names, self.dictionary, self.source) for variant in variants]
+
+    def _enter(self, pipeline: Pipeline, entries: Mapping[str, RowsByLevel], bounds: Bounds) -> None:
+        """Follows the facts of a lower relation that have the present level."""
+        assert bounds.level is not None
+        clause, name = pipeline.variant.clause, pipeline.gather.relation
+        if any(bounds.stop.get(scan.relation, 1) == 0 for scan in clause.scans):
+            return
+        if name is None:
+            if bounds.level == 0:
+                self.workers.run(pipeline, 0, 1, bounds, bounds.stop)
+            return
+        rows = entries[name].at(bounds.level)
+        if len(rows):
+            self.workers.run_rows(pipeline, rows, bounds, bounds.stop)
 
 
-def _levels_of(relation: KernelRelation) -> frozenset[int]:
-    levels = levels_now(relation, slice(0, relation.used))
-    return frozenset(np.unique(levels[levels < ABSENT]).tolist())
+class RowsByLevel:
+    """The present rows of a relation, by level."""
+
+    def __init__(self, relation: KernelRelation) -> None:
+        levels = levels_now(relation, slice(0, relation.used))
+        self._order = np.argsort(levels, kind="stable").astype(np.int32)
+        self._levels, starts = np.unique(levels[self._order], return_index=True)
+        self._starts = dict(zip(self._levels.tolist(), starts.tolist(), strict=True))
+        ends = np.append(starts[1:], len(levels))[: len(starts)]  # none for an empty relation
+        self._ends = dict(zip(self._levels.tolist(), ends.tolist(), strict=True))
+        present = self._levels[self._levels < ABSENT]
+        self.highest = int(present.max()) if len(present) else 0
+
+    def at(self, level: int) -> Vector:
+        """The rows of one level."""
+        start = self._starts.get(level)
+        return self._order[:0] if start is None else self._order[start : self._ends[level]]

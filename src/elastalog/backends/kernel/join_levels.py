@@ -230,8 +230,8 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
         out[i - start, width - 1] = 0
 
 
-@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather_levels(rows, start, stop, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, FLAG, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather_levels(rows, start, stop, level, touched, is_flat, take, place, out, state):  # type: ignore[no-untyped-def]
     """Copies columns of the present rows in [start, stop), with their levels."""
     filled = int64(0)
     room = out.shape[0]
@@ -242,6 +242,8 @@ def gather_levels(rows, start, stop, level, touched, take, place, out, state):  
         if now < ABSENT:
             for c in range(take.shape[0]):
                 out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
+            if is_flat:
+                now = np_int32(0)
             out[filled, width - 2] = now
             out[filled, width - 1] = now
             filled += 1

@@ -8,7 +8,7 @@ fact is enumerated once a phase: at the delta that contains its last changed fac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,25 +27,37 @@ from elastalog.relations.words import Dictionary
 
 
 class MaintenancePlan:
-    """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards."""
+    """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
+
+    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a clause that is
+    not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and that derivation would
+    be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were never counted, needs all."""
 
     def __init__(
-        self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], dictionary: Dictionary, source: Source
+        self,
+        stratum: LogicalStratum,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        source: Source,
+        is_global: bool,
     ) -> None:
         statistics = KernelStatistics(relations)
         self.forward: dict[str, list[DeltaPipeline]] = {}
         self.backward: dict[str, list[DeltaPipeline]] = {}
+        self.recovering: dict[str, list[DeltaPipeline]] = {}
         for clause in stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
                     variant = plan_from_goal(clause, position, statistics)
                     self.forward.setdefault(goal.relation, []).append(DeltaPipeline(variant, dictionary, source))
-            variant = plan_backward(clause, statistics)
-            self.backward.setdefault(clause.head, []).append(DeltaPipeline(variant, dictionary, source))
+            pipeline = DeltaPipeline(plan_backward(clause, statistics), dictionary, source)
+            self.backward.setdefault(clause.head, []).append(pipeline)
+            if is_global or clause.is_recursive:
+                self.recovering.setdefault(clause.head, []).append(pipeline)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Makes every index an update may need."""
-        for pipelines in (*self.forward.values(), *self.backward.values()):
+        """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
+        for pipelines in (*self.forward.values(), *self.recovering.values()):
             for pipeline in pipelines:
                 pipeline.prepare(relations)
 
@@ -98,7 +110,8 @@ class StratumMaintenance:
         for name, entries in self.delta.items():
             if name in self.lost:
                 maintain.lose(entries, self.relations[name].touched)
-                self.lost[name].append(entries)
+                if entries is not self.deleted.get(name):
+                    self.lost[name].append(entries)
             else:
                 maintain.mark(entries, self.relations[name].touched, LOST, DELTA)
         for name, entries in emptied.items():
@@ -114,11 +127,12 @@ class StratumMaintenance:
         self._mark_inputs(DELTA, LOST)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
+        for name, entries in self.deleted.items():
+            self._recover(name, entries, self.plan.backward.get(name, ()))
         for name, parts in self.lost.items():
             if parts:
                 entries = parts[0] if len(parts) == 1 else np.concatenate(parts)
-                for pipeline in self.plan.backward.get(name, ()):
-                    self._run(pipeline, entries, GAINS)
+                self._recover(name, entries, self.plan.recovering.get(name, ()))
         self._collect_waiting()
         self.delta = {**self.inputs, **self.inserted}
 
@@ -164,6 +178,11 @@ class StratumMaintenance:
     def abandon(self) -> None:
         """Takes the marks of this stratum off the relations below it."""
         self._mark_inputs(0, DELTA | LOST)
+
+    def _recover(self, name: str, entries: Vector, pipelines: Sequence[DeltaPipeline]) -> None:
+        """Looks for derivations of lost facts."""
+        for pipeline in pipelines:
+            self._run(pipeline, entries, GAINS)
 
     # --- within ----------------------------------------------------------------------------------------------------
 

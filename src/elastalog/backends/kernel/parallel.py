@@ -11,4 +11,9 @@ from elastalog.backends.watch import Watch
 
 def make_workers(relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> Workers:
     """Workers for a number of threads."""
-    return Workers(relations, watch)
+    if jobs <= 1:
+        return Workers(relations, watch)
+    # Only now, since its operators would have to be compiled or read from the cache for nothing.
+    from elastalog.backends.kernel.parallel_workers import ParallelWorkers
+
+    return ParallelWorkers(relations, watch, jobs)

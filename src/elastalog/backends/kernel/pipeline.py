@@ -132,24 +132,38 @@ class Pipeline:
             self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
             return
         relation = relations[gather.relation]
-        is_whole = relation.is_settled and (bounds.level is None or gather.relation in self.own)
-        if gather.is_direct and is_whole:
+        if gather.is_direct and relation.is_settled:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return
         take, place = self.gather_take
         block = scratch.block(0, max(gather.width, 1))
         state = scratch.state(0)
-        is_checked, floor, ceiling = not relation.is_settled, 0, ABSENT
-        if bounds.level is not None and gather.relation not in self.own:
-            is_checked, floor, ceiling = True, bounds.level, bounds.level + 1
+        is_checked = not relation.is_settled
         while start < stop:
             state[FILLED] = 0
             row_operators.gather(
-                relation.rows, start, stop, is_checked, floor, ceiling, relation.level, relation.touched, take, place,
-                block, state,
-            )  # fmt: skip
+                relation.rows, start, stop, is_checked, relation.level, relation.touched, take, place, block, state
+            )
             start = int(state[NEXT])
             self._pass_on(relations, 0, block, int(state[FILLED]), self.start_transform, bounds, scratch, sink)
+
+    def run_rows(
+        self,
+        relations: Mapping[str, KernelRelation],
+        rows: Vector,
+        bounds: Bounds,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations whose start is one of some rows of the start's relation."""
+        assert self.gather.relation is not None
+        relation = relations[self.gather.relation]
+        block = scratch.block(0, max(self.gather.width, 1))
+        for start in range(0, len(rows), BLOCK):
+            chosen = rows[start : start + BLOCK]
+            for column, slot in self.gather.take:
+                block[: len(chosen), slot] = chosen if column < 0 else relation.rows[chosen, column]
+            self._pass_on(relations, 0, block, len(chosen), self.start_transform, bounds, scratch, sink)
 
     def run_block(
         self,

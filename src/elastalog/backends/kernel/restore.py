@@ -45,8 +45,8 @@ def maintained_changes(relation: KernelRelation) -> StateChanges:
 
 
 def replaced_changes(new: KernelRelation, old: KernelRelation) -> StateChanges:
-    """What the update under way has changed in an annotated relation that it evaluated anew. Lost facts are among the new rows,
-    absent."""
+    """What the update under way has changed in an annotated relation that it evaluated anew. Lost facts are among the
+    new rows, absent."""
     level = levels_now(new, slice(0, new.used))
     count = new.count[: new.used].copy()
     referring = np.flatnonzero(new.level[: new.used] >= REFERENCE)
@@ -88,7 +88,10 @@ def _before(new: KernelRelation, old: KernelRelation, level: Vector, count: Vect
 def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, count: Vector) -> StateChanges:
     is_other = (was != level) | (old_count != count)
     return StateChanges(
-        words[is_other], was[is_other].astype(np.int32), level[is_other].astype(np.int32), count[is_other].astype(np.int32)
+        words[is_other],
+        was[is_other].astype(np.int32),
+        level[is_other].astype(np.int32),
+        count[is_other].astype(np.int32),
     )
 
 
@@ -123,8 +126,9 @@ def _filled(name: str, width: int, facts: FactWords) -> KernelRelation:
     if not size:
         return relation
     relation.rows = np.ascontiguousarray(facts.words, np.int32)
-    relation.level = np.ascontiguousarray(facts.level, np.int32)
-    relation.count = np.ascontiguousarray(facts.count, np.int32)
+    # What comes from Arrow cannot be written to.
+    relation.level = np.require(facts.level, np.int32, "CW")
+    relation.count = np.require(facts.count, np.int32, "CW")
     relation.used = relation.present = size
     relation.table = cleared(power_of_two(int(size / _LOAD) + 65), np.uint64)
     relation.shift = 65 - len(relation.table).bit_length()

@@ -30,7 +30,7 @@ from elastalog.backends.kernel.compiled import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.marks import NEW, REFERENCE
+from elastalog.backends.kernel.marks import ABSENT, NEW, REFERENCE
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
@@ -237,15 +237,14 @@ def member(  # type: ignore[no-untyped-def]
     state[FILLED] = filled
 
 
-@operator(types.void, MATRIX, INT, INT, FLAG, INT, INT, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
-def gather(rows, start, stop, is_checked, floor, ceiling, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
-    """Copies columns of the rows in [start, stop), if checked of those with a level in [floor, ceiling); column -1 is the row
-    number."""
+@operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row number."""
     filled = state[FILLED]
     room = out.shape[0]
     i = start
     while i < stop and filled < room:
-        if not is_checked or (is_below(level, touched, i, ceiling) and not is_below(level, touched, i, floor)):
+        if not is_checked or is_below(level, touched, i, ABSENT):
             for c in range(take.shape[0]):
                 out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
             filled += 1

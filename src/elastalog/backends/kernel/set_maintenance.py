@@ -13,7 +13,7 @@ import numpy as np
 from elastalog.backends.kernel import maintain, set_operators
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline, Phase
 from elastalog.backends.kernel.maintenance import MaintenancePlan
-from elastalog.backends.kernel.marks import COUNT, DELTA, IS, MARKS, NEW, OTHER, PENDING, REFERENCE, WAS, view
+from elastalog.backends.kernel.marks import COUNT, DELTA, IS, MARKS, NEW, OTHER, PENDING, REFERENCE, ROW, WAS, view
 from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
@@ -77,7 +77,7 @@ class SetPlan:
 
 class StratumSets:
     """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and `inserted` the rows of
-    the stratum's explicit facts that go and come."""
+    the stratum's explicit facts that go and come, `explicit_below` the relations without rules that it reads."""
 
     def __init__(
         self,
@@ -88,10 +88,12 @@ class StratumSets:
         below: Facts,
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
+        explicit_below: frozenset[str],
         watch: Watch,
         scratch: Scratch,
     ) -> None:
         self.stratum = stratum
+        self.is_explicit_only = not stratum.clauses
         self.own = stratum.relations
         self.below = below
         self._plan = plan
@@ -100,6 +102,7 @@ class StratumSets:
         self._has_recursive = support is Support.EVERY
         self._deleted = deleted
         self._inserted = inserted
+        self._explicit_below = explicit_below
         self._watch = watch
         self._scratch = scratch
         self._flat = frozenset(relations)
@@ -145,15 +148,22 @@ class StratumSets:
     # --- evaluation ------------------------------------------------------------------------------------------------
 
     def heads(
-        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
+        self,
+        evaluation: Evaluation,
+        delta: Facts,
+        rules: Rules = Rules.ALL,
+        change: Change = Change.NOTHING,
+        *,
+        is_every_head_known: bool = False,
     ) -> Facts:
+        is_new = evaluation is Evaluation.NEW and not is_every_head_known
         phase = self._proved if evaluation is Evaluation.PROVED else PHASES[evaluation]
         self._stamp += 1
         self._mark(delta, DELTA, 0)
         for name, entries in delta.items():
             for pipeline in self._plan.forward.get(name, ()):
                 if _is_among(pipeline.variant.clause, rules):
-                    self._run(pipeline, entries, phase, self._head_sink(pipeline, evaluation, change))
+                    self._run(pipeline, entries, phase, self._head_sink(pipeline, is_new, change))
         self._mark(delta, 0, DELTA)
         for name in self.own:
             self._relations[name].extend_indexes()
@@ -216,9 +226,27 @@ class StratumSets:
         return self._select(facts, NEW, lambda level: level >= RECURSIVE)
 
     def every(self) -> Facts:
-        """All facts of the stratum that have been touched."""
         used = {name: self._relations[name].touched_used for name in self.own}
         return {name: np.arange(number, dtype=np.int32) for name, number in used.items() if number}
+
+    def rows_of(self, facts: Facts) -> dict[str, Vector]:
+        return {name: self._relations[name].touched[entries, ROW].copy() for name, entries in facts.items()}
+
+    def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
+        return {name: self.touch(self._relations[name], some) for name, some in rows.items() if len(some)}
+
+    def facts_of_words(self, words: Mapping[str, Matrix]) -> Facts:
+        return self._find({name: some for name, some in words.items() if name in self.own})
+
+    def explicit_below(self, words: Mapping[str, Matrix]) -> Facts:
+        return self._find({name: some for name, some in words.items() if name in self._explicit_below})
+
+    def _find(self, words: Mapping[str, Matrix]) -> Facts:
+        rows = {}
+        for name, some in words.items():
+            found = np.unique(self._relations[name].find(some))
+            rows[name] = found[found >= 0]
+        return self.facts_of_rows(rows)
 
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
@@ -251,10 +279,9 @@ class StratumSets:
     def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase, sink: Sink) -> None:
         pipeline.run(self._relations, self._flat, entries, phase, self._scratch, sink)
 
-    def _head_sink(self, pipeline: DeltaPipeline, evaluation: Evaluation, change: Change) -> Sink:
+    def _head_sink(self, pipeline: DeltaPipeline, is_new: bool, change: Change) -> Sink:
         clause = pipeline.variant.clause
         head = self._relations[clause.head]
-        is_new = evaluation is Evaluation.NEW
         column, step = -1, 0
         if change is not Change.NOTHING:
             if clause.is_recursive and self._has_recursive:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+PACKAGE = "elastalog.backends.kernel"
 MESSAGE = "compiling the kernel, once per machine…"
 
 _PATIENCE = 1.0
@@ -50,11 +51,14 @@ def announced_compilation(announce: Callable[[str], None], *, at_once: bool) -> 
 
 
 def warm() -> None:
-    """Imports every module of the kernel, which compiles what is not in the cache."""
-    package = __name__.rpartition(".")[0]
-    for module in pkgutil.iter_modules(import_module(package).__path__, package + "."):
-        if module.name != __name__:
-            import_module(module.name)
+    """Compiles every operator of the kernel that is not in the cache."""
+    from elastalog.backends.kernel.compiled import Operator
+
+    package = import_module(PACKAGE)
+    for module in pkgutil.iter_modules(package.__path__, f"{PACKAGE}."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Operator):
+                value.compile()
 
 
 if __name__ == "__main__":

@@ -80,4 +80,4 @@ class Command:
 def require_nothing(command: str, piece: Piece) -> None:
     """An error if a command that takes no arguments was given some."""
     if piece.text:
-        raise piece.error("E0802", f"`{command}` takes no arguments", advice=f"write `{command}` alone")
+        raise piece.error("E0652", f"`{command}` takes no arguments", advice=f"write `{command}` alone")

@@ -36,7 +36,7 @@ def _strategy(state: ShellState, arguments: Piece) -> None:
     if name not in STRATEGIES:
         close = nearest(name, STRATEGIES)
         advice = f"did you mean `{close}`?" if close else f"there are: {', '.join(STRATEGIES)}"
-        raise arguments.error("E0802", f"there is no strategy `{name[:60]}`", advice=advice)
+        raise arguments.error("E0652", f"there is no strategy `{name[:60]}`", advice=advice)
     program = state.session.program
     facts = {relation: list(state.session.explicit(relation)) for relation in state.session}
     # The facts in the program's text are among the explicit ones, unless they have been deleted since.

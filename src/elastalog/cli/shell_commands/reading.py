@@ -12,7 +12,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 
 def _query(state: ShellState, arguments: Piece) -> None:
     if not arguments.text:
-        raise arguments.error("E0802", "`query` needs a pattern", advice="write it as `query path(1, X)`")
+        raise arguments.error("E0652", "`query` needs a pattern", advice="write it as `query path(1, X)`")
     try:
         answers = state.session.query(arguments.text)
     except ElastalogError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from elastalog.cli.shell_commands import control, evaluation, reading, updates
+from elastalog.cli.shell_commands import control, evaluation, provenance, reading, updates
 from elastalog.cli.shell_commands.command import Command, Piece
 from elastalog.diagnostics.nearest import nearest
 
 COMMANDS: Final[tuple[Command, ...]] = (
     *updates.COMMANDS,
     *reading.COMMANDS,
+    *provenance.COMMANDS,
     *evaluation.COMMANDS,
     *control.COMMANDS,
 )
@@ -25,5 +26,5 @@ def find_command(name: str, place: Piece) -> Command:
     if found is None:
         close = nearest(name, BY_NAME)
         advice = f"did you mean `{close}`?" if close else "`help` lists the commands"
-        raise place.error("E0801", f"there is no command `{name[:60]}`", advice=advice)
+        raise place.error("E0651", f"there is no command `{name[:60]}`", advice=advice)
     return found

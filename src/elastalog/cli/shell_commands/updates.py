@@ -31,7 +31,7 @@ def _delete(state: ShellState, arguments: Piece) -> None:
 def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
     """`insert R(1), R(2), delete S(3)`: all of them, or none when one is wrong."""
     if not arguments.text:
-        raise arguments.error("E0802", f"`{word}` needs a fact", advice=f"write it as `{word} edge(1, 2)`")
+        raise arguments.error("E0652", f"`{word}` needs a fact", advice=f"write it as `{word} edge(1, 2)`")
     changes: list[PendingChange] = []
     for written in split(arguments, ","):
         piece = written.trimmed()
@@ -39,7 +39,7 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
         if first in _SIGNS and not rest.text.startswith("("):
             word, piece = first, rest
         if not piece.text:
-            raise piece.error("E0802", "a fact is missing here", advice="remove the comma, or add a fact after it")
+            raise piece.error("E0652", "a fact is missing here", advice="remove the comma, or add a fact after it")
         try:
             relation, values = state.session.fact(piece.text)
         except ElastalogError as error:
@@ -49,12 +49,16 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
 
 
 def _load(state: ShellState, arguments: Piece) -> None:
-    from elastalog.pipeline.files.diff import read_diff
+    from elastalog.pipeline.files.diff import read_diff, update_files
 
     if not arguments.text:
-        raise arguments.error("E0802", "`load` needs a file", advice="write `load update.diff`")
+        raise arguments.error("E0652", "`load` needs a file", advice="write `load update.diff`")
     text = arguments.text
     path = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+    if Path(path).is_dir() and not update_files(path):
+        raise arguments.error(
+            "E0652", "there is no diff file in this folder", advice="name one, as in `load update.diff`"
+        )
     diff = read_diff(Path(path), state.session.schemas)
     changes = [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
     changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
@@ -67,7 +71,7 @@ def _start(state: ShellState, arguments: Piece) -> None:
     require_nothing("start", arguments)
     if state.pending or state.is_started:
         raise arguments.error(
-            "E0802",
+            "E0652",
             "an update is already under way",
             advice="end it with `commit` or `rollback` before the next `start`",
         )
@@ -76,7 +80,7 @@ def _start(state: ShellState, arguments: Piece) -> None:
 
 def _commit(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "dump_changes"):
-        raise arguments.error("E0802", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
+        raise arguments.error("E0652", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
     state.changes = update.commit()
     state.forget_pending()

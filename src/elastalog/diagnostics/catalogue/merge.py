@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from elastalog.diagnostics.catalogue.analysis import ANALYSIS
+from elastalog.diagnostics.catalogue.debugging import DEBUGGING
 from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.facts import FACTS
+from elastalog.diagnostics.catalogue.provenance import PROVENANCE
 from elastalog.diagnostics.catalogue.run import RUN
 from elastalog.diagnostics.catalogue.shell import SHELL
+from elastalog.diagnostics.catalogue.spark import SPARK
 from elastalog.diagnostics.catalogue.storage import STORAGE
 from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
@@ -26,5 +29,5 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(entries)
 
 
-CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, SHELL, STRATEGIES, STORAGE)
+CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING)
 """Every entry by its code."""

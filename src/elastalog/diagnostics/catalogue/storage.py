@@ -16,43 +16,43 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0802",
         "the store exists already",
-        "A store is made once, in a folder that is new or empty; later it is opened, without facts, and updated. Facts"
-        " given to a store that exists would be neither an update nor a new beginning, so they are refused.",
+        "A store is made once, in a folder that is new or empty; later it is opened, without facts, and updated."
+        " Facts given to a store that exists would be neither an update nor a new beginning, so they are refused.",
         'elastalog.open("reach.dl", facts="facts/", store="here")  # a second time',
         'elastalog.open(store="here")',
     ),
     Entry(
         "E0803",
         "store of a later format",
-        "The store was written by a later version of Elastalog, in a way that this one does not know. It is left as it"
-        " is.",
+        "The store was written by a later version of Elastalog, in a way that this one does not know. It is left"
+        " as it is.",
         "elastalog log STORE  # with the older version",
         "elastalog log STORE  # with the version that wrote it, or a later one",
     ),
     Entry(
         "E0804",
         "the store has another writer",
-        "One process at a time writes a store. The message names the one that does. Its lock ends with the process,"
-        " however it ends, so there is never a lock to remove by hand. Any number of readers can open the store"
-        " meanwhile; they see the last epoch that was committed.",
+        "One process at a time writes a store. The message names the one that does. Its lock ends with the"
+        " process, however it ends, so there is never a lock to remove by hand. Any number of readers can open the"
+        " store meanwhile; they see the last epoch that was committed.",
         'first = elastalog.open(store="here")\nsecond = elastalog.open(store="here")',
         'first = elastalog.open(store="here")\nsecond = elastalog.open(store="here", read_only=True)',
     ),
     Entry(
         "E0805",
         "damaged file",
-        "A file of the store is not what was written: its size or its checksum differs. No answer is given from it. An"
-        " interrupted write cannot be the cause, since it leaves the files of the previous epoch whole; look at the disk,"
-        " or at what else writes to the folder. If a journal is damaged, the epochs before the damage can still be"
-        " exported.",
+        "A file of the store is not what was written: its size or its checksum differs. No answer is given from"
+        " it. An interrupted write cannot be the cause, since it leaves the files of the previous epoch whole;"
+        " look at the disk, or at what else writes to the folder. If a journal is damaged, the epochs before the"
+        " damage can still be exported.",
         "elastalog query STORE 'path(1, X)'  # journal-1.log is damaged after epoch 16",
         "elastalog export STORE --at 16 -D facts",
     ),
     Entry(
         "E0806",
         "missing file",
-        "The manifest of the store names a file that is not there. Copy or move a store as a whole, while nothing writes"
-        " to it.",
+        "The manifest of the store names a file that is not there. Copy or move a store as a whole, while nothing"
+        " writes to it.",
         "cp STORE/*.json STORE/CURRENT elsewhere",
         "cp -r STORE elsewhere",
     ),
@@ -66,47 +66,50 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0808",
         "the store cannot be written",
-        "The system refuses a write: the disk is full, the folder is read-only, or the like. The epoch that was being"
-        " committed does not exist, in the store or in the session; the one before it stands, and the update can be"
-        " applied again when there is room.",
+        "The system refuses a write: the disk is full, the folder is read-only, or the like. The epoch that was"
+        " being committed does not exist, in the store or in the session; the one before it stands, and the update"
+        " can be applied again when there is room.",
         'db.apply({"edge": rows})  # no space left on device',
         'db.apply({"edge": rows})  # after making room',
     ),
     Entry(
         "E0809",
         "the store must be opened again",
-        "A write failed, and what it left could not be removed either, so that nothing can be appended safely. What was"
-        " committed is safe: opening the store again finds the last epoch and repairs the rest.",
+        "A write failed, and what it left could not be removed either, so that nothing can be appended safely."
+        " What was committed is safe: opening the store again finds the last epoch and repairs the rest.",
         "db.apply(update)  # after an error of the disk",
         'db.close()\ndb = elastalog.open(store="here")\ndb.apply(update)',
     ),
     Entry(
         "E0810",
         "store of another program",
-        "A store holds what follows by the rules of one program, whose text it keeps. The program given is not that one.",
+        "A store holds what follows by the rules of one program, whose text it keeps. The program given is not that"
+        " one.",
         'elastalog.open("other.dl", store="here")',
         'elastalog.open(store="here")',
     ),
     Entry(
         "E0811",
         "store with other options",
-        "How levels are counted and which strategy keeps them was decided when the store was made, since its annotations"
-        " depend on it.",
+        "How levels are counted and which strategy keeps them was decided when the store was made, since its"
+        " annotations depend on it.",
         'elastalog.open(store="here", levels="global")',
         'elastalog.open("reach.dl", facts="facts/", store="there", levels="global")',
     ),
     Entry(
         "E0812",
         "store of another layout",
-        "The store holds hidden relations that serve negations and aggregates. This version of Elastalog makes others of"
-        " the same program, so the stored state cannot be continued. Export the facts with the version that wrote it.",
+        "The store holds hidden relations that serve negations and aggregates. This version of Elastalog makes"
+        " others of the same program, so the stored state cannot be continued. Export the facts with the version"
+        " that wrote it.",
         "elastalog apply STORE update.diff",
         "elastalog export STORE -D facts  # with the older version\nelastalog init NEW reach.dl -F facts",
     ),
     Entry(
         "E0813",
         "epoch not kept",
-        "A store keeps a number of past epochs, its retention, and none of the future. `elastalog log` lists those it has.",
+        "A store keeps a number of past epochs, its retention, and none of the future. `elastalog log` lists those"
+        " it has.",
         "db.at(3)  # of 5,000",
         'elastalog.open("reach.dl", facts="facts/", store="here", retention=10_000)',
     ),
@@ -127,9 +130,9 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0816",
         "unfinished write discarded",
-        "The process that wrote the store ended while it was committing an epoch: that epoch does not exist, the one"
-        " before it stands. The update can be applied again; if it carried a source and a batch, that is safe even when"
-        " it is not known whether it was committed.",
+        "The process that wrote the store ended while it was committing an epoch: that epoch does not exist, the"
+        " one before it stands. The update can be applied again; if it carried a source and a batch, that is safe"
+        " even when it is not known whether it was committed.",
         "elastalog apply STORE update.diff  # ends by a power failure",
         "elastalog apply STORE update.diff --source files --batch 17",
     ),

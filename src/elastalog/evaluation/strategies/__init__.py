@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.strategies.bf import BF
 from elastalog.evaluation.strategies.bfc import BFC
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.counting import Counting
 from elastalog.evaluation.strategies.dense import Dense
 from elastalog.evaluation.strategies.dred import DRed
 from elastalog.evaluation.strategies.dredc import DRedC
 from elastalog.evaluation.strategies.elastic import Elastic
+from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.strategies.recompute import Recompute
 
@@ -24,7 +26,14 @@ STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
     "counting": Counting,
     "bf": BF,
     "bfc": BFC,
+    "bf-pruned": lambda watch, budget: BF(watch, is_pruned=True),
+    "bfc-pruned": lambda watch, budget: BFC(watch, is_pruned=True),
 }
+
+
+def marks_of(strategy: Strategy) -> tuple[Marks, ...]:
+    """The kinds of look-ahead that a strategy offers."""
+    return strategy.marks if isinstance(strategy, MaintainingStrategy) else (Marks.NONE,)
 
 
 def make_strategy(name: str, watch: Watch, budget: float | None) -> Strategy:

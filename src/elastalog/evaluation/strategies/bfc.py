@@ -34,6 +34,7 @@ from elastalog.backends.watch import Watch
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.dredc import insert
+from elastalog.evaluation.strategies.marking import Marks
 
 _NONE = Mark(0)
 
@@ -41,6 +42,8 @@ _NONE = Mark(0)
 class BFC(MaintainingStrategy):
     name: ClassVar[str] = "bfc"
     support: ClassVar[Support] = Support.NONRECURSIVE
+
+    marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
 
     def __init__(self, watch: Watch, budget: float | None = None, *, is_pruned: bool = False) -> None:
         super().__init__(watch, budget)
@@ -50,12 +53,16 @@ class BFC(MaintainingStrategy):
         """Those of some facts that hold whatever becomes of the other facts of the stratum."""
         return stratum.with_nonrecursive_support(facts)
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
-        self.delete(stratum, counters)
-        insert(stratum, {}, counters)
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+        self.delete(stratum, self.marking.candidates(stratum), counters)
+        added = insert(stratum, {}, counters)
+        if not self.marking.is_looking:
+            return added
+        every = stratum.every()
+        return union(added, stratum.having(every, Mark.PROVED), stratum.having(every, Mark.DELAYED))
 
-    def delete(self, stratum: SetMaintenance, counters: Counters) -> None:
-        given = stratum.explicit_losses()
+    def delete(self, stratum: SetMaintenance, marked: Facts, counters: Counters) -> None:
+        given = union(stratum.explicit_losses(), marked)
         expanded: Facts = {}
         found = stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE)
         counters.deletions += size(without(found, given))

@@ -6,11 +6,13 @@ import time
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import SetMaintenance, Support
+from elastalog.backends.sets import Facts, SetMaintenance, Support
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.counters import Counters
+from elastalog.evaluation.strategies.marking import Marking, Marks
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
+from elastalog.evaluation.update import Update
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -21,12 +23,23 @@ class MaintainingStrategy:
     is_annotated: ClassVar[bool] = True
     support: ClassVar[Support]
 
+    marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE,)
+    """The kinds of look-ahead it offers."""
+
+    is_transitive: ClassVar[bool] = False
+    """Whether marks are passed on by marked implicit facts."""
+
     def __init__(self, watch: Watch, budget: float | None = None) -> None:
         self.watch = watch
+        self.marking = Marking(is_transitive=self.is_transitive)
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
-        """Brings the stratum to its new fixpoint."""
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+        """Brings the stratum to its new fixpoint. Returns the facts that were derived or proved meanwhile, for look-ahead."""
         raise NotImplementedError
+
+    def announce(self, upcoming: Update, marks: Marks) -> None:
+        """Says which update will follow the next one. What it is used for never changes a result."""
+        self.marking.announce(marks, upcoming.deleted, upcoming.inserted)
 
     def check(self, backend: Backend) -> None:
         """Raises if the program is not one for this strategy."""
@@ -46,9 +59,15 @@ class MaintainingStrategy:
 
     def update(self, backend: Backend) -> Work:
         work = Work()
+        self.marking.begin()
         for stratum in backend.program.strata:
             if backend.is_affected(stratum):
                 work.strata.append(self.update_stratum(backend, stratum, work.counters))
+            elif self.marking.wants_every_stratum and stratum.aggregate is None:
+                unaffected = backend.maintain_sets(stratum)
+                self.marking.look(unaffected, {}, work.counters)
+                backend.finish_sets(unaffected)
+        self.marking.end()
         return work
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> StratumWork:
@@ -59,7 +78,8 @@ class MaintainingStrategy:
             how, why = "refold", "an aggregate"
         else:
             maintenance = backend.maintain_sets(stratum)
-            self.maintain(maintenance, counters)
+            applied = self.maintain(maintenance, counters)
+            self.marking.look(maintenance, applied, counters)
             backend.finish_sets(maintenance)
             how, why = "update", self.name
         derivations = self.watch.derivations - before

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import Change, Evaluation, Mark, SetMaintenance, Support, size, union
+from elastalog.backends.sets import Change, Evaluation, Facts, Mark, SetMaintenance, Support, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.evaluation.counters import Counters
@@ -32,7 +32,7 @@ class Counting(MaintainingStrategy):
             source = backend.program.checked.source
             raise ElastalogError([_refusal(stratum, source) for stratum in recursive])
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
         lost = union(
             stratum.explicit_losses(), stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE)
         )
@@ -45,6 +45,7 @@ class Counting(MaintainingStrategy):
         stratum.mark(came, Mark.PRESENT)
         counters.deletions += size(gone)
         counters.insertions += size(came)
+        return came
 
 
 def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:

@@ -20,22 +20,26 @@ from typing import ClassVar
 from elastalog.backends.sets import Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.marking import Marks
 
 
 class DRed(MaintainingStrategy):
     name: ClassVar[str] = "dred"
     support: ClassVar[Support] = Support.EXPLICIT
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
-        deleted = over_delete(stratum, counters)
+    marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER)
+    is_transitive: ClassVar[bool] = True
+
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+        deleted = over_delete(stratum, self.marking.candidates(stratum), counters)
         again = rederive(stratum, deleted)
         counters.rederivations += size(again)
-        insert(stratum, again, counters)
+        return insert(stratum, again, counters)
 
 
-def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
-    """D of the stratum."""
-    given = stratum.explicit_losses()
+def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> Facts:
+    """D of the stratum. Marked facts enter it at once."""
+    given = union(stratum.explicit_losses(), marked)
     found = union(given, stratum.heads(Evaluation.OLD, stratum.below))
     counters.over_deletions -= size(given)
     deleted: list[Facts] = []
@@ -52,12 +56,15 @@ def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
     return union(stratum.explicit(deleted), stratum.derivable(deleted, Rules.ALL))
 
 
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
-    """Adds what was found again, what is explicit now, and what follows."""
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
+    """Adds what was found again, what is explicit now, and what follows: A of the stratum."""
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads(Evaluation.NEW, stratum.below))
     counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    added: list[Facts] = []
     while delta := stratum.having(found, Mark(0), Mark.PRESENT):
         stratum.mark(delta, Mark.PRESENT)
+        added.append(delta)
         counters.insertions += size(delta)
         found = stratum.heads(Evaluation.NEW, delta)
+    return union(*added)

@@ -36,11 +36,11 @@ class DRedC(MaintainingStrategy):
     name: ClassVar[str] = "dredc"
     support: ClassVar[Support] = Support.EVERY
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
         deleted = over_delete(stratum, counters)
         again = stratum.with_recursive_support(deleted)
         counters.rederivations += size(again)
-        insert(stratum, again, counters)
+        return insert(stratum, again, counters)
 
 
 def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
@@ -57,12 +57,15 @@ def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
     return union(*deleted)
 
 
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
-    """Adds what was found again, what is explicit now, and what follows; every new derivation is counted."""
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
+    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is counted."""
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
     counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    added: list[Facts] = []
     while delta := stratum.having(found, Mark(0), Mark.PRESENT):
         stratum.mark(delta, Mark.PRESENT)
+        added.append(delta)
         counters.insertions += size(delta)
         found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE, Change.GIVE)
+    return union(*added)

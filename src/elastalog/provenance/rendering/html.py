@@ -36,7 +36,9 @@ def render(proof: Proof) -> str:
         pending.append("</div></details>")
         pending.extend((child, level + 1) for child in reversed(below))
     note = summary(proof)
-    return f"<div class='elastalog-proof'>{''.join(parts)}" + (f"<small>{escape(note)}</small>" if note else "") + "</div>"
+    return (
+        f"<div class='elastalog-proof'>{''.join(parts)}" + (f"<small>{escape(note)}</small>" if note else "") + "</div>"
+    )
 
 
 def render_absence(absence: Absence) -> str:

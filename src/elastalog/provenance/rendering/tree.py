@@ -21,7 +21,9 @@ def render(proof: Proof) -> str:
         below = children_of(node)
         for position in range(len(below) - 1, -1, -1):
             is_last = position == len(below) - 1
-            pending.append((below[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  ")))
+            pending.append(
+                (below[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
+            )
     return "\n".join(lines)
 
 

@@ -1,0 +1,262 @@
+"""Updates: what elastic maintenance costs beside evaluating anew.
+
+`python -m benchmarks.updates [WORKLOAD ...] --data DIR [--seeds N]` prints, for each workload, four tables: bootstrap against recompute
+(time and memory), update cycles (delete random explicit facts, insert them again) by size, the workload of 13 epochs
+(initial, six small, large, four small, large) for three strategies, and the latency of one-fact updates by size of the
+database. Writes benchmarks/results/updates.json and benchmarks/plots/updates.png. Times are processor seconds of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.batch import machine
+from benchmarks.plot import draw_bars
+from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, Workload, data_folder
+
+SIZES: tuple[tuple[str, Callable[[int], int]], ...] = (
+    ("10", lambda total: 10),
+    ("100", lambda total: 100),
+    ("1000", lambda total: 1000),
+    ("1 %", lambda total: total // 100),
+)
+LATENCY_SIZES = (1_000_000, 20_000_000)
+CHAINS = """
+.decl e(x: number, y: number)
+.decl p(x: number, y: number)
+p(x, y) :- e(x, y).
+p(x, z) :- e(x, y), p(y, z).
+"""
+
+
+def _roads(folder: Path) -> Facts:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    edges = pq.read_table(folder / "usroads_165435.parquet")
+    return {"edge": edges, "source": pa.table({"node": edges.column(0).slice(0, 1)})}
+
+
+REACHABILITY = Workload("usroads-reachability", HERE / "programs" / "reachability.dl", _roads, folder="graphs")
+NAMES = ("doop", "crdt", "usroads-reachability", "galen")
+
+
+@dataclass(slots=True)
+class Timed:
+    """Processor seconds of some runs."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.seconds:
+            return "-"
+        least, middle, most = min(self.seconds), statistics.median(self.seconds), max(self.seconds)
+        return f"{least * 1e3:,.1f} / {middle * 1e3:,.1f} / {most * 1e3:,.1f}"
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    gc.collect()
+    began = time.process_time()
+    result = work()
+    return time.process_time() - began, result
+
+
+def evaluation_seconds(session: Any) -> float:
+    """What the first epoch cost, without reading and encoding facts."""
+    return float(sum(stratum.seconds for stratum in session.log()[0].work.strata))
+
+
+class Cycle:
+    """Random explicit facts of a workload, to be deleted and inserted again."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = {name: table for name, table in facts.items() if len(table)}
+        self.total = sum(len(table) for table in self.facts.values())
+
+    def choose(self, size: int, seed: int) -> Facts:
+        rng = np.random.default_rng(seed)
+        picked = np.sort(rng.choice(self.total, min(size, self.total), replace=False))
+        chosen: Facts = {}
+        first = 0
+        for name, table in self.facts.items():
+            rows = picked[(picked >= first) & (picked < first + len(table))] - first
+            if len(rows):
+                chosen[name] = table.take(rows)
+            first += len(table)
+        return chosen
+
+
+def compare_bootstrap(work: Workload, facts: Facts, repeats: int) -> dict[str, Any]:
+    import elastalog
+
+    cost: dict[str, list[float]] = {}
+    size: dict[str, int] = {}
+    for _ in range(repeats):
+        for strategy, levels in (("recompute", "local"), ("elastic", "local"), ("elastic", "global")):
+            name = strategy if levels == "local" else "elastic, global levels"
+            gc.collect()
+            with elastalog.open(work.program, facts=facts, strategy=strategy, levels=levels, engine="local") as session:
+                cost.setdefault(name, []).append(evaluation_seconds(session))
+                size[name] = session.statistics().bytes
+                count = sum(len(session[relation]) for relation in session)
+    base, memory = min(cost["recompute"]), size["recompute"]
+    rows = {
+        name: {"seconds": min(seconds), "ratio": min(seconds) / base, "bytes": size[name], "memory": size[name] / memory}
+        for name, seconds in cost.items()
+    }
+    print(f"\n{work.name}: {count:,} facts in all")
+    for name, row in rows.items():
+        per_fact = row["bytes"] / count
+        print(
+            f"  bootstrap {name:24s} {row['seconds']:8.3f} s  ×{row['ratio']:.2f}   "
+            f"{row['bytes'] / 2**20:8.0f} MiB  ×{row['memory']:.2f}   {per_fact:.0f} B/fact"
+        )
+    return {"facts": count, "bootstrap": rows}
+
+
+def measure_cycles(work: Workload, facts: Facts, recompute: float, seeds: int) -> dict[str, Any]:
+    import elastalog
+
+    result: dict[str, Any] = {}
+    cycle = Cycle(facts)
+    with elastalog.open(work.program, facts=facts, engine="local") as session:
+        session.prepare()
+        for label, size_of in SIZES:
+            deleting, inserting = Timed(), Timed()
+            impact: list[int] = []
+            switched = 0
+            for seed in range(seeds):
+                chosen = cycle.choose(size_of(cycle.total), seed)
+                seconds, changes = timed(lambda chosen=chosen: session.apply(deleted=chosen))
+                deleting.seconds.append(seconds)
+                impact.append(changes.impact)
+                switched += _switches(session)
+                seconds, _ = timed(lambda chosen=chosen: session.apply(inserted=chosen))
+                inserting.seconds.append(seconds)
+                switched += _switches(session)
+            slowest = max(deleting.seconds + inserting.seconds)
+            result[label] = {
+                "deleting": deleting.seconds, "inserting": inserting.seconds, "impact": impact, "switched": switched,
+                "faster": recompute / statistics.median(deleting.seconds + inserting.seconds),
+                "slowest": slowest / recompute,
+            }  # fmt: skip
+            print(
+                f"  {label:>5s} facts  delete {deleting!s:>32s}   insert {inserting!s:>32s} ms   impact "
+                f"{statistics.median(impact):,.0f}   recompute / median {result[label]['faster']:,.1f}   slowest / recompute "
+                f"{result[label]['slowest']:.2f}   strata switched {switched}"
+            )
+    return result
+
+
+def _switches(session: Any) -> int:
+    return sum(stratum.how in ("switch", "bootstrap") for stratum in session.log()[-1].work.strata)
+
+
+def measure_epochs(work: Workload, facts: Facts) -> dict[str, float]:
+    """The papers' workload: small updates are 100 facts, large ones 10 % of the explicit facts, deleted and inserted by turns."""
+    import elastalog
+
+    cycle = Cycle(facts)
+    plan = ["small"] * 6 + ["large"] + ["small"] * 4 + ["large"]
+    totals: dict[str, float] = {}
+    for name, options in (
+        ("recompute", {"strategy": "recompute"}),
+        ("update only", {"budget": None}),
+        ("elastic", {}),
+    ):
+        with elastalog.open(work.program, facts=facts, engine="local", **options) as session:
+            seconds = evaluation_seconds(session)
+            held: Facts | None = None
+            for number, kind in enumerate(plan):
+                if held is None:
+                    held = cycle.choose(100 if kind == "small" else cycle.total // 10, 1000 + number)
+                    cost, _ = timed(lambda held=held: session.apply(deleted=held))
+                else:
+                    cost, _ = timed(lambda held=held: session.apply(inserted=held))
+                    held = None
+                seconds += cost
+        totals[name] = seconds
+    print("  13 epochs: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in totals.items()), end="")
+    print(f"   elastic is {totals['recompute'] / totals['elastic']:.2f} times faster than recompute")
+    return totals
+
+
+def measure_latency(sizes: Sequence[int]) -> dict[str, Any]:
+    """One-fact updates whose impact is one derived fact, through the Python API."""
+    import elastalog
+
+    result = {}
+    for size in sizes:
+        starts = np.arange(size // 3, dtype=np.int64) * 3
+        edges = np.concatenate([np.stack([starts, starts + 1], 1), np.stack([starts + 1, starts + 2], 1)])
+        with elastalog.open(CHAINS, facts={"e": edges}, engine="local") as session:
+            session.prepare()
+            cost: list[float] = []
+            for i in range(200):
+                fact = [(size + 2 * i, size + 2 * i + 1)]
+                for apply in (
+                    lambda fact=fact: session.apply(inserted={"e": fact}),
+                    lambda fact=fact: session.apply(deleted={"e": fact}),
+                ):
+                    began = time.perf_counter()
+                    apply()
+                    cost.append(time.perf_counter() - began)
+            facts = sum(len(session[name]) for name in session)
+            per_fact = session.statistics().bytes / facts
+        result[str(size)] = {"seconds": cost, "median": statistics.median(cost), "bytes_per_fact": per_fact}
+        print(
+            f"one-fact update at {size:,} derived facts: median {statistics.median(cost) * 1e3:.3f} ms, "
+            f"95 % below {np.percentile(cost, 95) * 1e3:.3f} ms; {per_fact:.0f} B a fact, indexes included"
+        )
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="updates against recomputation")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(NAMES)}; none: all of them")
+    parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--no-latency", action="store_true")
+    given = parser.parse_args()
+    data = data_folder(given.data)
+    works = {work.name: work for work in (*BY_NAME.values(), REACHABILITY)}
+    record: dict[str, Any] = {"machine": machine()}
+    faster: dict[str, dict[str, float]] = {label: {} for label, _ in SIZES}
+    for name in given.workloads or NAMES:
+        work = works[name]
+        if not work.is_available(data):
+            print(f"{name}: no data")
+            continue
+        facts = work.facts(data)
+        entry = compare_bootstrap(work, facts, given.repeats)
+        recompute = entry["bootstrap"]["recompute"]["seconds"]
+        entry["cycles"] = measure_cycles(work, facts, recompute, given.seeds)
+        entry["epochs"] = measure_epochs(work, facts)
+        record[name] = entry
+        for label, row in entry["cycles"].items():
+            faster[label][name] = row["faster"]
+    if not given.no_latency:
+        record["latency"] = measure_latency(LATENCY_SIZES)
+    results = HERE / "results" / "updates.json"
+    results.parent.mkdir(exist_ok=True)
+    results.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    draw_bars(HERE / "plots" / "updates.png", "updates: times faster than recompute", "ratio", faster)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Strata evaluated by the kernel inside Spark tasks."""

@@ -1,0 +1,112 @@
+"""Spark jobs that can be given up: by a limit of the user, by Ctrl-C, or because a stratum's budget is spent."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from elastalog.backends.spark.task import RESULT_COLUMNS, Result, TaskSpec, run_task
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("elastalog.spark")
+
+_ATTEMPTS = 4
+_PATIENCE = 0.05
+
+
+def run_tasks(spark: SparkSession, spec: TaskSpec, watch: Watch) -> list[Result]:
+    """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all do, and
+    the job is repeated."""
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] = partial(run_task, spec)
+
+    def job() -> list[Result]:
+        shares = spark.range(0, spec.shares, 1, spec.shares)
+        rows = shares.mapInArrow(task, RESULT_COLUMNS, barrier=not spec.plan.decomposes).collect()
+        return [Result(*row) for row in rows]
+
+    attempts = 1 if spec.plan.decomposes else _ATTEMPTS
+    for attempt in range(1, attempts + 1):
+        try:
+            found = cancellable(spark, job, watch)
+            assert isinstance(found, list)
+            return found
+        except Exception as error:
+            if not _is_spark_error(error):
+                raise
+            if attempt == attempts or _is_missing_package(error):
+                raise ElastalogError([_failure(error)]) from error
+            log.warning("a task failed, the stratum is evaluated again: %s", _reason(error))
+    raise AssertionError("unreachable")
+
+
+def cancellable(spark: SparkSession, job: Callable[[], Any], watch: Watch) -> Any:
+    """Runs jobs in another thread, and cancels them if a limit is reached or an interrupt comes."""
+    from pyspark import InheritableThread
+
+    context = spark.sparkContext
+    tag = f"elastalog-{uuid.uuid4().hex}"
+    outcome: dict[str, Any] = {}
+
+    def body() -> None:
+        context.addJobTag(tag)
+        try:
+            outcome["value"] = job()
+        except BaseException as error:  # handed to the thread that waits
+            outcome["error"] = error
+        finally:
+            context.removeJobTag(tag)
+
+    thread = InheritableThread(target=body)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_PATIENCE)
+            watch.check()
+    except BaseException:
+        # A cancel between two jobs hits nothing, so it is repeated.
+        while thread.is_alive():
+            context.cancelJobsWithTag(tag)
+            thread.join(_PATIENCE)
+        raise
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]
+
+
+def _is_spark_error(error: BaseException) -> bool:
+    return type(error).__module__.split(".")[0] in ("py4j", "pyspark")
+
+
+def _is_missing_package(error: BaseException) -> bool:
+    return "No module named 'elastalog" in str(error)
+
+
+def _reason(error: BaseException) -> str:
+    """The last line of the Python error in what Spark says, or its first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "Error" in line.split(":")[0] and not line.startswith(("at ", "org.", "py4j"))]
+    return (told[0] if told else lines[0] if lines else type(error).__name__)[:300]
+
+
+def _failure(error: BaseException) -> Diagnostic:
+    if _is_missing_package(error):
+        return Diagnostic(
+            code="E1106",
+            message="the Python of the executors has no package `elastalog`",
+            help="give Spark the wheel: spark-submit --py-files elastalog-….whl",
+        )
+    return Diagnostic(
+        code="E1107",
+        message="evaluation on Spark failed",
+        notes=(_reason(error),),
+        help="give the executors more memory, or use engine `local`; nothing was changed",
+    )

@@ -1,0 +1,81 @@
+"""What tasks know of the dictionary: as much of it as the clauses of their stratum look into.
+
+Joins compare words and need no dictionary. Comparisons and functors of symbols need the texts, wide numbers and floats their
+patterns. Symbols that only stand in atoms are replaced by their words, so that most strata need no text at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.planning.logical import Absent, Clause, Goal, Scan, Test
+from elastalog.relations.limits import WIDE
+from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The part of a dictionary that is sent to tasks."""
+
+    texts: tuple[str, ...]
+    patterns: bytes
+
+    @staticmethod
+    def of(dictionary: Dictionary, clauses: tuple[Clause, ...]) -> Values:
+        """All wide numbers, and the texts if a clause looks into them."""
+        texts = dictionary.symbols.strings_from(0) if any(map(_looks_into_texts, clauses)) else []
+        return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes())
+
+    def dictionary(self) -> Dictionary:
+        """A dictionary in which the words of the driver's have the same meaning."""
+        made = Dictionary()
+        made.symbols.extend(list(self.texts))
+        made.wide.extend(np.frombuffer(self.patterns, np.int64))
+        return made
+
+    def is_outgrown_by(self, dictionary: Dictionary) -> bool:
+        """Whether a task has made values that the driver's dictionary may not have."""
+        return len(dictionary.symbols) > len(self.texts) or len(dictionary.wide) * 8 > len(self.patterns)
+
+
+def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
+    """The clause with the symbols in its atoms and head as the numbers of their words."""
+
+    def term(given: str | Constant | None) -> str | Constant | None:
+        if not isinstance(given, Constant) or given.base is not Base.SYMBOL:
+            return given
+        word = dictionary.encode_value(given.base, given.value)
+        return replace(given, value=word, base=Base.NUMBER) if word < WIDE else given
+
+    def goal(given: Goal) -> Goal:
+        match given:
+            case Scan():
+                return replace(given, terms=tuple(map(term, given.terms)))
+            case Absent():
+                return replace(given, terms=tuple(t for t in map(term, given.terms) if t is not None))
+            case Test():
+                return given
+            case _:
+                assert_never(given)
+
+    head = tuple(t for t in map(term, clause.head_terms) if t is not None)
+    return replace(clause, head_terms=head, goals=tuple(map(goal, clause.goals)))
+
+
+def _looks_into_texts(clause: Clause) -> bool:
+    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
+    return any(_has_symbol(side) for test in tests for side in (test.left, test.right))
+
+
+def _has_symbol(expression: Expression) -> bool:
+    match expression:
+        case Variable(base=base) | Constant(base=base):
+            return base is Base.SYMBOL
+        case Apply(base=base, arguments=arguments):
+            return base is Base.SYMBOL or any(map(_has_symbol, arguments))
+        case _:
+            assert_never(expression)

@@ -1,0 +1,137 @@
+"""`elastalog compare`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import click
+
+from elastalog.cli.exits import AT_FAULT, exit_codes
+from elastalog.cli.limits import duration
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+
+if TYPE_CHECKING:
+    from elastalog.cli.comparison import Outcome
+
+_LEFT_OUT = ("bf-pruned", "bfc-pruned")
+"""Variants that are only run when asked for."""
+
+
+@click.command()
+@program_argument
+@click.option(
+    "-F", "--facts", default=".", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+    help="Folder of the fact files.  [default: the current one]",
+)  # fmt: skip
+@click.option(
+    "--updates", required=True, type=click.Path(exists=True), metavar="PATH",
+    help="Folder of updates, or one table with a column `step`.",
+)  # fmt: skip
+@click.option(
+    "--strategies", metavar="A,B,…",
+    help="Which ones, as `elastic,dredc,bfc+linked`.  [default: all that can run the program]",
+)  # fmt: skip
+@click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
+@click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
+@click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation or update, as 30s or 5m.")
+@click.option("--plot", default="compare.svg", show_default=True, metavar="FILE", help="Where to draw it; - for nowhere.")
+@format_option
+@verbosity_options
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    /,
+    program: str,
+    facts: str,
+    updates: str,
+    strategies: str | None,
+    jobs: int,
+    most_updates: int | None,
+    timeout: float | None,
+    plot: str,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Run one workload under every strategy, and show time, memory and work.
+
+    Each strategy runs in a process of its own. Those that cannot run the program, as `counting` a recursive one, are named with the reason. That all come to the same facts is checked.
+
+    \b
+    Examples:
+      elastalog compare reach.dl -F facts --updates updates/
+      elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity):
+        from elastalog.cli.comparison import Workload, run_alone
+        from elastalog.cli.session_options import load_program
+        from elastalog.evaluation.strategies import STRATEGIES
+
+        load_program(program, form, verbosity)
+        chosen = strategies.split(",") if strategies else [name for name in STRATEGIES if name not in _LEFT_OUT]
+        for name in chosen:
+            if name.partition("+")[0] not in STRATEGIES:
+                raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")
+        workload = Workload(program, facts, updates, jobs, timeout, most_updates)
+        outcomes: list[Outcome] = []
+        for name in chosen:
+            if verbosity == "verbose":
+                click.echo(f"running {name}", err=True)
+            outcomes.append(run_alone(workload, name))
+        click.echo(_as_json(outcomes) if form == "json" else "\n".join(_table(outcomes)))
+        if plot != "-":
+            _draw(outcomes, Path(plot), program)
+        sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
+        if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:
+            click.echo("the strategies came to different facts; this is a defect of Elastalog, please report it", err=True)
+            ctx.exit(AT_FAULT)
+        if not sizes:
+            ctx.exit(AT_FAULT)
+
+
+def _table(outcomes: list[Outcome]) -> list[str]:
+    done = [outcome for outcome in outcomes if outcome.fault is None]
+    used = [name for name in (done[0].counters if done else ()) if any(o.counters.get(name) for o in done)]
+    header = ["strategy", "bootstrap s", "updates s", "min ms", "median ms", "max ms", "memory MiB", *used]
+    rows = [header]
+    for outcome in sorted(done, key=lambda outcome: outcome.total):
+        times = [1000 * seconds for seconds in outcome.updates] or [0.0]
+        cells = [f"{outcome.bootstrap:.3f}", f"{outcome.total:.3f}"]
+        cells += [f"{value:.2f}" for value in (min(times), median(times), max(times))]
+        cells += [f"{outcome.memory / 2**20:,.0f}", *(f"{outcome.counters.get(name, 0):,}" for name in used)]
+        rows.append([outcome.strategy, *cells])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    return lines + [f"{outcome.strategy}: not run: {outcome.fault}" for outcome in outcomes if outcome.fault is not None]
+
+
+def _as_json(outcomes: list[Outcome]) -> str:
+    import json
+    from dataclasses import asdict
+
+    return json.dumps([asdict(outcome) for outcome in outcomes], indent=2)
+
+
+def _draw(outcomes: list[Outcome], path: Path, title: str) -> None:
+    """The time of every update under every strategy."""
+    try:
+        import matplotlib
+    except ImportError:
+        click.echo("no plot: matplotlib is not installed", err=True)
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    for outcome in outcomes:
+        if outcome.fault is None and outcome.updates:
+            times = [1000 * seconds for seconds in outcome.updates]
+            axes.plot(range(1, len(times) + 1), times, marker=".", label=outcome.strategy)
+    axes.set(xlabel="update", ylabel="milliseconds", yscale="log", title=title)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+    pyplot.close(figure)

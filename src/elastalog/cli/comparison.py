@@ -1,0 +1,104 @@
+"""One workload under one strategy, in a process of its own: what it took, and what it came to."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A program, its facts, a stream of updates."""
+
+    program: str
+    facts: str
+    updates: str
+    jobs: int = 1
+    timeout: float | None = None
+    most_updates: int | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end. `sizes` are those of all
+    relations after the last update."""
+
+    strategy: str
+    bootstrap: float = 0.0
+    updates: list[float] = field(default_factory=list)
+    memory: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    fault: str | None = None
+
+    @property
+    def total(self) -> float:
+        return sum(self.updates)
+
+
+def run_alone(workload: Workload, strategy: str) -> Outcome:
+    """Runs a workload in a fresh process, so that memory is its own."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(run_here, workload, strategy).result()
+        except BrokenProcessPool:
+            return Outcome(strategy, fault="its process died, perhaps for lack of memory")
+
+
+def run_here(workload: Workload, strategy: str) -> Outcome:
+    """Runs a workload in this process."""
+    import elastalog
+    from elastalog.backends.kernel.warm import announced_compilation
+    from elastalog.pipeline.streams import read_stream, with_next
+
+    name, _, marks = strategy.partition("+")
+    outcome = Outcome(strategy)
+    totals: dict[str, int] = {}
+    try:
+        with announced_compilation(lambda message: None, at_once=False):
+            began = time.perf_counter()
+            session = elastalog.open(
+                Path(workload.program), workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout
+            )
+            outcome.bootstrap = time.perf_counter() - began
+        with session as db:
+            stream = list(read_stream(workload.updates, db.schemas))[: workload.most_updates]
+            pending = [_filled(db, streamed.diff) for streamed in stream]
+            for update, following in with_next(pending):
+                began = time.perf_counter()
+                if marks and following is not None:
+                    db.announce(following, marks)
+                update.commit()
+                outcome.updates.append(time.perf_counter() - began)
+                for counter, number in update.stats.work.counters.as_dict().items():
+                    totals[counter] = totals.get(counter, 0) + number
+                totals["derivations"] += update.stats.work.derivations - update.stats.work.counters.derivations
+            outcome.sizes = {relation: len(db[relation]) for relation in db}
+    except elastalog.ElastalogError as fault:
+        outcome.fault = fault.diagnostics[0].message if fault.diagnostics else str(fault)
+    outcome.counters = totals
+    outcome.memory = _peak_memory()
+    return outcome
+
+
+def _filled(db: Any, diff: Any) -> Any:
+    pending = db.update()
+    for name, table in diff.deleted.items():
+        pending.delete(name, table)
+    for name, table in diff.inserted.items():
+        pending.insert(name, table)
+    return pending
+
+
+def _peak_memory() -> int:
+    import resource
+    import sys
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

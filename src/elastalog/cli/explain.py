@@ -1,0 +1,57 @@
+"""`elastalog explain`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.explanations import FORMS, rendered, write_explanation
+from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.store_options import opened
+
+
+@click.command()
+@program_argument
+@click.argument("fact")
+@session_options
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
+)
+@click.option("--output", metavar="FILE", help="Write the explanation to FILE.")
+@verbosity_options
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    /,
+    program: str,
+    fact: str,
+    depth: int | None,
+    form: str,
+    output: str | None,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
+
+    With `--levels global` the proof has the least height of all, otherwise the least within each stratum.
+
+    \b
+    Examples:
+      elastalog explain reach.dl -F facts 'path(1, 4)'
+      elastalog explain reach.dl -F facts 'path(1, 4)' --depth 2 --format tree
+      elastalog explain reach.dl -F facts 'path(1, 4)' --format dot --output proof.dot
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    diagnostics = "json" if form == "json" else "text"
+    with exit_codes(diagnostics, verbosity), announcing(verbosity):
+        with opened(program, SessionOptions(**options), diagnostics, verbosity) as session:
+            text = rendered(session.explain(fact, depth), form)
+        if output is None:
+            click.echo(text)
+        else:
+            write_explanation(text, output)

@@ -1,0 +1,148 @@
+"""`elastalog stream`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.standard_output import checked_output
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.pipeline.streams import StreamedUpdate
+    from elastalog.session import PendingUpdate, Session
+
+_TO_TERMINAL = "-"
+
+
+@click.command()
+@program_argument
+@click.option(
+    "--updates", required=True, type=click.Path(exists=True), metavar="PATH",
+    help="Folder of updates, or one table with a column `step`.",
+)  # fmt: skip
+@click.option(
+    "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked"]),
+    help="Look one update ahead and mark what it will question (dred, bf, bfc).",
+)  # fmt: skip
+@session_options
+@click.option("-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output.")
+@click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-), update by update.")
+@click.option(
+    "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
+    help="Print what every update did and cost, or write it to FILE.json.",
+)  # fmt: skip
+@format_option
+@verbosity_options
+@click.pass_context
+def stream(
+    ctx: click.Context,
+    /,
+    program: str,
+    updates: str,
+    marks: str,
+    output: str | None,
+    show_changes: bool,
+    stats: str | None,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Evaluate PROGRAM, then apply a stream of updates, each an epoch, each once.
+
+    The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update is at fault, those before it have been applied, and the command ends.
+
+    \b
+    Examples:
+      elastalog stream reach.dl -F facts --updates updates/ -D out
+      elastalog stream reach.dl -F facts --updates changes.parquet --show-changes
+      elastalog stream reach.dl -F facts --updates updates/ --strategy bfc --marks linked --stats
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity), checked_output():
+        from elastalog.cli.run import _write
+
+        loaded = load_program(program, form, verbosity)
+        with announcing(verbosity):
+            session = open_session(loaded, SessionOptions(**options), form=form, verbosity=verbosity)
+        records = _apply_all(session, updates, marks, show_changes, verbosity)
+        if output is not None:
+            _write(session, output)
+        if stats == _TO_TERMINAL:
+            _print_stats(records)
+        elif stats is not None:
+            _write_stats(records, Path(stats))
+
+
+def _apply_all(
+    session: Session, updates: str, marks: str, show_changes: bool, verbosity: Verbosity
+) -> list[EpochRecord]:
+    from elastalog.pipeline.streams import read_stream, with_next
+
+    source = Path(updates).name
+    records: list[EpochRecord] = []
+    for present, following in with_next(read_stream(updates, session.schemas)):
+        if marks != "none" and following is not None:
+            session.announce(_filled(session, source, following), marks)
+        update = _filled(session, source, present)
+        changes = update.commit()
+        records.append(update.stats)
+        if verbosity == "verbose":
+            click.echo(f"epoch {update.stats.epoch}: {present.batch}: {changes.impact:,} changes", err=True)
+        if show_changes:
+            from elastalog.cli.fact_text import fact_text
+
+            click.echo(f"// {present.batch}")
+            for name, changed in changes.items():
+                for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
+                    for fact in sorted(facts):
+                        click.echo(f"{sign}{fact_text(name, fact)}.")
+    return records
+
+
+def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:
+    pending = session.update(source, update.batch)
+    for name, table in update.diff.deleted.items():
+        pending.delete(name, table)
+    for name, table in update.diff.inserted.items():
+        pending.insert(name, table)
+    return pending
+
+
+def record_row(record: EpochRecord) -> dict[str, Any]:
+    """What an update did and cost, by name."""
+    counters = record.work.counters.as_dict()
+    counters["derivations"] = record.work.derivations
+    return {
+        "batch": record.batch, "epoch": record.epoch, "deleted": record.deleted, "inserted": record.inserted,
+        "impact": record.impact, "seconds": round(record.seconds, 6), **counters,
+    }  # fmt: skip
+
+
+def _print_stats(records: list[EpochRecord]) -> None:
+    rows = [record_row(record) for record in records]
+    if not rows:
+        click.echo("no updates", err=True)
+        return
+    shown = [name for name in rows[0] if name in ("batch", "impact", "seconds") or any(row[name] for row in rows)]
+    total = {name: sum(row[name] for row in rows) for name in shown if name not in ("batch", "epoch")}
+    lines = [shown, *([str(row[name]) for name in shown] for row in rows)]
+    lines.append([str(total.get(name, "total" if name == "batch" else "")) for name in shown])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
+    for line in lines:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), err=True)
+
+
+def _write_stats(records: list[EpochRecord], path: Path) -> None:
+    import json
+
+    from elastalog.pipeline.files.atomic import replacing
+
+    with replacing(path) as out:
+        out.write(json.dumps([record_row(record) for record in records], indent=2).encode() + b"\n")

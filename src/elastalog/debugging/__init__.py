@@ -1,0 +1,1 @@
+"""Which part of an update broke something, and the smallest part whose undoing mends it."""

@@ -1,0 +1,105 @@
+"""What debugging answers: parts of updates, with what is known about them, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from elastalog.debugging.elements import Element
+from elastalog.debugging.laboratory import Seconds
+from elastalog.evaluation.changes import Changes
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
+
+What: TypeAlias = Literal["appeared", "disappeared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Part of the update that leads from the first of two epochs to the second.
+
+    `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is smaller);
+    otherwise none weighs less than `bound`, and `why_not_proven` says why more is not known. `proofs` connect the elements with
+    the faults. `seconds` says where the time went."""
+
+    elements: list[Element]
+    verified: bool
+    minimum: bool
+    bound: float
+    why_not_proven: str | None
+    proofs: tuple[Proof, ...]
+    unwanted: tuple[Fact, ...]
+    missing: tuple[Fact, ...]
+    epochs: tuple[int, int]
+    update_size: int
+    seconds: Seconds = field(repr=False, compare=False)
+
+    def _lines(self, heading: str) -> Iterator[str]:
+        known = "minimum" if self.minimum else f"not proven to be minimum ({self.why_not_proven}; at least {self.bound:g})"
+        yield f"{heading} ({'verified' if self.verified else 'not verified'}, {known}):"
+        for element in self.elements:
+            yield f"  {element}"
+
+    def _part(self) -> str:
+        first, last = self.epochs
+        where = f"epoch {last}" if last == first + 1 else f"epochs {first + 1} to {last}"
+        return f"{len(self.elements)} of {self.update_size} elements of {where}"
+
+    def to_json(self) -> str:
+        """As JSON."""
+        written: dict[str, Any] = {
+            "elements": [{"sign": sign, "fact": str(fact)} for sign, fact in self.elements],
+            "unwanted": list(map(str, self.unwanted)),
+            "missing": list(map(str, self.missing)),
+            "epochs": list(self.epochs),
+            "update_size": self.update_size,
+            "verified": self.verified,
+            "minimum": self.minimum,
+            "bound": self.bound,
+            "why_not_proven": self.why_not_proven,
+            "proofs": [json.loads(proof.to_json()) for proof in self.proofs],
+        }
+        return json.dumps(written, ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Localisation(Answer):
+    """A part of the update that alone, applied to the earlier epoch, shows all faults."""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(f"the faults come from {self._part()}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion(Answer):
+    """A part of the update whose undoing removes all faults, everything else staying applied."""
+
+    rejected: tuple[Element, ...] = ()
+    undo: Callable[[Suggestion], Changes] | None = field(default=None, repr=False, compare=False)
+
+    def apply(self) -> Changes:
+        """Undoes the elements, as a new update. Raises ElastalogError if the session has gone on since."""
+        assert self.undo is not None
+        return self.undo(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(f"undo {self._part()}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The epoch in which a fact last appeared or disappeared, and the part of its update that did it; none for the first epoch."""
+
+    fact: Fact
+    what: What
+    epoch: int
+    elements: list[Element]
+    localisation: Localisation | None
+
+    def __str__(self) -> str:
+        head = f"{self.fact} {self.what} in epoch {self.epoch}"
+        if self.localisation is None:
+            return f"{head}, the first one"
+        return "\n".join((f"{head}, because of", *(f"  {element}" for element in self.elements)))

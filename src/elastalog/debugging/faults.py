@@ -1,0 +1,79 @@
+"""What can be wrong with a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.provenance.fact import Fact
+
+
+def _error(code: str, message: str, *, advice: str, notes: tuple[str, ...] = ()) -> ElastalogError:
+    return ElastalogError([Diagnostic(code, message, notes=notes, help=advice)])
+
+
+def not_a_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
+    """The fact is as it should be."""
+    said, held = ("unwanted", "does not hold") if is_unwanted else ("missing", "holds")
+    advice = "`explain_absence` says why it does not hold" if is_unwanted else "`explain` says why it holds"
+    return _error("E1001", f"{fact} is not {said} in epoch {epoch}: it {held} there", advice=advice)
+
+
+def older_fault(fact: Fact, is_unwanted: bool, first: int, last: int) -> ElastalogError:
+    """The fault was there before the update."""
+    was = "held already" if is_unwanted else "did not hold either"
+    return _error(
+        "E1002", f"{fact} {was} in epoch {first}", advice="`blame` finds the epoch; give that one and the one before it",
+        notes=(f"what changed between the epochs {first} and {last} cannot be the reason",),
+    )  # fmt: skip
+
+
+def no_faults() -> ElastalogError:
+    return _error("E1003", "no faults were given", advice="name facts that are unwanted, or missing")
+
+
+def both_ways(fact: Fact) -> ElastalogError:
+    return _error("E1003", f"{fact} is given as unwanted and as missing", advice="give it once")
+
+
+def no_such_epochs(first: int, last: int, oldest: int, now: int) -> ElastalogError:
+    if now <= oldest:
+        message, advice = "there is no update to look for faults in", "apply one; the first epoch is taken as given"
+    else:
+        message = f"there is no update from epoch {first} to epoch {last}"
+        advice = f"give two epochs from {oldest} to {now}, the earlier one first"
+    return _error("E1004", message, advice=advice)
+
+
+def not_in_update(element: str, first: int, last: int) -> ElastalogError:
+    return _error(
+        "E1005", f"{element} is not part of the update from epoch {first} to epoch {last}",
+        advice="only what the update did can be undone or rejected",
+    )  # fmt: skip
+
+
+def nothing_left(rejected: Iterable[object], is_proven: bool) -> ElastalogError:
+    named = ", ".join(map(str, rejected))
+    if is_proven:
+        message = f"while {named} stay applied, no part of the update can be undone that removes all faults"
+        advice = "reject less, or look for the fault in the rules"
+    else:
+        message = f"no suggestion without {named} was found in the time given"
+        advice = "allow more time, or reject less"
+    return _error("E1006", message, advice=advice)
+
+
+def gone_on(made_for: int, now: int) -> ElastalogError:
+    return _error(
+        "E1007", f"the suggestion was made for epoch {made_for}, and the session is at epoch {now}",
+        advice="ask for a new suggestion",
+    )  # fmt: skip
+
+
+def never_held(fact: Fact, oldest: int) -> ElastalogError:
+    since = "" if oldest <= 1 else f" since epoch {oldest}, as far back as is known"
+    return _error("E1008", f"{fact} does not hold, and never did{since}", advice="`explain_absence` says what it lacks")
+
+
+def bad_weight(element: object, weight: object) -> ElastalogError:
+    return _error("E1009", f"{weight!r} is no weight for {element}", advice="give a number above 0")

@@ -1,0 +1,106 @@
+"""Trials: states that differ from a base in the presence of some explicit facts, each looked at and undone.
+
+A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what flipping
+means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation starts from the
+earlier one and applies them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.evaluation.epochs import Epochs
+from elastalog.evaluation.update import Update
+from elastalog.provenance.reading import WordFact
+
+
+class NoState(Exception):
+    """The rules have no result in this state: a number overflows, say. It is no part of any answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An explicit fact that the states differ in. `adds`: the base does not have it."""
+
+    fact: WordFact
+    adds: bool
+
+    def is_on(self, is_flipped: bool) -> bool:
+        """Whether the fact is explicit in a state."""
+        return self.adds == is_flipped
+
+
+@dataclass(slots=True)
+class Seconds:
+    """Where the time went: finding derivations and proofs, solving 0/1 programs, trying states."""
+
+    provenance: float = 0.0
+    solving: float = 0.0
+    trials: float = 0.0
+    number_of_trials: int = 0
+
+    @property
+    def total(self) -> float:
+        return self.provenance + self.solving + self.trials
+
+
+@dataclass(slots=True)
+class Laboratory:
+    """Tries states around a base, which is the present state of the backend whenever no trial is under way."""
+
+    epochs: Epochs
+    switches: tuple[Switch, ...]
+    seconds: Seconds = field(default_factory=Seconds)
+
+    @property
+    def backend(self) -> Backend:
+        return self.epochs.backend
+
+    @contextmanager
+    def flipped(self, chosen: Iterable[int]) -> Iterator[ChangedWords]:
+        """Within the block some switches are flipped. Yields the facts that this inserted and deleted."""
+        with self.moved(frozenset(), frozenset(chosen)) as changes:
+            yield changes
+
+    @contextmanager
+    def moved(self, before: Collection[int], after: Collection[int]) -> Iterator[ChangedWords]:
+        """From a state that is being tried to another one, within the block. Raises NoState."""
+        began = time.perf_counter()
+        differing = set(before).symmetric_difference(after)
+        added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
+        removed = [self.switches[i].fact for i in sorted(differing) if not self.switches[i].is_on(i in after)]
+        self.seconds.number_of_trials += 1
+        trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)))
+        try:
+            changes = trial.__enter__()
+        except LimitReached:
+            raise
+        except ElastalogError as error:
+            raise NoState from error
+        finally:
+            self.seconds.trials += time.perf_counter() - began
+        try:
+            yield changes
+        finally:
+            began = time.perf_counter()
+            trial.__exit__(None, None, None)
+            self.seconds.trials += time.perf_counter() - began
+
+    def are_present(self, facts: Iterable[WordFact]) -> list[bool]:
+        """Which facts hold in the state being tried."""
+        return [bool(self.backend.contains(name, np.array([row], np.int32))[0]) for name, row in facts]
+
+
+def words_by_relation(facts: Iterable[WordFact]) -> dict[str, Matrix]:
+    """Facts as matrices."""
+    rows: dict[str, list[tuple[int, ...]]] = {}
+    for relation, row in facts:
+        rows.setdefault(relation, []).append(row)
+    return {relation: np.array(found, np.int32) for relation, found in rows.items()}

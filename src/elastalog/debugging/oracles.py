@@ -1,0 +1,102 @@
+"""Who says whether a choice of switches is a solution, and if not, what any solution must do differently.
+
+A *condition* is a set of switches and a state: at least one of them must stand differently from how it stands there. Every
+condition given here holds for every solution, so the best choice under the conditions known is a lower bound, and if it is a
+solution it is a smallest one. That needs no monotone program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from elastalog.debugging.graph import DerivationGraph
+from elastalog.debugging.laboratory import Laboratory, NoState
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.provenance.reading import WordFact
+
+MOST_CONDITIONS = 60
+"""Conditions that are looked for at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """Facts that must not hold, and facts that must."""
+
+    absent: tuple[WordFact, ...]
+    present: tuple[WordFact, ...]
+
+    @property
+    def all(self) -> tuple[WordFact, ...]:
+        return (*self.absent, *self.present)
+
+    def unmet(self, are_present: Sequence[bool]) -> tuple[list[WordFact], list[WordFact]]:
+        """The facts that hold and must not, and those that must and do not, given which of `all` hold."""
+        number = len(self.absent)
+        wrong = [fact for fact, holds in zip(self.absent, are_present[:number], strict=True) if holds]
+        return wrong, [fact for fact, holds in zip(self.present, are_present[number:], strict=True) if not holds]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are flipped."""
+
+    switches: frozenset[int]
+    flipped: frozenset[int]
+
+
+def any_but(flipped: frozenset[int], number: int) -> Condition:
+    """Rules out one choice among `number` switches and nothing else."""
+    return Condition(frozenset(range(number)), flipped)
+
+
+class Oracle(Protocol):
+    def conditions(self, flipped: frozenset[int]) -> list[Condition]:
+        """What is wrong with a choice; nothing if it is a solution. Conditions are not fulfilled by the choice."""
+
+
+class GraphOracle:
+    """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were fulfilled,
+    so that several conditions on different switches come out at once."""
+
+    def __init__(self, graph: DerivationGraph, goals: Goals, laboratory: Laboratory) -> None:
+        self._graph = graph
+        self._goals = goals
+        self._laboratory = laboratory
+
+    def conditions(self, flipped: frozenset[int]) -> list[Condition]:
+        return self._conditions(flipped) or self._verified(flipped)
+
+    def _verified(self, flipped: frozenset[int]) -> list[Condition]:
+        """No graph has the last word: the choice is really tried."""
+        try:
+            with self._laboratory.flipped(flipped):
+                wrong, lacking = self._goals.unmet(self._laboratory.are_present(self._goals.all))
+        except NoState:
+            return [any_but(flipped, len(self._laboratory.switches))]
+        if wrong or lacking:
+            raise InternalError("debugging", f"the derivation graph and the engine disagree about {[*wrong, *lacking]}")
+        return []
+
+    def _conditions(self, flipped: frozenset[int]) -> list[Condition]:
+        began = time.perf_counter()
+        found: list[Condition] = []
+        state = set(flipped)
+        turned: set[int] = set()
+        while len(found) < MOST_CONDITIONS:
+            now = self._graph.evaluate(state)
+            here = frozenset(state)
+            wrong, lacking = self._goals.unmet([now.holds(fact) for fact in self._goals.all])
+            new = [Condition(frozenset(now.why(fact)), here) for fact in wrong]
+            new += [Condition(frozenset(now.why_not(fact)), here) for fact in lacking]
+            # Later states are made up: only what was not turned before counts, or the search could go in circles.
+            fresh = {switch for condition in new for switch in condition.switches} - turned
+            found += dict.fromkeys(new)
+            if not new or not fresh or not all(condition.switches for condition in new):
+                break
+            state ^= fresh
+            turned |= fresh
+        self._laboratory.seconds.provenance += time.perf_counter() - began
+        return list(dict.fromkeys(found))

@@ -1,0 +1,88 @@
+"""What a session or its store remembers of past epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from elastalog.backends.protocol import Matrix
+from elastalog.debugging.answers import What
+from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.update import Update
+from elastalog.provenance.reading import WordFact
+from elastalog.storage.entries import JournalRecord
+from elastalog.storage.store import Store
+
+
+class Past:
+    """Reads the records of a session, or the journal of its store where there is one."""
+
+    def __init__(self, records: Sequence[EpochRecord], store: Callable[[], Store | None]) -> None:
+        self._records = records
+        self._store = store
+
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch from which every update is known."""
+        store = self._store()
+        if store is not None:
+            return store.first_epoch
+        return self._records[0].epoch if self._records else 1
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """The updates of the epochs after one until another, as they took effect."""
+        store = self._store()
+        if store is not None:
+            return [explicit_update(record) for record in store.records(after, until)]
+        return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
+
+    def turn(self, epoch: int, fact: WordFact) -> What | None:
+        """What an epoch did to the presence of a fact."""
+        return next((what for number, what in self._turns(fact, epoch - 1, epoch) if number == epoch), None)
+
+    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
+        """The epoch in which a fact last appeared or disappeared, if any is known."""
+        found: tuple[int, What] | None = None
+        for found in self._turns(fact, self.oldest, None):  # noqa: B007
+            pass
+        return found
+
+    def _turns(self, fact: WordFact, after: int, until: int | None) -> Iterator[tuple[int, What]]:
+        relation, row = fact
+        store = self._store()
+        if store is not None:
+            for record in store.records(after, store.epoch if until is None else until):
+                changes = record.changes.get(relation)
+                if changes is not None:
+                    for i in np.flatnonzero((changes.words == np.array(row)).all(axis=1)).tolist():
+                        was, level = int(changes.was[i]), int(changes.level[i])
+                        if (was < 0) != (level < 0):
+                            yield record.entry.epoch, "appeared" if was < 0 else "disappeared"
+            return
+        for kept in self._records:
+            if after < kept.epoch and (until is None or kept.epoch <= until) and relation in kept.changes:
+                came, went = kept.changes[relation]
+                if _has(came, row):
+                    yield kept.epoch, "appeared"
+                elif _has(went, row):
+                    yield kept.epoch, "disappeared"
+
+
+def explicit_update(record: JournalRecord) -> Update:
+    """The update of a record: explicit facts are those of level 0, in declared relations."""
+    deleted: dict[str, Matrix] = {}
+    inserted: dict[str, Matrix] = {}
+    for relation, changes in record.changes.items():
+        if not relation.startswith("@"):
+            went = changes.words[(changes.was == 0) & (changes.level != 0)]
+            came = changes.words[(changes.was != 0) & (changes.level == 0)]
+            if len(went):
+                deleted[relation] = went
+            if len(came):
+                inserted[relation] = came
+    return Update(deleted, inserted, record.entry.source, record.entry.batch)
+
+
+def _has(words: Matrix, row: tuple[int, ...]) -> bool:
+    return bool(len(words)) and bool((words == np.array(row)).all(axis=1).any())

@@ -1,0 +1,127 @@
+"""The 0/1 program: which switches to flip, at the least weight, so that all known conditions hold. Solved with HiGHS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from elastalog.debugging.graph import DerivationGraph
+from elastalog.provenance.reading import WordFact
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs as little."""
+
+    flipped: frozenset[int]
+    bound: float
+    is_best: bool
+
+
+class OutOfTime(Exception):
+    """The time given is over. `bound` is a lower bound found so far."""
+
+    def __init__(self, bound: float) -> None:
+        super().__init__(bound)
+        self.bound = bound
+
+
+def is_solver_installed() -> bool:
+    """Whether HiGHS is there."""
+    from importlib.util import find_spec
+
+    return find_spec("highspy") is not None
+
+
+class ZeroOneProgram:
+    """One 0/1 variable for each switch: 1 when it is flipped."""
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        import highspy
+
+        self._highspy = highspy
+        self._weights = np.array(weights, np.float64)
+        self._bound = 0.0
+        self._columns = 0
+        self._solver: Any = highspy.Highs()
+        for option, value in (
+            ("output_flag", False), ("threads", 1), ("mip_rel_gap", 0.0), ("mip_abs_gap", TOLERANCE), ("random_seed", 1),
+        ):  # fmt: skip
+            self._solver.setOptionValue(option, value)
+        number = len(weights)
+        self._add_columns(self._weights)
+        whole = np.full(number, highspy.HighsVarType.kInteger)
+        self._solver.changeColsIntegrality(number, np.arange(number, dtype=np.int32), whole)
+
+    def _add_columns(self, costs: Any) -> int:
+        first, number = self._columns, len(costs)
+        nothing = np.empty(0, np.int32)
+        self._solver.addCols(
+            number, costs, np.zeros(number), np.ones(number), 0, nothing, nothing, np.empty(0, np.float64)
+        )
+        self._columns += number
+        return first
+
+    def add_clause(self, switches: Iterable[int], flipped: Collection[int]) -> None:
+        """At least one of some switches must differ from how it stands in a state, where those in `flipped` are flipped."""
+        chosen = np.array(sorted(switches), np.int32)
+        signs = np.array([-1.0 if switch in flipped else 1.0 for switch in chosen.tolist()])
+        self._solver.addRow(1.0 - float((signs < 0).sum()), self._highspy.kHighsInf, len(chosen), chosen, signs)
+
+    def add_derivations(self, graph: DerivationGraph, absent: Iterable[WordFact]) -> None:
+        """A variable for each fact of the graph, and a constraint for each derivation: a body that holds makes its head hold,
+        x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of facts need not be whole:
+        once the switches are chosen, the least model is the least solution."""
+        first = self._add_columns(np.zeros(graph.size))
+        infinity = self._highspy.kHighsInf
+        for fact in absent:
+            self._solver.changeColBounds(first + graph.node_of[fact], 0.0, 0.0)
+        is_used = graph.bodies >= 0
+        width = is_used.sum(axis=1)
+        number = len(graph.heads)
+        if number:
+            start = np.zeros(number, np.int32)
+            start[1:] = np.cumsum(width + 1)[:-1]
+            columns = np.concatenate((np.where(is_used, graph.bodies + first, -1), graph.heads[:, None] + first), axis=1)
+            signs = np.concatenate((np.ones(graph.bodies.shape), np.full((number, 1), -1.0)), axis=1)
+            kept = columns >= 0
+            self._solver.addRows(
+                number, np.full(number, -infinity), (width - 1).astype(np.float64), int(kept.sum()), start,
+                columns[kept].astype(np.int32), signs[kept],
+            )  # fmt: skip
+        for node in np.flatnonzero(graph.switch_of >= 0).tolist():
+            switch = int(graph.switch_of[node])
+            pair = np.array([switch, first + node], np.int32)
+            if graph.switches[switch].adds:
+                self._solver.addRow(0.0, infinity, 2, pair, np.array([-1.0, 1.0]))  # x >= u
+            else:
+                self._solver.addRow(1.0, infinity, 2, pair, np.array([1.0, 1.0]))  # x >= 1 - u
+
+    def solve(self, deadline: float) -> Choice | None:
+        """The best choice; None if there is none. Raises OutOfTime when not even a choice is found in time."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime(self._bound)
+        # HiGHS counts the time of all runs of a solver together.
+        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        kinds = self._highspy.HighsModelStatus
+        if status in (kinds.kInfeasible, kinds.kUnboundedOrInfeasible):
+            return None
+        info = self._solver.getInfo()
+        values = self._solver.getSolution().col_value
+        if status != kinds.kOptimal and status != kinds.kTimeLimit:
+            raise OutOfTime(self._bound)
+        bound = info.objective_function_value if status == kinds.kOptimal else info.mip_dual_bound
+        self._bound = max(self._bound, float(bound))  # conditions are only ever added
+        if status == kinds.kTimeLimit and not len(values):
+            raise OutOfTime(self._bound)
+        chosen = np.array(values[: len(self._weights)]) > 0.5
+        return Choice(frozenset(np.flatnonzero(chosen).tolist()), self._bound, status == kinds.kOptimal)

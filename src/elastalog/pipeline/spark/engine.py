@@ -1,0 +1,92 @@
+"""Which backend a session gets: the kernel in this process, or the one that places strata between driver and tasks."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.policy import Policy, Report
+from elastalog.pipeline.spark.session import active_session, spark_session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from elastalog.analysis import program
+    from elastalog.pipeline.files.read import FactsRead
+    from elastalog.relations.facts import Relation
+    from elastalog.relations.schema import Schema
+
+log = logging.getLogger("elastalog.placement")
+
+
+def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None:
+    """The Spark session that an engine uses, None if it does without. `spark` starts a local one if there is none; `auto` uses
+    the one given."""
+    if engine == "local":
+        log.info("engine local: everything is evaluated in this process, as asked")
+        return None
+    if engine == "spark":
+        return spark or spark_session()
+    if spark is None:
+        log.info("engine auto: everything is evaluated in this process, since no Spark session was given")
+    return spark
+
+
+def backend_maker(engine: str, spark: SparkSession | None) -> Callable[..., KernelBackend]:
+    """What makes the backend of a session that uses Spark, or does without."""
+    if spark is None:
+        return KernelBackend
+    from elastalog.backends.spark.backend import SparkBackend
+    from elastalog.pipeline.spark.workplace import new_folder
+
+    return partial(SparkBackend, spark=spark, new_folder=partial(new_folder, spark), is_elastic=engine == "auto")
+
+
+def is_spark_rows(rows: Any) -> bool:
+    """Whether rows come from Spark: a DataFrame, or a source of `elastalog.spark`."""
+    from elastalog.pipeline.spark.frames import is_spark_frame
+    from elastalog.pipeline.spark.sources import Source
+
+    return isinstance(rows, Source) or is_spark_frame(rows)
+
+
+def read_spark_rows(schema: Schema, rows: Any, policy: Policy, spark: SparkSession | None) -> tuple[pa.Table, Report]:
+    """The facts of a DataFrame or source, and how the reading went."""
+    from elastalog.pipeline.spark.sources import Source, read_frame, read_source
+
+    if isinstance(rows, Source):
+        read = read_source(require_session(spark), schema, rows, policy)
+    else:
+        read = read_frame(schema, rows, policy)
+    return read.table, read.report
+
+
+def read_facts_folder(
+    relation: program.Relation, root: str | os.PathLike[str], policy: Policy, spark: SparkSession | None
+) -> FactsRead:
+    """The input facts of a relation, from files or folders of files under a root, read by Spark."""
+    from elastalog.pipeline.spark.sources import read_inputs
+
+    return read_inputs(require_session(spark), relation, os.fspath(root), policy)
+
+
+def make_frame(relation: Relation, annotations: bool, spark: SparkSession | None) -> Any:
+    """What `Relation.to_spark` does."""
+    from elastalog.pipeline.spark.sinks import relation_to_frame
+
+    return relation_to_frame(require_session(spark), relation, annotations)
+
+
+def require_session(spark: SparkSession | None) -> SparkSession:
+    """The session given, or the one that is running."""
+    found = spark or active_session()
+    if found is None:
+        advice = "give one as `spark=`, or start a local one with `elastalog.spark.session()`"
+        raise ElastalogError([Diagnostic("E1109", "there is no Spark session", help=advice)])
+    return found

@@ -1,0 +1,99 @@
+"""Facts between Spark DataFrames and Arrow tables. Spark has no unsigned numbers: they are decimals of 20 digits there."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UNSIGNED = pa.decimal128(20, 0)
+SPARK_TYPES = {Base.NUMBER: "bigint", Base.UNSIGNED: "decimal(20,0)", Base.FLOAT: "double", Base.SYMBOL: "string"}
+_MOST_DIRECT = 1_000_000
+"""Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits well."""
+
+
+def is_spark_frame(rows: Any) -> bool:
+    """Whether rows are a Spark DataFrame, classic or Connect. Does not import pyspark if nobody has."""
+    if "pyspark" not in sys.modules:
+        return False
+    return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__)
+
+
+def spark_schema(schema: Schema) -> str:
+    """The columns of a relation as Spark writes them."""
+    if not schema.columns:
+        return f"`{NULLARY}` boolean"
+    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.base]}" for column in schema.columns)
+
+
+def frame_to_arrow(frame: DataFrame) -> pa.Table:
+    """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers are
+    such."""
+    table: pa.Table = frame.toArrow()
+    for i, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type) and field.type.scale == 0:
+            table = table.set_column(i, field.name, _integers(table.column(i)))
+    return table
+
+
+def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+def facts_of_frame(schema: Schema, frame: DataFrame, place: str) -> tuple[pa.Table, list[BadRow]]:
+    """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their number."""
+    require_columns(schema, frame, place)
+    return read_parquet_table(schema, frame_to_arrow(frame), place)
+
+
+def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
+    """A diagnostic unless the DataFrame has as many columns as the relation: a missing one would read as null."""
+    given = frame.columns
+    expected = list(schema.names) or [NULLARY]
+    if len(given) == len(expected):
+        return
+    missing = [name for name in expected if name not in given]
+    raise ElastalogError(
+        [
+            Diagnostic(
+                code="E1103",
+                message=f"relation `{schema.name}` has {schema.arity} columns, {place} has {len(given)}",
+                notes=(f"declared as {schema}", f"the columns given are: {', '.join(given)}")
+                + ((f"missing: {', '.join(missing)}",) if missing else ()),
+                help="select the columns of the relation before handing the DataFrame over",
+                location=place,
+            )
+        ]
+    )
+
+
+def arrow_to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of the rows of a table."""
+    if table.num_columns == 0:
+        table = pa.table({NULLARY: pa.array([True] * table.num_rows, pa.bool_())})
+    for i, field in enumerate(table.schema):
+        if field.type == pa.uint64():
+            table = table.set_column(i, field.name, table.column(i).cast(UNSIGNED))
+        elif pa.types.is_large_string(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+    if table.num_rows > _MOST_DIRECT:
+        from elastalog.pipeline.spark.workplace import through_parquet
+
+        return through_parquet(spark, table)
+    return spark.createDataFrame(table)

@@ -1,0 +1,102 @@
+"""Plain text files through Spark: split and cast by the JVM, judged by the language's own rules where that is not enough.
+
+Spark's CSV reader is not used: it turns empty texts into nulls, and with column pruning lets bad rows pass in silence. The JVM
+casts only what is beyond doubt, such as `-12`; the rows with anything else (`0x1f`, ` 7`, a field too many) are numbered in a
+second pass and read by the reader of `pipeline.files`, so that a file means the same to both engines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.pipeline.files.text import read_text
+from elastalog.pipeline.spark.frames import frame_to_arrow
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import joined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What both the JVM and the language read alike. A byte order mark or a carriage return at the end is left to the latter.
+_CERTAIN = {
+    Base.NUMBER: ("^-?[0-9]{1,18}$", "bigint"),
+    Base.UNSIGNED: ("^[0-9]{1,19}$", "decimal(20,0)"),
+    Base.FLOAT: ("^-?[0-9]{1,15}(\\\\.[0-9]{1,15})?$", "double"),
+}
+_FILE, _LINE, _TEXT, _IS_CERTAIN = "@file", "@line", "@text", "@certain"
+
+
+def read_lines(spark: SparkSession, schema: Schema, place: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of text files without header and quotes, and the bad ones with file and line."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as sql
+
+    seen = Observation()
+    rows = _split(_text(spark, place), schema, form)
+    rows = rows.observe(seen, sql.count_if(~sql.col(_IS_CERTAIN)).alias("doubtful"))
+    names = [f"`{column.name}`" for column in schema.columns]
+    table = frame_to_arrow(rows.filter(sql.col(_IS_CERTAIN)).select(*names)).cast(schema.arrow())
+    if not seen.get["doubtful"]:
+        return table, []
+    doubtful = _split(_numbered(spark, place), schema, form).filter(~sql.col(_IS_CERTAIN))
+    more, bad = _judge(schema, doubtful.select(_FILE, _LINE, _TEXT).orderBy(_FILE, _LINE).collect(), form)
+    return joined([table, more]), bad
+
+
+def _text(spark: SparkSession, place: str) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    text = spark.read.option("lineSep", "\n").text(place)
+    return text.select(sql.col("value").alias(_TEXT), sql.col("_metadata.file_path").alias(_FILE))
+
+
+def _numbered(spark: SparkSession, place: str) -> DataFrame:
+    """The lines with their numbers in their files, from 1."""
+    from pyspark.sql import functions as sql
+
+    lines = _text(spark, place).zipWithIndex("@all")
+    first = lines.groupBy(_FILE).agg(sql.min("@all").alias("@first"))
+    return lines.join(first, _FILE).withColumn(_LINE, sql.col("@all") - sql.col("@first") + 1)
+
+
+def _split(lines: DataFrame, schema: Schema, form: Format) -> DataFrame:
+    import re
+
+    from pyspark.sql import functions as sql
+
+    fields = lines.withColumn("@fields", sql.split(_TEXT, re.escape(form.delimiter), -1))
+    # Text that is not UTF-8 holds the replacement character by now; a carriage return may belong to the line's end.
+    certain = (sql.size("@fields") == schema.arity) & ~sql.col(_TEXT).rlike("[\\r\\ufffd\\ufeff]")
+    for i, column in enumerate(schema.columns):
+        value = _value(i, column)
+        certain = certain & value.isNotNull()
+        fields = fields.withColumn(column.name, value)
+    return fields.withColumn(_IS_CERTAIN, certain)
+
+
+def _value(position: int, column: Column) -> Any:
+    from pyspark.sql import functions as sql
+
+    field = f"get(`@fields`, {position})"
+    if column.base is Base.SYMBOL:
+        return sql.expr(field)
+    pattern, kind = _CERTAIN[column.base]
+    return sql.expr(f"case when {field} rlike '{pattern}' then try_cast({field} as {kind}) end")
+
+
+def _judge(schema: Schema, rows: list[Any], form: Format) -> tuple[pa.Table, list[BadRow]]:
+    tables = [schema.arrow().empty_table()]
+    bad: list[BadRow] = []
+    for row in rows:
+        file = str(row[_FILE]).removeprefix("file://")
+        line = int(row[_LINE])
+        text = row[_TEXT] if line > 1 else row[_TEXT].removeprefix("\ufeff")
+        table, bad_here = read_text(schema, text.encode() + b"\n", file, form)
+        tables.append(table)
+        bad += [BadRow(file, line, found.fault, found.text) for found in bad_here]
+    return joined(tables), bad

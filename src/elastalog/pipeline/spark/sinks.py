@@ -1,0 +1,44 @@
+"""Relations out through Spark: DataFrames, Parquet, CSV, tables and databases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from elastalog.pipeline.spark.frames import arrow_to_frame
+from elastalog.relations.facts import Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SinkKind = Literal["parquet", "orc", "csv", "json", "jdbc", "table"]
+Mode = Literal["overwrite", "append", "error", "ignore"]
+
+
+def relation_to_frame(spark: SparkSession, relation: Relation, annotations: bool = False) -> DataFrame:
+    """The facts of a relation, as they are now, as a DataFrame; with `annotations`, columns `@level` and `@count` follow."""
+    return arrow_to_frame(spark, relation.to_arrow(annotations))
+
+
+def write_frame(
+    frame: DataFrame,
+    kind: SinkKind,
+    place: str,
+    *,
+    mode: Mode = "error",
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a DataFrame to a path, a table, or a database (`place` is its URL; the table is `options["dbtable"]`)."""
+    writer = frame.write.mode(mode).options(**(options or {}))
+    match kind:
+        case "parquet" | "orc" | "json":
+            writer.format(kind).save(place)
+        case "csv":
+            # Spark would write an empty text as two quotes, which no fact file reader takes for one.
+            writer.option("emptyValue", "").format("csv").save(place)
+        case "jdbc":
+            writer.format("jdbc").option("url", place).save()
+        case "table":
+            writer.saveAsTable(place)
+        case _:
+            assert_never(kind)

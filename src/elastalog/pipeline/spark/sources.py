@@ -1,0 +1,170 @@
+"""Where Spark finds facts, and how they are read: every row is a fact of the declared columns, or is located and handled by
+the policy for bad rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, assert_never
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Relation
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.format import Format, Kind
+from elastalog.pipeline.files.parquet import read_parquet_table
+from elastalog.pipeline.files.paths import find_facts, resolve_under
+from elastalog.pipeline.files.policy import BadRow, Policy, settle
+from elastalog.pipeline.files.read import FactsRead
+from elastalog.pipeline.spark.frames import facts_of_frame, frame_to_arrow, require_columns
+from elastalog.pipeline.spark.lines import read_lines
+from elastalog.pipeline.spark.whole_files import read_whole_files
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import joined
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SourceKind = Literal["text", "json", "parquet", "orc", "jdbc", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Facts that Spark can read. `place`: a path, a URL or a table's name; of files also a folder or a pattern. `options`: the
+    parameters of `.input` for text, those of Spark's reader otherwise."""
+
+    kind: SourceKind
+    place: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_source(spark: SparkSession, schema: Schema, source: Source, policy: Policy | None = None) -> FactsRead:
+    """The facts of a source, in the driver, and how the reading went."""
+    table, bad = _read(spark, schema, source)
+    return FactsRead(table, settle(policy or Policy(), schema.name, [source.place], table.num_rows, bad))
+
+
+def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -> FactsRead:
+    """The facts of a DataFrame, in the driver, and how the reading went."""
+    place = f"the DataFrame of `{schema.name}`"
+    table, bad = facts_of_frame(schema, frame, place)
+    return FactsRead(table, settle(policy or Policy(), schema.name, [place], table.num_rows, bad))
+
+
+def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Policy) -> FactsRead:
+    """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by Spark."""
+    schema = Schema.of(relation)
+    tables = [schema.arrow().empty_table()]
+    bad: list[BadRow] = []
+    files: list[str] = []
+    for directive in relation.directives:
+        if directive.kind != "input":
+            continue
+        source = _input_source(relation.name, root, directive.parameters)
+        table, bad_here = _read(spark, schema, source)
+        tables.append(table)
+        bad += bad_here
+        files.append(source.place)
+    table = tables[-1] if len(tables) <= 2 else joined(tables)
+    return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
+
+
+def _input_source(name: str, root: str, parameters: Mapping[str, str]) -> Source:
+    given = parameters.get("filename")
+    if given is None:
+        # A folder of part files, as Spark writes them, stands for one file.
+        folder = next((f for s in (".parquet", ".orc") if (f := resolve_under(root, name + s)).is_dir()), None)
+        place = str(folder or find_facts(root, name))
+    else:
+        place = str(resolve_under(root, given))
+    return source_of_path(place, parameters)
+
+
+def source_of_path(place: str, parameters: Mapping[str, str] | None = None) -> Source:
+    """The source at a path, its kind from the name."""
+    if place.lower().rstrip("/").endswith(".orc"):
+        return Source("orc", place)
+    match Format.of(parameters or {}, place.rstrip("/")).kind:
+        case Kind.PARQUET:
+            return Source("parquet", place)
+        case Kind.JSON_LINES:
+            return Source("json", place)
+        case Kind.TEXT:
+            return Source("text", place, dict(parameters or {}))
+
+
+def _read(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow]]:
+    with _reading(source):
+        match source.kind:
+            case "text":
+                form = Format.of(source.options, source.place.rstrip("/"))
+                is_plain = not (form.has_header or form.is_rfc4180 or not schema.columns)
+                return (read_lines if is_plain else read_whole_files)(spark, schema, source.place, form)
+            case "json":
+                form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
+                return read_whole_files(spark, schema, source.place, form)
+            case "parquet" | "orc":
+                frame = spark.read.options(**source.options).format(source.kind).load(source.place)
+                return _columnar(schema, frame, source)
+            case "jdbc":
+                # The url stands in the place, the table among the options.
+                frame = spark.read.format("jdbc").option("url", source.place).options(**source.options).load()
+                return facts_of_frame(schema, frame, f"table {source.options.get('dbtable', '')}")
+            case "table":
+                return facts_of_frame(schema, spark.table(source.place), source.place)
+            case _:
+                assert_never(source.kind)
+
+
+def _columnar(schema: Schema, frame: DataFrame, source: Source) -> tuple[pa.Table, list[BadRow]]:
+    """Bad rows are rare: only when there are some, the files are read again to name them and the rows in them."""
+    from pyspark.sql import functions as sql
+
+    require_columns(schema, frame, source.place)
+    table, bad = read_parquet_table(schema, frame_to_arrow(frame), source.place)
+    if not bad:
+        return table, bad
+    number = "_metadata.row_index" if source.kind == "parquet" else "monotonically_increasing_id()"
+    placed = frame.select("*", sql.col("_metadata.file_path").alias("@file"), sql.expr(number).alias("@row"))
+    rows = frame_to_arrow(placed)
+    table, bad = read_parquet_table(schema, rows.select(frame.columns), source.place)
+    files, numbers = rows.column("@file"), rows.column("@row")
+    located = [
+        BadRow(
+            str(files[row.line - 1].as_py()).removeprefix("file://"),
+            int(numbers[row.line - 1].as_py()) + 1 if source.kind == "parquet" else row.line,
+            row.fault,
+            row.text,
+        )
+        for row in bad
+    ]
+    return table, sorted(located, key=lambda row: (row.file, row.line))
+
+
+class _reading:  # noqa: N801  # read as a phrase: with _reading(source)
+    """Turns what Spark says about an unreadable source into a diagnostic."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        from pyspark.errors import PySparkException
+
+        if not isinstance(error, PySparkException):
+            return
+        condition: Callable[[], str | None] = error.getCondition
+        reason = condition() or type(error).__name__
+        raise ElastalogError(
+            [
+                Diagnostic(
+                    code="E1105",
+                    message=f"Spark cannot read {self.source.kind} from `{self.source.place}`: {reason}",
+                    notes=(str(error).splitlines()[0][:300],),
+                    help="check the place, its format and your rights to it",
+                    location=self.source.place,
+                )
+            ]
+        ) from None

@@ -1,0 +1,252 @@
+"""Sharing the work of a stratum among tasks: which strata fall apart, and what the others have to exchange.
+
+Every derivation of a clause binds its variables to values. If one variable, the *pivot*, is chosen for each clause, a task that
+is responsible for a share of all values finds exactly the derivations whose pivot lies in its share. It needs, of an atom that
+holds the pivot, only the facts of its share (a copy of the relation *by* that column), and of the others a whole copy.
+
+A stratum *decomposes* when there is an argument of each of its relations that is the pivot of every clause, in the head and in
+every recursive atom: then what a task derives stays in its share, and it reaches the fixpoint alone, with the very levels and
+counts of the whole. Otherwise heads are sent to the copies that need them after every iteration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from elastalog.analysis.program import CheckedProgram, Constant
+from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, StoredRelation, Test
+from elastalog.planning.lower import lower
+
+_MOST_TRIALS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of a relation that tasks hold: the facts whose word in `column` is in the task's share, or all (None)."""
+
+    name: str
+    relation: str
+    column: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClause:
+    """A clause over copies. `pivot`: the variable by which it is shared; a constant: the task with that value in its share
+    evaluates it alone; None: the first task does."""
+
+    clause: Clause
+    pivot: str | Constant | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharePlan:
+    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes; None if it does not, and then
+    `obstacle` says why. `copies` are those of all relations, own and lower."""
+
+    stratum: LogicalStratum
+    arguments: Mapping[str, int] | None
+    obstacle: str | None
+    clauses: tuple[SharedClause, ...]
+    copies: tuple[Copy, ...]
+
+    @property
+    def decomposes(self) -> bool:
+        return self.arguments is not None
+
+    def own_copies(self, relation: str) -> tuple[Copy, ...]:
+        return tuple(copy for copy in self.copies if copy.relation == relation)
+
+    def owner(self, relation: str) -> Copy:
+        """The copy of an own relation that tells its facts: one that is shared, if there is one."""
+        copies = self.own_copies(relation)
+        return next((copy for copy in copies if copy.column is not None), copies[0])
+
+
+def share_plan(stratum: LogicalStratum) -> SharePlan:
+    """The plan by which tasks evaluate a stratum of clauses."""
+    arguments = _preserved_arguments(stratum)
+    if arguments is not None:
+        return _decomposed(stratum, arguments)
+    return _exchanging(stratum, _obstacle(stratum))
+
+
+# --- decomposable strata -------------------------------------------------------------------------------------------
+
+
+def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
+    """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms are
+    shared."""
+    widths = _widths(stratum)
+    best: tuple[int, dict[str, int]] | None = None
+    trials = 0
+    pending: list[dict[str, int]] = [{}]
+    while pending and trials < _MOST_TRIALS:
+        trials += 1
+        chosen = pending.pop()
+        if not all(_is_preserved(clause, stratum, chosen) for clause in stratum.clauses):
+            continue
+        missing = next((name for name in stratum.relations if name not in chosen), None)
+        if missing is None:
+            score = sum(_shared_goals(clause, clause.head_terms[chosen[clause.head]]) for clause in stratum.clauses)
+            if best is None or score > best[0]:
+                best = score, chosen
+            continue
+        pending += [{**chosen, missing: column} for column in reversed(range(widths[missing]))]
+    return None if best is None else best[1]
+
+
+def _is_preserved(clause: Clause, stratum: LogicalStratum, chosen: Mapping[str, int]) -> bool:
+    """Whether a clause preserves the columns chosen so far."""
+    if clause.head not in chosen:
+        return True
+    pivot = clause.head_terms[chosen[clause.head]]
+    if isinstance(pivot, Constant):
+        return not clause.is_recursive
+    recursive = [goal for i, goal in enumerate(clause.goals) if i in clause.recursive_goals]
+    for goal in recursive:
+        assert isinstance(goal, Scan)
+        if goal.relation in chosen and goal.terms[chosen[goal.relation]] != pivot:
+            return False
+    return bool(recursive) or any(pivot in scan.terms for scan in clause.scans)
+
+
+def _shared_goals(clause: Clause, pivot: str | Constant) -> int:
+    return sum(not isinstance(goal, Test) and pivot in goal.terms for goal in clause.goals)
+
+
+def _widths(stratum: LogicalStratum) -> dict[str, int]:
+    widths = {clause.head: len(clause.head_terms) for clause in stratum.clauses}
+    for clause in stratum.clauses:
+        widths.update((goal.relation, len(goal.terms)) for goal in clause.goals if not isinstance(goal, Test))
+    return widths
+
+
+def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> SharePlan:
+    shared: list[SharedClause] = []
+    copies = {name: Copy(name, name, arguments[name]) for name in stratum.relations}
+    for clause in stratum.clauses:
+        pivot = clause.head_terms[arguments[clause.head]]
+        goals = tuple(_over_copy(goal, pivot, frozenset(stratum.relations), copies) for goal in clause.goals)
+        shared.append(SharedClause(replace(clause, goals=goals), pivot))
+    return SharePlan(stratum, arguments, None, tuple(shared), tuple(copies.values()))
+
+
+def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
+    """The goal over the copy that suffices under a pivot; relations that are `kept` stand for themselves."""
+    if isinstance(goal, Test) or goal.relation in kept:
+        return goal
+    column = goal.terms.index(pivot) if isinstance(pivot, str) and pivot in goal.terms else None
+    name = copy_name(goal.relation, column)
+    copies.setdefault(name, Copy(name, goal.relation, column))
+    return replace(goal, relation=name)
+
+
+def copy_name(relation: str, column: int | None) -> str:
+    """The name of a copy; no program can write it, unless it is the whole relation."""
+    return relation if column is None else f"{relation}@{column}"
+
+
+def _obstacle(stratum: LogicalStratum) -> str:
+    """Why a stratum does not decompose, in words."""
+    kept: dict[str, set[str]] = {}
+    for clause in stratum.clauses:
+        recursive = [goal for i, goal in enumerate(clause.goals) if i in clause.recursive_goals]
+        own = {term for term in clause.head_terms if isinstance(term, str)}
+        for goal in recursive:
+            assert isinstance(goal, Scan)
+            own &= {term for term in goal.terms if isinstance(term, str)}
+        if recursive and not own:
+            return f"{rule_name(clause)} keeps no argument: no variable of its head stands in all its recursive atoms"
+        if not recursive and not any(_is_preserved(clause, stratum, {clause.head: i}) for i in range(len(clause.head_terms))):
+            return f"{rule_name(clause)} computes every argument of its head"
+        if recursive:
+            kept[rule_name(clause)] = own
+    told = "; ".join(f"{name} keeps {', '.join(f'`{v}`' for v in sorted(own))}" for name, own in kept.items())
+    return f"no argument is kept by all rules at the same place: {told}"
+
+
+def rule_name(clause: Clause) -> str:
+    """How reports speak of a clause."""
+    return f"rule {clause.rule.number}" if clause.rule is not None else f"the rule of `{clause.head}`"
+
+
+# --- strata that exchange ------------------------------------------------------------------------------------------
+
+
+def _exchanging(stratum: LogicalStratum, obstacle: str) -> SharePlan:
+    shared: list[SharedClause] = []
+    copies: dict[str, Copy] = {}
+    for clause in stratum.clauses:
+        pivot = _pivot(clause, copies)
+        goals = tuple(_over_copy(goal, pivot, frozenset(), copies) for goal in clause.goals)
+        shared.append(SharedClause(replace(clause, goals=goals), pivot))
+    read = {copy.relation for copy in copies.values()}
+    for name in stratum.relations:
+        if name not in read:
+            # Nobody joins with it: its facts are only collected, shared by their first column.
+            own = copy_name(name, 0)
+            copies[own] = Copy(own, name, 0)
+    return SharePlan(stratum, None, obstacle, tuple(shared), tuple(copies.values()))
+
+
+def _pivot(clause: Clause, copies: Mapping[str, Copy]) -> str | None:
+    """The variable under which most recursive atoms are shared, then most atoms, then the fewest new copies are made."""
+    recursive: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    present: Counter[str] = Counter()
+    for i, goal in enumerate(clause.goals):
+        if isinstance(goal, Test):
+            continue
+        for term in {term for term in goal.terms if isinstance(term, str)}:
+            # A negated atom cannot supply the values of a pivot, but profits from one.
+            every[term] += 1
+            recursive[term] += i in clause.recursive_goals
+            present[term] += copy_name(goal.relation, goal.terms.index(term)) in copies
+    supplied = {term for scan in clause.scans for term in scan.terms if isinstance(term, str)}
+    ranked = sorted(supplied, key=lambda v: (-recursive[v], -every[v], -present[v], v))
+    return ranked[0] if ranked else None
+
+
+# --- the program that a task evaluates -----------------------------------------------------------------------------
+
+
+def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause, ...]) -> LogicalProgram:
+    """The program of a task: one stratum, its clauses over copies."""
+    relations: dict[str, StoredRelation] = {
+        copy.name: replace(program.relations[copy.relation], name=copy.name) for copy in plan.copies
+    }
+    own = tuple(copy.name for copy in plan.copies if copy.relation in plan.stratum.relations)
+    stratum = replace(plan.stratum, relations=own, clauses=clauses)
+    return replace(program, relations=relations, strata=(stratum,))
+
+
+# --- the report ----------------------------------------------------------------------------------------------------
+
+
+def decomposition_report(program: CheckedProgram) -> Iterator[str]:
+    """For every stratum with rules: whether it decomposes, by which arguments, and why not otherwise."""
+    for stratum in lower(program).strata:
+        if stratum.aggregate is None and not stratum.clauses:
+            continue
+        kind = "recursive" if stratum.is_recursive else "not recursive"
+        yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
+        if stratum.aggregate is not None:
+            yield "    an aggregate: folded in the driver"
+            continue
+        plan = share_plan(stratum)
+        if plan.arguments is not None:
+            told = ", ".join(f"argument {column + 1} of {name}" for name, column in plan.arguments.items())
+            yield f"    decomposes by {told}: each task reaches the fixpoint of its share alone"
+        else:
+            yield f"    does not decompose: {plan.obstacle}"
+            yield "    tasks exchange what they derive after every iteration:"
+            for shared in plan.clauses:
+                by = f"shared by `{shared.pivot}`" if isinstance(shared.pivot, str) else "evaluated by one task"
+                yield f"        {rule_name(shared.clause)} {by}"
+        for copy in plan.copies:
+            if copy.column is None:
+                yield f"    every task holds all of {copy.relation}"
+            elif copy.name != copy.relation or not plan.decomposes:
+                yield f"    {copy.relation} is shared by its argument {copy.column + 1}"

@@ -1,0 +1,107 @@
+"""Plans as text for people to read: in which order each version of a rule visits its atoms, and through which indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from elastalog.analysis.listing import show_expression, show_value
+from elastalog.analysis.program import Constant
+from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
+from elastalog.planning.order import Statistics
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Generate, Keep, KeepConstant, KeepEqual, Variant
+from elastalog.planning.variants import plan_from_goal, plan_full
+
+
+def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]:
+    """Every stratum with the versions of its rules, then the indexes that they need."""
+    indexes: dict[str, set[tuple[int, ...]]] = {}
+    for stratum in program.strata:
+        if not stratum.clauses and stratum.aggregate is None:
+            continue
+        yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{' (recursive)' if stratum.is_recursive else ''}"
+        if stratum.aggregate is not None:
+            fold = stratum.aggregate
+            yield f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
+        for variant in stratum_variants(stratum, statistics):
+            yield from _list_variant(variant, stratum)
+            for probe in variant.probes:
+                if not probe.is_member and probe.key_columns:
+                    indexes.setdefault(probe.relation, set()).add(probe.key_columns)
+    yield "indexes" if indexes else "no indexes"
+    for relation, keys in sorted(indexes.items()):
+        yield f"  {relation} by {', '.join('(' + ', '.join(map(str, key)) + ')' for key in sorted(keys))}"
+
+
+def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
+    """The versions that a bootstrap runs: once, or following the delta of each recursive atom."""
+    for clause in stratum.clauses:
+        if clause.is_recursive:
+            for goal in clause.recursive_goals:
+                yield plan_from_goal(clause, goal, statistics)
+        else:
+            yield plan_full(clause, statistics)
+
+
+def _list_variant(variant: Variant, stratum: LogicalStratum) -> Iterator[str]:
+    clause = variant.clause
+    origin = f"rule {clause.rule.number}" if clause.rule is not None else "hidden rule"
+    yield f"  {_atom(clause.head, clause.head_terms)}    // {origin}"
+    yield f"    {_start(variant.gather, clause, stratum)}"
+    yield from (f"      {_action(action, variant.gather.slots)}" for action in variant.gather.actions)
+    for probe in variant.probes:
+        goal = clause.goals[probe.goal]
+        assert not isinstance(goal, Test)
+        atom = _atom(goal.relation, goal.terms)
+        if probe.is_negated:
+            how = f"without {atom}"
+        elif probe.is_member:
+            how = f"with {atom}, every column bound"
+        elif probe.key_columns:
+            how = f"join {atom} by columns {', '.join(map(str, probe.key_columns))}"
+        else:
+            how = f"join every {atom}: nothing is bound"
+        if probe.is_before and goal.relation in stratum.relations:
+            how += ", before the delta"
+        yield f"    {how}"
+        yield from (f"      {_action(action, probe.slots)}" for action in probe.actions)
+
+
+def _start(gather: Gather, clause: Clause, stratum: LogicalStratum) -> str:
+    if gather.goal is None:
+        return "once"
+    goal = clause.goals[gather.goal]
+    assert isinstance(goal, Scan | Absent)
+    is_delta = goal.relation in stratum.relations
+    return f"{'delta of' if is_delta else 'all of'} {_atom(goal.relation, goal.terms)}"
+
+
+def _atom(relation: str, terms: tuple[str | Constant | None, ...]) -> str:
+    return f"{relation}({', '.join(_term(term) for term in terms)})"
+
+
+def _term(term: str | Constant | None) -> str:
+    if term is None or (isinstance(term, str) and term.startswith("_@")):
+        return "_"
+    return term if isinstance(term, str) else show_value(term.value)
+
+
+def _action(action: Action, slots: object) -> str:
+    names = {slot: name for name, slot in slots.items()} if isinstance(slots, dict) else {}
+    match action:
+        case Fill():
+            return f"let {names.get(action.slot, f'column {action.slot}')} = {show_value(action.constant.value)}"
+        case Copy():
+            return f"let column {action.slot} = column {action.source}"
+        case Compute():
+            return f"let {names.get(action.slot, action.slot)} = {show_expression(action.expression)}"
+        case Generate():
+            return f"for {names.get(action.slot, action.slot)} in {show_expression(action.expression)}"
+        case Keep():
+            return f"if {show_expression(action.left)} {action.operator} {show_expression(action.right)}"
+        case KeepEqual():
+            return f"if {names.get(action.left, action.left)} = {names.get(action.right, action.right)}"
+        case KeepConstant():
+            return f"if {names.get(action.slot, action.slot)} = {show_value(action.constant.value)}"
+        case _:
+            assert_never(action)

@@ -1,0 +1,131 @@
+"""The commands on a store: what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from elastalog.cli.main import cli
+
+PROGRAM = """.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+def call(*words: object) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Edges 1-2-3, then 3-4 in place of 1-2."""
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
+    (tmp_path / "u.diff").write_text("+edge(3, 4).\n-edge(1, 2).\n")
+    made = call("init", tmp_path / "store", tmp_path / "reach.dl", "-F", tmp_path)
+    assert (made.exit_code, made.stdout) == (0, ""), made.output
+    assert "epoch 1: 5 facts" in made.stderr
+    applied = call(
+        "apply", tmp_path / "store", tmp_path / "u.diff", "--source", "tests", "--batch", "1", "--show-changes"
+    )
+    assert applied.exit_code == 0, applied.output
+    assert applied.stdout == "-edge(1, 2).\n+edge(3, 4).\n-path(1, 2).\n-path(1, 3).\n+path(2, 4).\n+path(3, 4).\n"
+    return tmp_path / "store"
+
+
+def test_init_refuses_a_store_that_exists(store: Path) -> None:
+    again = call("init", store, store.parent / "reach.dl", "-F", store.parent)
+    assert again.exit_code == 1
+    assert "error[E0802]" in again.stderr
+
+
+def test_a_batch_is_applied_once(store: Path) -> None:
+    again = call("apply", store, store.parent / "u.diff", "--source", "tests", "--batch", "1")
+    assert again.exit_code == 0
+    assert "epoch 2:" in again.stderr
+    assert "was applied before" in again.stderr
+
+
+def test_an_update_that_is_wrong_changes_nothing(store: Path) -> None:
+    (store.parent / "wrong.diff").write_text("+edge(1, two).\n")
+    assert call("apply", store, store.parent / "wrong.diff").exit_code == 1
+    assert call("query", store, "edge(X, Y)").stdout == "2\t3\n3\t4\n"
+
+
+def test_query_now_and_then(store: Path) -> None:
+    assert call("query", store, "path(2, X)").stdout == "3\n4\n"
+    assert call("query", store, "path(1, X)", "--at", "1").stdout == "2\n3\n"
+    assert call("query", store, "path(2, 4)").stdout == "yes\n"
+    assert call("query", store, "path(4, 2)").stdout == "no\n"
+    assert call("query", store, "path(3, X)", "--format", "json").stdout == '{"X": 4}\n'
+    assert call("query", store, "nothing(3, X)").exit_code == 1
+    assert "E0813" in call("query", store, "path(2, X)", "--at", "9").stderr
+
+
+def test_log(store: Path) -> None:
+    lines = call("log", store).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["2", "1"]
+    assert "-1 +1  6 changes  update" in lines[0]
+    assert lines[0].endswith("tests  1")
+    entries = [json.loads(line) for line in call("log", store, "--format", "json", "-n", "1").stdout.splitlines()]
+    assert [(entry["epoch"], entry["source"], entry["impact"]) for entry in entries] == [(2, "tests", 6)]
+    (turn,) = call("log", store, "--fact", "path(1, 3)").stdout.splitlines()
+    assert turn.split()[0] == "2"
+    assert turn.endswith("disappeared")
+    assert "path: update" in call("log", store, "-v").stdout
+
+
+def test_diff(store: Path) -> None:
+    (store.parent / "v.diff").write_text("+edge(2, 4).\n")
+    call("apply", store, store.parent / "v.diff")
+    assert call("diff", store, 2, 3, "--levels").stdout == "+edge(2, 4).\n~path(2, 4). // level 2, now 1\n"
+    assert call("diff", store, 3, 1, "-r", "edge").stdout == "-edge(2, 4).\n-edge(3, 4).\n+edge(1, 2).\n"
+    assert call("diff", store, 1, 1).stdout == ""
+    assert call("diff", store, 1, 2, "-r", "nothing").exit_code == 1
+
+
+def test_show_and_explain_accept_a_store(store: Path) -> None:
+    assert call("show", store, "edge@1").stdout == "edge(1, 2).\nedge(2, 3).\n"
+    assert call("show", store, "edge").stdout == "edge(2, 3).\nedge(3, 4).\n"
+    assert "stratum 1: path" in call("show", store, "--stage", "strata").stdout
+    explained = call("explain", store, "path(2, 4)")
+    assert explained.exit_code == 0, explained.output
+    assert "edge(3, 4)" in explained.stdout
+
+
+def test_verify(store: Path) -> None:
+    well = call("verify", store, "--recompute")
+    assert (well.exit_code, well.stdout) == (0, "")
+    assert "epoch 2 is the fixpoint" in well.stderr
+    (file,) = (store / "facts").glob("*-path-1.parquet")
+    data = bytearray(file.read_bytes())
+    data[40] ^= 1
+    file.write_bytes(data)
+    ill = call("verify", store)
+    assert ill.exit_code == 1
+    assert f"error[E0805]: `{file.name}` is damaged" in ill.stderr
+
+
+def test_export(store: Path, tmp_path: Path) -> None:
+    assert call("export", store, "-D", tmp_path / "out").exit_code == 0
+    assert sorted((tmp_path / "out" / "path.csv").read_text().splitlines()) == ["2\t3", "2\t4", "3\t4"]
+    assert call("export", store, "-D", tmp_path / "old", "--at", "1", "--explicit").exit_code == 0
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["edge.facts"]
+    assert call("export", store, "-D", tmp_path / "out", "--format", "parquet", "-r", "path").exit_code == 0
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(tmp_path / "out" / "path.parquet").num_rows == 3
+
+
+def test_what_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
+    for words in (("query", tmp_path, "a(X)"), ("log", tmp_path), ("diff", tmp_path, 1, 2), ("verify", tmp_path),
+                  ("export", tmp_path)):  # fmt: skip
+        found = call(*words)
+        assert found.exit_code == 1, words
+        assert "error[E0801]" in found.stderr

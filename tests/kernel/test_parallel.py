@@ -1,0 +1,302 @@
+"""Several threads give what one gives: facts, levels and counts; and they end when they should."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.kernel import parallel_growth, parallel_workers
+from elastalog.backends.kernel.parallel_growth import Growth
+from elastalog.backends.kernel.parallel_workers import ParallelWorkers, in_threads
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from tests.generators.construction import Features
+from tests.generators.seeded import seeded_program
+
+CLOSURE = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.output path
+"""
+
+# Facts of three and of no columns, mutual recursion, negation, arithmetic, comparisons, constants, symbols, two strata.
+MIXED = """
+.decl edge(x: number, y: number)
+.input edge
+.decl named(x: number, name: symbol)
+named(x, cat("n", to_string(x % 7))) :- edge(x, _).
+.decl odd(x: number, y: number)
+.decl even(x: number, y: number)
+odd(x, y) :- edge(x, y), x != y.
+even(x, z) :- odd(x, y), edge(y, z).
+odd(x, z) :- even(x, y), edge(y, z), z > 2.
+.decl far(x: number, d: number, y: number)
+far(x, 1, y) :- edge(x, y).
+far(x, d + 1, z) :- far(x, d, y), edge(y, z), d < 6, !odd(z, x).
+.decl kin(a: symbol, b: symbol)
+kin(a, b) :- even(x, y), named(x, a), named(y, b), a != b.
+.decl some()
+some() :- far(_, d, _), d >= 4.
+.decl two(x: number, y: number)
+two(x, 7) :- even(x, x), some().
+two(x, y) :- odd(x, y), even(y, x).
+two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
+.output odd, even, far, kin, two
+"""
+
+
+@pytest.fixture(params=[(1, 64), (50, 1 << 12)], ids=["tiny meetings", "small meetings"])
+def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Thresholds so low that small data take the ways of large data."""
+    least_rows, candidates = request.param
+    monkeypatch.setattr(parallel_workers, "LEAST_ROWS", least_rows)
+    monkeypatch.setattr(parallel_workers, "CANDIDATES", candidates)
+    monkeypatch.setattr(parallel_workers, "_LEAST_SHARE", 16)
+    yield
+
+
+def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
+    return np.unique(np.random.default_rng(seed).integers(0, nodes, (edges, 2)), axis=0)
+
+
+def state(program: str, facts: dict[str, Any], relations: list[str], **options: Any) -> dict[str, set[tuple[Any, ...]]]:
+    """The facts of relations, with their levels and counts where there are any."""
+    with elastalog.open(program, facts, engine="local", **options) as db:
+        return read_state(db, relations)
+
+
+def read_state(db: elastalog.Session, relations: list[str]) -> dict[str, set[tuple[Any, ...]]]:
+    result = {}
+    for name in relations:
+        annotated = db._backend.facts(name)
+        values = list(db[name])
+        assert len(set(values)) == len(values)
+        if annotated.level is not None and annotated.count is not None:
+            numbers = zip(annotated.level.tolist(), annotated.count.tolist(), strict=True)
+            result[name] = {(*value, *number) for value, number in zip(values, numbers, strict=True)}
+        else:
+            result[name] = set(values)
+    return result
+
+
+def closure_by_matrices(edges: np.ndarray[Any, Any], nodes: int) -> set[tuple[int, int, int, int]]:
+    """Paths with their length and how many paths one edge shorter, and shortest too, they extend."""
+    edge = np.zeros((nodes, nodes), np.int64)
+    edge[edges[:, 0], edges[:, 1]] = 1
+    result = set()
+    known = np.zeros((nodes, nodes), np.bool_)
+    latest, ways = edge > 0, edge.copy()
+    length = 1
+    while latest.any():
+        for x, y in np.argwhere(latest).tolist():
+            result.add((x, y, length, int(ways[x, y])))
+        known |= latest
+        ways = latest.astype(np.int64) @ edge
+        latest = (ways > 0) & ~known
+        length += 1
+    return result
+
+
+@pytest.mark.usefixtures("lowered")
+@pytest.mark.parametrize("jobs", [2, 3, 5])
+@pytest.mark.parametrize("levels", ["local", "global"])
+@pytest.mark.parametrize(("nodes", "edges"), [(60, 90), (40, 400), (200, 260)])
+def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, jobs: int) -> None:
+    edge = graph(nodes, edges, seed=nodes)
+    found = state(CLOSURE, {"edge": edge.tolist()}, ["path"], levels=levels, jobs=jobs)
+    assert found["path"] == closure_by_matrices(edge, nodes)
+
+
+def test_closure_at_the_real_thresholds() -> None:
+    edge = graph(1500, 2250, seed=1)
+    facts = {"edge": edge.tolist()}
+    one = state(CLOSURE, facts, ["path"], jobs=1)
+    assert len(one["path"]) > 10 * parallel_workers.CANDIDATES // 4
+    assert state(CLOSURE, facts, ["path"], jobs=2) == one
+
+
+@pytest.mark.usefixtures("lowered")
+@pytest.mark.parametrize("options", [{"strategy": "recompute"}, {"levels": "local"}, {"levels": "global"}], ids=str)
+def test_mixed_program(options: dict[str, str]) -> None:
+    facts = {"edge": graph(45, 110, seed=3).tolist()}
+    relations = ["odd", "even", "far", "kin", "two", "some"]
+    one = state(MIXED, facts, relations, jobs=1, **options)
+    assert all(one.values())
+    for jobs in (2, 3):
+        assert state(MIXED, facts, relations, jobs=jobs, **options) == one
+
+
+@pytest.mark.usefixtures("lowered")
+@pytest.mark.parametrize("levels", ["local", "global"])
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs(seed: int, levels: str) -> None:
+    program = seeded_program(seed, Features())
+    outcomes = []
+    for jobs in (1, 2, 3):
+        try:
+            outcomes.append(state(program.text, program.facts, list(program.schemas), levels=levels, jobs=jobs))
+        except ElastalogError as error:
+            outcomes.append({"error": {diagnostic.code for diagnostic in error.diagnostics}})
+    assert outcomes[1] == outcomes[0]
+    assert outcomes[2] == outcomes[0]
+
+
+@pytest.mark.usefixtures("lowered")
+def test_updates_that_evaluate_anew() -> None:
+    edge = graph(60, 120, seed=4).tolist()
+    states = []
+    for jobs in (1, 2):
+        with elastalog.open(CLOSURE, {"edge": edge}, jobs=jobs, budget=0.0) as db:
+            with db.update() as update:
+                update.delete("edge", [tuple(fact) for fact in edge[::3]])
+                update.insert("edge", [(1, 59), (59, 2)])
+            states.append(read_state(db, ["path"]))
+    kept = [fact for i, fact in enumerate(edge) if i % 3]
+    expected = closure_by_matrices(np.array([*kept, (1, 59), (59, 2)]), 60)
+    assert states == [{"path": expected}, {"path": expected}]
+
+
+@pytest.mark.parametrize("noted", [0, 1 << 12])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_growth_keeps_every_row(width: int, noted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_growth, "_NOTED", noted)
+    relation = KernelRelation("r", width, is_annotated=True)
+    block = np.random.default_rng(5).permutation(3 * 7000).astype(np.int32)[: width * 7000].reshape(-1, width)
+    relation.load(block)
+    relation.count[: relation.used] = np.arange(relation.used)
+    growth = Growth(relation, 40_000, 3)
+    for thread in (2, 0, 1):
+        growth.work(thread)
+    growth.finish()
+    assert len(relation.rows) >= 40_000
+    assert len(relation.table) * 11 >= 40_000 * 16
+    assert np.count_nonzero(relation.table) == relation.used == 7000
+    assert np.array_equal(relation.find(block), np.arange(7000))
+    assert np.array_equal(relation.count[:7000], np.arange(7000))
+    assert not relation.level[:7000].any()
+
+
+@pytest.mark.usefixtures("lowered")
+def test_an_overflow_in_a_thread_is_reported() -> None:
+    program = """
+    .decl n(x: number)
+    .input n
+    .decl m(x: number)
+    m(x * 4611686018427387904) :- n(x).
+    .output m
+    """
+    with pytest.raises(ElastalogError) as caught:
+        elastalog.open(program, {"n": [(x,) for x in range(500)]}, jobs=3)
+    assert caught.value.diagnostics[0].code == "E0601"
+    assert threading.active_count() == 1
+
+
+@pytest.mark.usefixtures("lowered")
+def test_a_time_limit_ends_all_threads() -> None:
+    with pytest.raises(LimitReached):
+        elastalog.open(CLOSURE, {"edge": graph(400, 4000, seed=1).tolist()}, jobs=2, timeout=0.01)
+    assert threading.active_count() == 1
+
+
+@pytest.mark.usefixtures("lowered")
+def test_a_budget_ends_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    created = Watch.__init__
+
+    def limited(self: Watch, *arguments: Any, **options: Any) -> None:
+        created(self, *arguments, **options)
+        self.allow(1000)
+
+    monkeypatch.setattr(Watch, "__init__", limited)
+    with pytest.raises(BudgetExceeded):
+        elastalog.open(CLOSURE, {"edge": graph(100, 300, seed=1).tolist()}, jobs=2, strategy="recompute")
+    assert threading.active_count() == 1
+
+
+# Blocks that a filter empties, blocks that a membership test empties, and blocks of derived facts: seconds of work each.
+ENDLESS = {
+    "filtered": "none(x, y) :- n(x), n(y), n(z), x + y + z < 0.",
+    "denied": "none(x, y) :- n(x), n(y), z = (x + y) * 0, !n(z).",
+    "derived": "none(x, y) :- n(x), n(y), n(z), x + y != z.",
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of the system")
+@pytest.mark.parametrize("rule", ENDLESS.values(), ids=ENDLESS.keys())
+def test_an_interruption_ends_all_threads(rule: str) -> None:
+    program = f"""
+    .decl n(x: number)
+    .input n
+    .decl none(x: number, y: number)
+    {rule}
+    .output none
+    """
+
+    def interrupt(number: int, frame: Any) -> None:
+        interrupted.append(time.monotonic())
+        raise KeyboardInterrupt
+
+    interrupted: list[float] = []
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            elastalog.open(program, {"n": [(x,) for x in range(20_000)]}, jobs=2, strategy="recompute")
+        assert time.monotonic() - interrupted[0] < 2.0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert threading.active_count() == 1
+
+
+def test_the_failure_of_one_thread_is_raised_when_all_have_ended() -> None:
+    stopped = threading.Event()
+    ended = []
+
+    def work(number: int) -> None:
+        if number == 1:
+            raise ValueError("one")
+        stopped.wait(30)
+        ended.append(number)
+
+    with pytest.raises(ValueError, match="one"):
+        in_threads(3, work, stopped.set)
+    assert sorted(ended) == [0, 2]
+
+
+@pytest.mark.usefixtures("lowered")
+def test_indexes_are_extended_in_several_threads() -> None:
+    relations = {name: KernelRelation(name, 2, is_annotated=False) for name in ("a", "b")}
+    generator = np.random.default_rng(6)
+    blocks = {name: generator.integers(0, 90, (3000, 2)).astype(np.int32) for name in relations}
+    for name, relation in relations.items():
+        relation.load(blocks[name][:100])
+        relation.index((0,))
+        relation.index((1,))
+        relation.load(blocks[name][100:])
+    ParallelWorkers(relations, Watch(), 2).extend_indexes(list(relations.values()))
+    for relation in relations.values():
+        assert all(index.done == relation.used > 1000 for index in relation.indexes.values())
+
+
+def test_one_thread_loads_no_operators_of_several() -> None:
+    script = (
+        "import sys, elastalog\n"
+        "elastalog.open('.decl a(x: number)\\na(1).\\n.output a', jobs={jobs})\n"
+        "print('elastalog.backends.kernel.parallel_operators' in sys.modules)"
+    )
+    for jobs, expected in ((1, "False"), (2, "True")):
+        command = [sys.executable, "-c", script.format(jobs=jobs)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == expected

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.analysis.program import Atom, Constant, Rule, Variable
+from elastalog.provenance.absence import Absence
+from elastalog.provenance.proof import Proof
+from tests.generators.choices import SeededChoices
+from tests.generators.construction import Features, build_fact
+from tests.generators.seeded import seeded_program
+from tests.provenance.databases import EDGES, facts_of
+
+POSITIVE = Features(negation=False, aggregates=False, arithmetic=False)
+Facts = dict[str, set[tuple[Any, ...]]]
+
+
+def statuses(absence: Absence, position: int = 0) -> list[tuple[str, str]]:
+    return [(literal.text, literal.status) for literal in absence.instantiations[position].literals]
+
+
+def absent_facts(
+    seed: int, features: Features, most: int
+) -> tuple[elastalog.Session, list[tuple[str, tuple[Any, ...]]]]:
+    program = seeded_program(seed, features)
+    db = elastalog.open(program.text, facts=program.facts)
+    facts = facts_of(db)
+    found: dict[tuple[str, tuple[Any, ...]], None] = {}
+    for number in range(most):
+        for name, schema in program.schemas.items():
+            values = build_fact(SeededChoices(1000 * seed + number), schema)
+            if name not in program.inputs and values not in facts[name]:
+                found[name, values] = None
+    return db, list(found)
+
+
+# --- properties ----------------------------------------------------------------------------------------------------
+
+
+def test_every_instantiation_fails_exactly_where_it_says() -> None:
+    checked = 0
+    for seed in range(2000, 2025):
+        db, absent = absent_facts(seed, Features(), 3)
+        facts = facts_of(db)
+        for fact in absent:
+            for found in db.explain_absence(fact).instantiations:
+                assert found.failing
+                for literal in found.literals:
+                    if literal.fact is not None:
+                        is_present = literal.fact.values in facts[literal.fact.relation]
+                        assert (literal.status == "holds") == (is_present == (literal.kind == "atom"))
+                        checked += 1
+    assert checked > 300
+
+
+def test_inserting_the_facts_that_fail_makes_the_fact_appear() -> None:
+    appeared = 0
+    for seed in range(2000, 2025):
+        db, absent = absent_facts(seed, POSITIVE, 3)
+        for fact in absent:
+            for found in db.explain_absence(fact, limit=3).instantiations:
+                missing = [literal.fact for literal in found.failing if literal.kind == "atom"]
+                if None in missing or len(missing) < len(found.failing) or found.free:
+                    continue
+                rows: dict[str, list[tuple[Any, ...]]] = {}
+                for each in missing:
+                    assert each is not None
+                    rows.setdefault(each.relation, []).append(each.values)
+                db.apply(inserted=rows)
+                assert fact[1] in db[fact[0]], (seed, fact, found)
+                db.apply(deleted=rows)
+                assert fact[1] not in db[fact[0]]
+                appeared += 1
+    assert appeared > 100
+
+
+def test_no_instantiation_fails_at_fewer_places_than_the_first() -> None:
+    """By brute force over all values, for rules that consist of atoms."""
+    compared = 0
+    for seed in range(2000, 2030):
+        db, absent = absent_facts(seed, POSITIVE, 2)
+        facts = facts_of(db)
+        for relation, values in absent:
+            for rule in db.program.checked.rules:
+                if rule.head.relation != relation or not is_simple(rule):
+                    continue
+                absence = db.explain_absence((relation, values), rule=rule.number_in_relation)
+                fewest = fewest_failures(rule, values, facts)
+                assert absence.is_exhaustive
+                assert [len(found.failing) for found in absence.instantiations[:1]] == [fewest] * (fewest is not None)
+                compared += 1
+    assert compared > 60
+
+
+def is_simple(rule: Rule) -> bool:
+    atoms = [rule.head, *rule.body]
+    return all(
+        isinstance(atom, Atom) and all(isinstance(a, Variable | Constant) for a in atom.arguments) for atom in atoms
+    )
+
+
+def fewest_failures(rule: Rule, values: tuple[Any, ...], facts: Facts) -> int | None:
+    domains = {"number": [*range(6), 77], "symbol": ["a", "b", "c", "d", "new"]}
+    head: dict[str, Any] = {}
+    for argument, value in zip(rule.head.arguments, values, strict=True):
+        if isinstance(argument, Variable):
+            if head.setdefault(argument.name, value) != value:
+                return None
+        elif isinstance(argument, Constant) and argument.value != value:
+            return None
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    free = {
+        argument.name: domains[argument.base.value]
+        for atom in atoms
+        for argument in atom.arguments
+        if isinstance(argument, Variable) and argument.name not in head
+    }
+    least = len(atoms)
+    for chosen in product(*free.values()):
+        known = {**head, **dict(zip(free, chosen, strict=True))}
+        ground = [
+            tuple(known[a.name] if isinstance(a, Variable) else a.value for a in atom.arguments) for atom in atoms
+        ]
+        least = min(least, sum(g not in facts[atom.relation] for atom, g in zip(atoms, ground, strict=True)))
+    return least
+
+
+# --- by hand -------------------------------------------------------------------------------------------------------
+
+
+def test_a_negation_that_fails_is_explained_by_the_fact_that_is_there() -> None:
+    text = """
+    .decl edge(x: number, y: number)
+    .decl path(x: number, y: number)
+    .decl apart(x: number, y: number)
+    path(x, y) :- edge(x, y).
+    path(x, z) :- edge(x, y), path(y, z).
+    apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
+    """
+    absence = elastalog.open(text, facts={"edge": [(1, 2), (2, 3)]}).explain_absence("apart(1, 3)")
+    assert statuses(absence) == [("edge(1, 2)", "holds"), ("edge(2, 3)", "holds"), ("!path(1, 3)", "fails")]
+    below = absence.expand()
+    assert isinstance(below, Proof)
+    assert str(below.fact) == "path(1, 3)"
+
+
+def test_going_down_into_a_missing_fact() -> None:
+    db = elastalog.open(EDGES, facts={"edge": [(1, 2), (3, 4)]})
+    absence = db.explain_absence("path(1, 4)", rule=2)
+    assert statuses(absence) == [("edge(1, 2)", "holds"), ("path(2, 4)", "fails")]
+    below = absence.expand()
+    assert isinstance(below, Absence)
+    assert statuses(below)[0] == ("edge(2, 3)", "fails")
+
+
+def test_an_equation_of_the_head_is_solved_for_its_variable() -> None:
+    text = ".decl step(n: number)\n.decl limit(n: number)\nstep(0).\nstep(n + 1) :- step(n), limit(m), n < m."
+    absence = elastalog.open(text, facts={"limit": [(3,)]}).explain_absence("step(7)")
+    assert statuses(absence) == [
+        ("step(6)", "fails"),
+        ("limit(3)", "holds"),
+        ("6 < 3", "fails"),
+        ("7 = 6 + 1", "holds"),
+    ]
+
+
+def test_aggregates_are_evaluated() -> None:
+    rule = "busy(x) :- edge(x, _), n = count : { edge(x, y) }, n > 2."
+    text = f".decl edge(x: number, y: number)\n.decl busy(x: number)\n{rule}"
+    absence = elastalog.open(text, facts={"edge": [(1, 2), (1, 3)]}).explain_absence("busy(1)")
+    assert statuses(absence) == [("edge(1, 2)", "holds"), ("count : { edge(1, y) } = 2", "holds"), ("2 > 2", "fails")]
+
+
+def test_free_variables_keep_their_names_and_leave_constraints_open() -> None:
+    text = ".decl a(x: number)\n.decl b(x: number, y: number)\nb(x, y) :- a(x), a(y), a(z), z < y."
+    (found,) = elastalog.open(text).explain_absence("b(1, 2)").instantiations
+    assert [(literal.text, literal.status) for literal in found.literals] == [
+        ("a(1)", "fails"),
+        ("a(2)", "fails"),
+        ("a(z)", "fails"),
+        ("z < 2", "open"),
+    ]
+    assert found.free == ("z",)
+
+
+def test_a_rule_whose_head_clashes_is_listed_with_the_reason() -> None:
+    text = ".decl a(x: symbol)\n.decl b(x: symbol, y: number)\nb(x, 1) :- a(x)."
+    absence = elastalog.open(text, facts={"a": [("p",)]}).explain_absence('b("p", 2)')
+    assert not absence.instantiations
+    assert [(rule.number, why) for rule, why in absence.impossible] == [(1, "its head is `b(x, 1)`")]
+    assert str(absence) == (
+        'b("p", 2) does not hold; no rule could derive it:\n\n(R1) can not derive it: its head is `b(x, 1)`'
+    )
+
+
+def test_a_relation_without_rules() -> None:
+    absence = elastalog.open(EDGES).explain_absence("edge(1, 2)")
+    assert str(absence) == "edge(1, 2) does not hold: it is not an explicit fact, and there are no rules for `edge`"
+
+
+def test_values_that_occur_in_no_fact() -> None:
+    text = ".decl name(x: symbol)\n.decl known(x: symbol)\nknown(x) :- name(x)."
+    assert statuses(elastalog.open(text).explain_absence('known("never seen")')) == [('name("never seen")', "fails")]
+
+
+def test_the_search_says_when_it_was_cut_short() -> None:
+    text = ".decl a(x: number)\n.decl c(x: number)\nc(x) :- a(y), a(z), a(w), x = y + z + w."
+    absence = elastalog.open(text, facts={"a": [(n,) for n in range(2, 200, 2)]}).explain_absence("c(7)")
+    assert not absence.is_exhaustive
+    assert "cut short" in str(absence)
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda db: db.explain_absence("path(1, 3)"), "E0702"),
+        (lambda db: db.explain("path(3, 1)"), "E0701"),
+        (lambda db: db.explain("path(3, 999)"), "E0701"),
+        (lambda db: db.explain("path(1, 3)", depth=-1), "E0708"),
+        (lambda db: db.explain("path(1, 3)").expand((7,)), "E0703"),
+        (lambda db: db.explain_absence("path(3, 1)", rule=3), "E0710"),
+        (lambda db: db.explain_absence("path(3, 1)", rule=2, bindings={"w": 1}), "E0711"),
+        (lambda db: db.explain_absence("path(3, 1)", rule=2, bindings={"y": "a"}), "E0711"),
+        (lambda db: db.explain_absence("path(3, 1)").expand(9), "E0706"),
+        (lambda db: db.explain_absence("path(3, 1)", rule=2).expand(0, 0), "E0706"),
+    ],
+)
+def test_wrong_questions(call: Any, code: str) -> None:
+    db = elastalog.open(EDGES, facts={"edge": [(1, 2), (2, 3)]})
+    with pytest.raises(ElastalogError) as raised:
+        call(db)
+    assert [found.code for found in raised.value.diagnostics] == [code]
+
+
+def test_explanations_belong_to_their_epoch() -> None:
+    db = elastalog.open(EDGES, facts={"edge": [(1, 2), (2, 3)]})
+    proof = db.explain("path(1, 3)", depth=1)
+    db.apply(deleted={"edge": [(2, 3)]})
+    with pytest.raises(ElastalogError) as raised:
+        proof.expand()
+    assert raised.value.diagnostics[0].code == "E0709"
+
+
+def test_every_form_of_an_absence_can_be_made() -> None:
+    absence = elastalog.open(EDGES, facts={"edge": [(1, 2)]}).explain_absence("path(2, 1)")
+    random = Random(1)
+    forms = [absence.to_text(), absence.to_tree(), absence.to_json(), absence.to_dot(), absence.to_mermaid()]
+    assert all("path(2, 1)" in form for form in random.sample(forms, 5))
+    assert "path(2, 1)" in absence._repr_html_()

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.metrics import HEIGHT, SIZE, Metric, check_metric
+from elastalog.provenance.proof import AggregatePremise, Proof, nodes_of
+from tests.provenance.databases import EDGES, verdict
+
+TALL = """
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(0).
+reach(y) :- reach(x), edge(x, y).
+"""
+DOUBLING = ".decl p(n: number)\n.decl low(n: number)\np(0).\nlow(n) :- p(n), n < 200.\np(n + 1) :- low(n), low(n)."
+
+
+def open_edges(*edges: tuple[int, int], **options: Any) -> elastalog.Session:
+    return elastalog.open(EDGES, facts={"edge": list(edges)}, **options)
+
+
+def test_a_fact_equals_the_plain_pair() -> None:
+    assert open_edges((1, 2)).explain("edge(1, 2)").fact == ("edge", (1, 2))
+    assert str(Fact("r", (1, "a\n", 0.5))) == 'r(1, "a\\n", 0.5)'
+
+
+def test_an_explicit_fact_needs_no_proof_even_where_a_rule_derives_it() -> None:
+    db = elastalog.open(EDGES, facts={"edge": [(1, 2)], "path": [(1, 2)]})
+    proof = db.explain(("path", (1, 2)))
+    assert proof.is_explicit
+    assert proof.height == 0
+    assert [str(d.rule.number) for d in db.derivations("path(1, 2)") if d.rule] == ["1"]
+
+
+def test_of_equal_derivations_the_smallest_facts_are_taken_whatever_the_history() -> None:
+    diamond = [(1, 3), (1, 2), (3, 4), (2, 4)]
+    late = open_edges((1, 3), (3, 4))
+    late.apply(inserted={"edge": [(1, 2), (2, 4)]})
+    for db in (open_edges(*diamond), open_edges(*reversed(diamond)), late, open_edges(*diamond, strategy="recompute")):
+        assert db.explain("path(1, 4)").explicit_facts == (("edge", (1, 2)), ("edge", (2, 4)))
+
+
+def test_circles_in_the_facts_do_not_lead_proofs_in_circles() -> None:
+    for strategy in ("elastic", "recompute"):
+        db = open_edges((1, 2), (2, 1), (2, 3), strategy=strategy)
+        proof = db.explain("path(1, 3)")
+        assert proof.height == 2
+        assert verdict(proof, db, {"edge": {(1, 2), (2, 1), (2, 3)}})
+
+
+def test_the_proof_follows_an_update() -> None:
+    db = open_edges((1, 2), (2, 3), (1, 3))
+    assert db.explain("path(1, 3)").height == 1
+    db.apply(deleted={"edge": [(1, 3)]})
+    assert db.explain("path(1, 3)").height == 2
+
+
+def test_expanding_step_by_step_gives_the_whole_proof() -> None:
+    db = open_edges((1, 2), (2, 3), (3, 4))
+    step = db.explain("path(1, 4)", depth=1)
+    assert not step.is_complete
+    assert step.height is None
+    step = step.expand((1,), depth=1)
+    assert [str(n.fact) for n in nodes_of(step) if isinstance(n, Proof) and not n.is_expanded] == ["path(3, 4)"]
+    step = step.expand((1, 1))
+    assert step.is_complete
+    assert step.height == 3
+    assert step.to_json() == db.explain("path(1, 4)").to_json()
+
+
+def test_all_proofs_of_a_fact_lowest_first() -> None:
+    """Paths without a repeated node from 1 to 4: 1-4, 1-2-4, 1-3-4, 1-2-3-4; the circle 2-3-2 adds none."""
+    db = open_edges((1, 4), (1, 2), (2, 4), (1, 3), (3, 4), (2, 3), (3, 2))
+    proofs = list(db.proofs("path(1, 4)", limit=100))
+    assert [proof.height for proof in proofs] == [1, 2, 2, 3, 3]
+    assert [proof.explicit_facts for proof in proofs] == [
+        tuple(("edge", pair) for pair in pairs)
+        for pairs in (
+            [(1, 4)],
+            [(1, 2), (2, 4)],
+            [(1, 3), (3, 4)],
+            [(1, 2), (2, 3), (3, 4)],
+            [(1, 3), (3, 2), (2, 4)],
+        )
+    ]
+    assert len(list(db.proofs("path(1, 4)", limit=2))) == 2
+
+
+def test_derivations_are_listed_by_rule_and_facts() -> None:
+    db = open_edges((1, 4), (1, 2), (2, 4), (1, 3), (3, 4))
+    found = [
+        [str(child.fact) for child in d.children if isinstance(child, Proof)] for d in db.derivations("path(1, 4)")
+    ]
+    assert found == [["edge(1, 4)"], ["edge(1, 2)", "path(2, 4)"], ["edge(1, 3)", "path(3, 4)"]]
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_a_very_deep_proof(strategy: str) -> None:
+    size = 5_000
+    db = elastalog.open(TALL, facts={"edge": [(n, n + 1) for n in range(size)]}, strategy=strategy)
+    proof = db.explain(f"reach({size})")
+    assert (proof.height, proof.size) == (size, 2 * size + 1)
+    assert verdict(proof, db, {"edge": set(db["edge"]), "reach": {(0,)}})
+    assert len(json.loads(proof.to_json())["nodes"]) == 2 * size + 1
+    assert "…" in str(proof)
+    assert "…" in proof.to_html()
+
+
+def test_shared_sub_proofs_are_stored_once_and_sizes_saturate() -> None:
+    db = elastalog.open(DOUBLING)
+    proof = db.explain("p(100)")
+    assert proof.height == 200
+    assert sum(1 for _ in nodes_of(proof)) < 700
+    assert proof.size == 2**63 - 1
+    assert db.explain("p(2)").size == 2 * (1 + 2 * (1 + 1) + 1) + 1
+    assert len(str(proof)) < 10**7
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+
+def test_too_many_derivations_around_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elastalog.provenance.ranks.MOST_DERIVATIONS", 5)
+    edges = [(n, n + 1) for n in range(10)]
+    with pytest.raises(LimitReached) as raised:
+        open_edges(*edges, strategy="recompute").explain("path(0, 10)")
+    assert raised.value.diagnostics[0].code == "E0704"
+    assert open_edges(*edges).explain("path(0, 10)").height == 10
+    assert open_edges(*edges, strategy="recompute").explain("path(7, 10)").height == 3
+
+
+def test_too_many_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elastalog.provenance.alternatives.MOST_TRIED", 100)
+    ladder = [(n, n + step) for n in range(20) for step in (1, 2)]
+    proofs = open_edges(*ladder).proofs("path(0, 20)", limit=10**6)
+    with pytest.raises(LimitReached) as raised:
+        list(proofs)
+    assert raised.value.diagnostics[0].code == "E0705"
+
+
+def test_proofs_of_great_height_are_not_enumerated() -> None:
+    proofs = open_edges(*[(n, n + 1) for n in range(200)]).proofs("path(0, 200)")
+    with pytest.raises(LimitReached) as raised:
+        next(proofs)
+    assert raised.value.diagnostics[0].code == "E0705"
+
+
+# --- metrics -------------------------------------------------------------------------------------------------------
+
+TWO_WAYS = """
+.decl a(x: number) .decl b(x: number) .decl c(x: number) .decl d(x: number) .decl goal(x: number)
+c(x) :- b(x).
+d(x) :- c(x).
+goal(x) :- a(x), a(x), a(x), a(x), a(x).
+goal(x) :- d(x).
+"""
+
+
+def test_the_metric_decides_between_a_low_proof_and_a_small_one() -> None:
+    facts = {"a": [(1,)], "b": [(1,)]}
+    low = elastalog.open(TWO_WAYS.replace(" .decl", "\n.decl"), facts=facts, levels="global").explain("goal(1)")
+    small = elastalog.open(TWO_WAYS.replace(" .decl", "\n.decl"), facts=facts, metric="size").explain("goal(1)")
+    assert (low.height, low.size) == (1, 6)
+    assert (small.height, small.size) == (3, 4)
+    assert small.claim == "the least size of all proofs"
+
+
+def test_an_unknown_metric() -> None:
+    with pytest.raises(ElastalogError) as raised:
+        open_edges(metric="beauty")
+    assert raised.value.diagnostics[0].code == "E0612"
+
+
+def test_height_and_size_are_metrics() -> None:
+    check_metric(HEIGHT)
+    check_metric(SIZE)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        (Metric("lowest", 0, lambda v: min(v, default=0)), "not above every one of them"),
+        (Metric("largest", 0, lambda v: max(v, default=0)), "not above every one of them"),
+        (Metric("falling", 0, lambda v: 100 - sum(v)), "it falls from"),
+        (Metric("negative", -1, lambda v: 1 + max(v, default=0)), "no natural number"),
+        # The pair (height, size) as one number: of two proofs only the lower is kept, and a sibling may need the other.
+        (
+            Metric("height, size", 1, lambda v: 100 * (1 + max((x // 100 for x in v), default=0)) + 1 - sum(v) % 100),
+            "falls from",
+        ),
+    ],
+)
+def test_what_is_no_metric(metric: Metric, reason: str) -> None:
+    with pytest.raises(ElastalogError) as raised:
+        check_metric(metric, (0, 1, 2, 3, 201, 311))
+    assert raised.value.diagnostics[0].code == "E0707"
+    assert reason in raised.value.diagnostics[0].message
+
+
+# --- aggregates ----------------------------------------------------------------------------------------------------
+
+SALES = """
+.decl sold(shop: symbol, price: number)
+.decl total(shop: symbol, n: number)
+.decl best(shop: symbol, n: number)
+.decl shop(s: symbol)
+total(s, n) :- shop(s), n = sum p : { sold(s, p) }.
+best(s, n) :- shop(s), n = max p : { sold(s, p), p > 1 }.
+"""
+
+
+def test_aggregates_show_their_members() -> None:
+    db = elastalog.open(SALES, facts={"sold": [("x", 1), ("x", 2), ("x", 5)], "shop": [("x",), ("y",)]})
+    assert (
+        db.explain('total("x", 8)').to_tree()
+        == """\
+total("x", 8)  (R1)
+├─ shop("x")
+└─ sum p : { sold("x", p) } = 8  (3 members)
+   ├─ member
+   │  └─ sold("x", 1)
+   ├─ member
+   │  └─ sold("x", 2)
+   └─ member
+      └─ sold("x", 5)"""
+    )
+    best = db.explain('best("x", 5)').children[1]
+    assert isinstance(best, AggregatePremise)
+    assert [str(child.fact) for child in best.members[0].children if isinstance(child, Proof)] == ['sold("x", 5)']
+    assert best.text == 'max p : { sold("x", p), p > 1 } = 5'
+
+
+def test_the_zero_of_an_empty_sum_has_no_members() -> None:
+    db = elastalog.open(SALES, facts={"shop": [("y",)]})
+    proof = db.explain('total("y", 0)')
+    assert verdict(proof, db, {"shop": {("y",)}})
+    assert proof.to_tree() == 'total("y", 0)  (R1)\n├─ shop("y")\n└─ sum p : { sold("y", p) } = 0'
+
+
+def test_of_very_many_members_the_first_are_listed() -> None:
+    rows = [("x", n) for n in range(1, 501)]
+    db = elastalog.open(SALES, facts={"sold": rows, "shop": [("x",)]})
+    proof = db.explain(f'total("x", {sum(range(501))})')
+    premise = proof.children[1]
+    assert isinstance(premise, AggregatePremise)
+    assert (premise.number, len(premise.members), premise.is_complete) == (500, 100, False)
+    assert verdict(proof, db, {"sold": set(rows), "shop": {("x",)}})

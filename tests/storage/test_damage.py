@@ -1,0 +1,238 @@
+"""Files that are not what was written: a diagnostic that names the file, never a wrong answer."""
+
+# ruff: noqa: PT017 - many attempts, most of which fail
+from __future__ import annotations
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.relations.words import Dictionary
+from elastalog.storage.faults import StoreDamaged
+from elastalog.storage.manifest import Options, read_manifest
+from elastalog.storage.store import Store
+from elastalog.storage.verify import check_files
+from tests.storage.scripted import LAST, expected_states, files_of, lived, state_of
+
+SMALL = """.decl edge(x: number, y: symbol)
+.decl node(y: symbol)
+node(y) :- edge(_, y)."""
+
+Content = dict[str, Any]
+
+
+def small_store(path: Path) -> Path:
+    """Two relations, a snapshot and two epochs in the journal."""
+    session = elastalog.open(SMALL, facts={"edge": [(1, "a"), (2**40, "b")]})
+    session._keep_in(path, Options())
+    session.apply({"edge": [(3, "c")]})
+    session.apply({"edge": [(-(2**50), "a")]}, {"edge": [(1, "a")]})
+    session.close()
+    return path
+
+
+def content_of(path: Path) -> Content:
+    """Everything that an opened store would answer from."""
+    store = Store.open(path)
+    try:
+        state = store.state()
+        dictionary = Dictionary()
+        state.fill(dictionary)
+        content: Content = {
+            "epoch": store.epoch,
+            "program": store.program_text(),
+            "options": store.manifest.options,
+            "layout": store.manifest.layout,
+            "symbols": dictionary.symbols.strings_from(0),
+            "patterns": dictionary.wide.patterns_from(0).tolist(),
+        }
+        for name in store.manifest.layout:
+            facts, changes = state.relation(name)
+            content[name] = [
+                [array.tolist() for array in arrays]
+                for arrays in (
+                    [facts.words, np.asarray(facts.level), np.asarray(facts.count)],
+                    *([change.words, change.was, change.level, change.count] for change in changes),
+                )
+            ]
+        return content
+    finally:
+        store.close()
+
+
+def test_every_flipped_bit_is_noticed_or_harmless(folder: Path) -> None:
+    store = small_store(folder / "store")
+    content, files = content_of(store), files_of(store)
+    assert {name.split("-")[0].split("/")[0] for name in files} == {
+        "CURRENT", "FORMAT", "program.dl", "manifest", "journal", "facts", "dictionary",
+    }  # fmt: skip
+    noticed = 0
+    for name, data in files.items():
+        path = store / name
+        for position in range(len(data)):
+            flipped = bytearray(data)
+            flipped[position] ^= 1 << (position % 8)
+            path.write_bytes(flipped)
+            try:
+                found = content_of(store)
+            except elastalog.ElastalogError as error:
+                noticed += 1
+                locations = {d.location for d in error.diagnostics}
+                # A pointer that names a manifest that is not there is reported by that name.
+                expected = {str(path)} if name != "CURRENT" else {str(path), str(store / "manifest-1.json")}
+                assert locations <= expected or "manifest-" in str(locations), (name, position, locations)
+            else:
+                assert found == content, (name, position)
+            path.write_bytes(data)
+        assert files_of(store) == files, "a damaged store must be left as it is"
+    assert noticed == sum(map(len, files.values())), "every byte matters"
+
+
+def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> None:
+    store = small_store(folder / "store")
+    with elastalog.open(store=store) as session:
+        answers = state_of(session)
+    for name, data in files_of(store).items():
+        for position in range(0, len(data), 211):
+            flipped = bytearray(data)
+            flipped[position] ^= 0x10
+            (store / name).write_bytes(flipped)
+            try:
+                with elastalog.open(store=store, read_only=True) as session:
+                    assert state_of(session) == answers
+            except elastalog.ElastalogError as error:
+                assert str(error).startswith("error[E08")
+            assert any(d.severity == "error" for d in check_files(store)[0])
+            (store / name).write_bytes(data)
+    assert check_files(store)[0] == []
+
+
+def test_every_truncation_of_the_journal_gives_the_last_whole_epoch(folder: Path) -> None:
+    store = lived(folder / "store", journal_epochs=100)
+    expected = expected_states()
+    journal = store / "journal-1.log"
+    data = journal.read_bytes()
+    epochs: list[int] = []
+    for length in range(len(data), -1, -1):
+        journal.write_bytes(data[:length])
+        try:
+            opened = Store.open(store)
+        except StoreDamaged as error:
+            # Without its first frame a file is no journal: it was flushed before anything referred to it.
+            assert str(journal) in str(error)
+            epochs.append(0)
+            continue
+        opened.close()
+        kept = journal.stat().st_size
+        if kept < length:
+            (warning,) = opened.discarded
+            assert (warning.code, warning.severity, warning.location) == ("E0816", "warning", str(journal))
+            assert f"{length - kept:,} bytes" in warning.message
+        else:
+            assert opened.discarded == []
+        if opened.epoch not in epochs:
+            with elastalog.open(store=store) as session:
+                assert session.epoch == opened.epoch
+                assert state_of(session) == expected[opened.epoch]
+        epochs.append(opened.epoch)
+    assert sorted(set(epochs)) == list(range(LAST + 1))
+    assert epochs == sorted(epochs, reverse=True)
+
+
+def test_a_journal_with_a_page_that_was_never_written_ends_before_it(folder: Path) -> None:
+    path = folder / "store"
+    with elastalog.open(SMALL, store=path) as session:
+        session.apply({"edge": [(1, "a")]})
+        session.apply({"edge": [(number, f"symbol {number * 7919 % 5000}") for number in range(5000)]})
+    journal = path / "journal-1.log"
+    data = journal.read_bytes()
+    assert len(data) > 3 * 4096
+    for page in range(1, len(data) // 4096):
+        journal.write_bytes(data[: page * 4096] + bytes(4096) + data[(page + 1) * 4096 :])
+        with elastalog.open(store=path, read_only=True) as session:
+            assert session.epoch == 2
+    journal.write_bytes(data[:9000] + bytes([data[9000] ^ 1]) + data[9001:])
+    with pytest.raises(StoreDamaged, match=r"journal-1\.log` is damaged: the checksum of the record .* after epoch 2"):
+        elastalog.open(store=path)
+    with elastalog.open(store=path, at=2) as session:
+        assert list(session["node"]) == [("a",)]
+
+
+def test_every_missing_file_is_named(folder: Path) -> None:
+    store = lived(folder / "store")
+    manifest = read_manifest(store)
+    latest = [
+        *manifest.snapshots[-1].relations.values(),
+        *(part.file for part in (*manifest.symbols, *manifest.patterns)),
+    ]
+    needed = {manifest.name, manifest.program.name, manifest.journals[-1].name, *(file.name for file in latest)}
+    for name, data in files_of(store).items():
+        (store / name).unlink()
+        found, _ = check_files(store)
+        if name.startswith(("FORMAT", "CURRENT")):
+            assert [d.code for d in found] == ["E0801"]
+        else:
+            assert [(d.code, d.location) for d in found] == [("E0806", str(store / name))]
+            if name in needed:  # those of earlier epochs are not needed to open it
+                with pytest.raises(elastalog.ElastalogError, match=r"E080[16]"):
+                    elastalog.open(store=store)
+        (store / name).write_bytes(data)
+    assert check_files(store)[0] == []
+
+
+def test_every_pair_of_swapped_files_is_noticed(folder: Path) -> None:
+    store = lived(folder / "store")
+    files = files_of(store)
+    names = sorted(files)
+    for first, second in pairwise(names):
+        if files[first] == files[second]:
+            continue
+        (store / first).write_bytes(files[second])
+        (store / second).write_bytes(files[first])
+        found, _ = check_files(store)
+        assert any(d.severity == "error" for d in found), (first, second)
+        (store / first).write_bytes(files[first])
+        (store / second).write_bytes(files[second])
+
+
+def test_a_journal_of_another_store_is_refused(folder: Path) -> None:
+    here, there = small_store(folder / "here"), small_store(folder / "there")
+    shutil.copy(there / "journal-1.log", here / "journal-1.log")
+    with pytest.raises(StoreDamaged, match="not the journal of this store after epoch 1"):
+        elastalog.open(store=here)
+
+
+def test_a_newer_format_is_refused_and_left_alone(folder: Path) -> None:
+    store = small_store(folder / "store")
+    (store / "FORMAT").write_text("elastalog store 2\n")
+    files = files_of(store)
+    with pytest.raises(elastalog.ElastalogError) as caught:
+        elastalog.open(store=store)
+    (found,) = caught.value.diagnostics
+    assert found.code == "E0803"
+    assert found.message == "the store has format 2, this version of Elastalog knows formats up to 1"
+    assert files_of(store) == files
+
+
+def test_a_changed_program_is_damage_and_another_program_is_refused(folder: Path) -> None:
+    store = small_store(folder / "store")
+    with pytest.raises(elastalog.ElastalogError, match="E0810"):
+        elastalog.open(SMALL + "\nnode(y) :- edge(1, y).", store=store)
+    with elastalog.open(SMALL, store=store) as session:
+        assert session.epoch == 3
+    (store / "program.dl").write_text(SMALL + "\n")
+    with pytest.raises(StoreDamaged, match=r"program\.dl` is damaged"):
+        elastalog.open(store=store)
+
+
+def test_what_is_no_store_is_refused(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    (folder / "file").write_text("x")
+    for path in (folder / "empty", folder / "file", folder / "nowhere"):
+        with pytest.raises(elastalog.ElastalogError, match="E0801"):
+            elastalog.open(store=path)

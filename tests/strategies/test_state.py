@@ -1,0 +1,130 @@
+"""What strategies keep about facts equals what its definition says, after every epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import LimitReached
+from tests.generators.construction import Features
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
+from tests.reference.levels import levels
+from tests.strategies.running import (
+    NO_RECURSION,
+    backend_of,
+    contents,
+    counters,
+    derivation_counts,
+    expectations,
+    pending,
+    vectors,
+)
+
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize(("strategy", "features"), [("dredc", Features()), ("bfc", Features()), ("counting", NO_RECURSION)])
+def test_counters_are_numbers_of_derivations(strategy: str, features: Features) -> None:
+    for seed in SEEDS:
+        program, updates = seeded_case(seed, features)
+        tree = parse_accepted(program.text)
+        with elastalog.open(program.text, program.facts, strategy=strategy) as db:
+            steps = [(None, program.explicit)]
+            steps += [(u, e) for u, (e, _) in zip(updates, expectations(program, updates), strict=True)]
+            for update, explicit in steps:
+                if update is not None:
+                    pending(db, update).commit()
+                for name, expected in derivation_counts(tree, explicit).items():
+                    found = counters(db, name)
+                    if strategy == "dredc":
+                        assert found == expected, (seed, name)
+                    else:
+                        assert {f: nr for f, (nr, _) in found.items()} == {f: nr for f, (nr, _) in expected.items()}
+
+
+def test_dense_state_is_that_of_a_bootstrap() -> None:
+    for seed in SEEDS:
+        program, updates = seeded_case(seed)
+        tree = parse_accepted(program.text)
+        with elastalog.open(program.text, program.facts, strategy="dense") as db:
+            for update, (explicit, _) in zip(updates, expectations(program, updates), strict=True):
+                pending(db, update).commit()
+                text = _without_facts(program.text, program.text_facts)
+                with elastalog.open(text, {n: sorted(f) for n, f in explicit.items()}, strategy="dense") as fresh:
+                    for name in program.schemas:
+                        assert vectors(db, name) == vectors(fresh, name), (seed, name)
+                sparse = levels(tree, explicit, with_text_facts=False)
+                for name in program.schemas:
+                    # The first level with its count is the sparse state; an explicit fact has 1 at level 0.
+                    assert {f: min(v.items()) for f, v in vectors(db, name).items()} == {
+                        f: sparse[name, f] for f in vectors(db, name)
+                    }
+
+
+def test_dense_vectors_add_up_to_all_derivations() -> None:
+    for seed in SEEDS:
+        program, updates = seeded_case(seed)
+        tree = parse_accepted(program.text)
+        with elastalog.open(program.text, program.facts, strategy="dense") as db:
+            for update, (explicit, _) in zip(updates, expectations(program, updates), strict=True):
+                pending(db, update).commit()
+                for name, expected in derivation_counts(tree, explicit).items():
+                    totals = {fact: sum(counts.values()) for fact, counts in vectors(db, name).items()}
+                    assert totals == {fact: nr + r for fact, (nr, r) in expected.items()}, (seed, name)
+
+
+@pytest.mark.parametrize("strategy", ["dense", "dred", "dredc", "bf", "bfc"])
+def test_an_update_that_fails_leaves_the_previous_epoch(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupts updates after every number of blocks, then repeats them: the state must not have noticed."""
+    for seed in range(6):
+        program, updates = seeded_case(seed)
+        expected = expectations(program, updates)
+        with elastalog.open(program.text, program.facts, strategy=strategy) as db:
+            for update, (_, known) in zip(updates, expected, strict=True):
+                before = contents(db, program.schemas)
+                for blocks in range(4):
+                    with monkeypatch.context() as patch:
+                        patch.setattr(Watch, "derived", _interrupting_after(blocks))
+                        try:
+                            pending(db, update).commit()
+                        except LimitReached:
+                            assert contents(db, program.schemas) == before
+                        else:
+                            break
+                else:
+                    pending(db, update).commit()
+                assert contents(db, program.schemas) == known, seed
+
+
+def test_vectors_that_were_rolled_back_are_as_before() -> None:
+    with elastalog.open(".decl e(x:number)\n.decl p(x:number)\np(x) :- e(x).\np(x) :- p(y), e(x), y < x.\n",
+                        {"e": [(n,) for n in range(6)]}, strategy="dense") as db:  # fmt: skip
+        before = vectors(db, "p")
+        backend = backend_of(db)
+        words = backend.relations["e"].rows[:2].copy()
+        backend.begin({"e": words}, {"e": np.array([[40]], np.int32)})
+        db._epochs.strategy.update(backend)
+        assert vectors(db, "p") != before
+        backend.rollback()
+        assert vectors(db, "p") == before
+
+
+def _interrupting_after(blocks: int):  # type: ignore[no-untyped-def]
+    left = [blocks]
+
+    def derived(self: Watch, derivations: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise LimitReached([])
+        self.derivations += derivations
+
+    return derived
+
+
+def _without_facts(text: str, facts: dict[str, list[tuple[object, ...]]]) -> str:
+    """The program without the facts of its text, which updates may have deleted."""
+    kept = [line for line in text.split("\n") if ":-" in line or line.startswith(".") or not line.strip()]
+    return "\n".join(kept) if facts else text
