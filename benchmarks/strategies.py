@@ -1,15 +1,18 @@
 """The strategies beside each other, on the comparisons of the papers.
 
-`python -m benchmarks.strategies EXPERIMENT ... [--data DIR] [--strategies A,B] [--nodes N --edges N] [--sizes N,N] [--repeats N]`
+`python -m benchmarks.strategies EXPERIMENT ... [--data DIR] [--strategies A,B] [--nodes N --edges N] [--sizes N,N]
+[--repeats N]`
 
-- `sspe`: single-source path enumeration on a random weighted acyclic graph; 1000 facts and 2 % of the facts deleted, then inserted again.
+- `sspe`: single-source path enumeration on a random weighted acyclic graph; 1000 facts and 2 % of the facts deleted,
+  then inserted again.
 - `example1`, `example2`: the two examples where evaluating rules backwards is quadratic, by size.
 - `lubm`: a university ontology; 0.1 % and 2 % of its facts.
-- `path`, `sequence`, `ways`: update streams with and without marks, with the counters of the tables of the marking paper.
+- `path`, `sequence`, `ways`: update streams with and without marks, with the counters of the tables of the marking
+  paper.
 - `doop`, `crdt`, `galen`: small (10 facts) and large (1 %) updates.
 
-Every strategy runs in a process of its own. Prints a table for each experiment (ratios are to the fastest of the row's group), writes
-benchmarks/results/strategies.json.
+Every strategy runs in a process of its own. Prints a table for each experiment (ratios are to the fastest of the
+row's group), writes benchmarks/results/strategies.json.
 """
 
 from __future__ import annotations
@@ -347,12 +350,18 @@ def totals(name: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "-- all cases: seconds in updates, against the same strategy without marks; deletions"
     for strategy, seconds in time_of.items():
         plain = time_of.get(strategy.partition("+")[0], seconds)
-        deletions = sum(o.counters.get("deletions", 0) + o.counters.get("over_deletions", 0) for o in outcomes if o.strategy == strategy)
+        deletions = sum(
+            o.counters.get("deletions", 0) + o.counters.get("over_deletions", 0)
+            for o in outcomes
+            if o.strategy == strategy
+        )
         yield f"{strategy:12s} {seconds:8.3f}  {seconds / plain if plain else 1:6.3f}  {deletions:,}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="compare the strategies", epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description="compare the strategies", epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(EXPERIMENTS))
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     parser.add_argument("--strategies", help="separated by commas; marks as in bfc+linked")

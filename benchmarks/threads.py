@@ -1,8 +1,8 @@
 """Batch evaluation with one thread and with several, in turns in one process.
 
-`python -m benchmarks.threads [WORKLOAD ...] [--jobs N ...] [--repeats N]` prints the least and the median wall time and the processor time
-of each; the ratio is of least wall times, to the first number of threads. Processor time shows what threads cost where others use the
-machine. Exit code 1 if a count is wrong.
+`python -m benchmarks.threads [WORKLOAD ...] [--jobs N ...] [--repeats N]` prints the least and the median wall time and
+the processor time of each; the ratio is of least wall times, to the first number of threads. Processor time shows what
+threads cost even where others use the machine. Exit code 1 if a count is wrong.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from tests.engine.judging import (
     BOMB,
@@ -65,7 +66,8 @@ def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: K
             fresh = elastalog.open(rules_text(program), facts=explicit, **options)
             assert facts_of(fresh) == after
             assert not is_annotated or levels_of(fresh) == levels_of(db)
-        return {stratum.how for record in db.log()[1:] for stratum in record.work.strata}
+        records = [record for record in db.log()[1:] if isinstance(record, EpochRecord)]
+        return {stratum.how for record in records for stratum in record.work.strata}
 
 
 def apply(db: Session, update: Update, choice: Random) -> dict[str, tuple[Any, Any]]:
@@ -150,5 +152,5 @@ def test_drawn_updates(data: st.DataObject) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_many_seeded_updates(kind: Kind) -> None:
-    for seed in range(20_000, 20_800):
+    for seed in range(20_000, 20_400):
         play(*seeded_case(seed, most_updates=6), Random(seed), kind)

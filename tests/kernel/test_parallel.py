@@ -7,16 +7,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import parallel_growth, parallel_workers
+from elastalog.backends.kernel import parallel_growth, parallel_run, parallel_workers
 from elastalog.backends.kernel.parallel_growth import Growth
-from elastalog.backends.kernel.parallel_workers import ParallelWorkers, in_threads
+from elastalog.backends.kernel.parallel_run import SharedRun, in_threads
+from elastalog.backends.kernel.parallel_workers import ParallelWorkers
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
@@ -59,13 +59,13 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 
 
 @pytest.fixture(params=[(1, 64), (50, 1 << 12)], ids=["tiny meetings", "small meetings"])
-def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds so low that small data take the ways of large data."""
     least_rows, candidates = request.param
     monkeypatch.setattr(parallel_workers, "LEAST_ROWS", least_rows)
-    monkeypatch.setattr(parallel_workers, "CANDIDATES", candidates)
-    monkeypatch.setattr(parallel_workers, "_LEAST_SHARE", 16)
-    yield
+    monkeypatch.setattr(parallel_run, "LEAST_GROWTH", least_rows)
+    monkeypatch.setattr(parallel_run, "CANDIDATES", candidates)
+    monkeypatch.setattr(parallel_run, "LEAST_SHARE", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
@@ -120,12 +120,23 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
     assert found["path"] == closure_by_matrices(edge, nodes)
 
 
-def test_closure_at_the_real_thresholds() -> None:
-    edge = graph(1500, 2250, seed=1)
-    facts = {"edge": edge.tolist()}
-    one = state(CLOSURE, facts, ["path"], jobs=1)
-    assert len(one["path"]) > 10 * parallel_workers.CANDIDATES // 4
-    assert state(CLOSURE, facts, ["path"], jobs=2) == one
+@pytest.mark.parametrize(("nodes", "edges", "is_repeating"), [(1200, 1800, False), (600, 12_000, True)])
+def test_closure_at_the_real_thresholds(
+    nodes: int, edges: int, is_repeating: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = []
+    run = SharedRun.run
+
+    def noted(self: SharedRun) -> None:
+        run(self)
+        ended.append(set(self._repeating))
+
+    monkeypatch.setattr(SharedRun, "run", noted)
+    edge = graph(nodes, edges, seed=1)
+    found = state(CLOSURE, {"edge": edge.tolist()}, ["path"], jobs=2)
+    assert found["path"] == closure_by_matrices(edge, nodes)
+    assert len(ended) > 1
+    assert ({"path"} in ended) == is_repeating
 
 
 @pytest.mark.usefixtures("lowered")
@@ -144,7 +155,7 @@ def test_mixed_program(options: dict[str, str]) -> None:
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed: int, levels: str) -> None:
     program = seeded_program(seed, Features())
-    outcomes = []
+    outcomes: list[dict[str, Any]] = []
     for jobs in (1, 2, 3):
         try:
             outcomes.append(state(program.text, program.facts, list(program.schemas), levels=levels, jobs=jobs))
@@ -225,7 +236,7 @@ def test_a_budget_ends_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threading.active_count() == 1
 
 
-# Blocks that a filter empties, blocks that a membership test empties, and blocks of derived facts: seconds of work each.
+# Seconds of work each: blocks that a filter empties, blocks that a membership test empties, blocks of derived facts.
 ENDLESS = {
     "filtered": "none(x, y) :- n(x), n(y), n(z), x + y + z < 0.",
     "denied": "none(x, y) :- n(x), n(y), z = (x + y) * 0, !n(z).",

@@ -1,7 +1,7 @@
 """Backward/forward checking a fact at a time, over ground derivations: the judge of the set-at-a-time form.
 
-`FactAtATime` is B/F for one stratum after another (positive programs). `Stream` is B/F with marks for update streams, one rule
-application a step, with the counters of the paper: what applied a rule, not what was looked at.
+`FactAtATime` is B/F for one stratum after another (positive programs). `Stream` is B/F with marks for update streams,
+one rule application a step, with the counters of the paper: what applied a rule, not what was looked at.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def closure(explicit: Iterable[Fact], derivations: list[Derivation]) -> set[Fact
 
 @dataclass(slots=True)
 class FactAtATime:
-    """`components` are the relations of the strata in order, `derivations` all that can fire before or after any update."""
+    """`components` are the relations of the strata in order, `derivations` all that can fire before or after any
+    update."""
 
     components: list[set[str]]
     derivations: list[Derivation]
@@ -63,9 +64,7 @@ class FactAtATime:
             waiting = {head for head, body in mine if found.intersection(body) and not self.deleted.intersection(body)}
             self.deleted |= found
 
-    def check(
-        self, fact: Fact, component: set[str], mine: list[Derivation], kept: set[Fact], found: set[Fact]
-    ) -> None:
+    def check(self, fact: Fact, component: set[str], mine: list[Derivation], kept: set[Fact], found: set[Fact]) -> None:
         if fact in self.checked or self.saturate(fact, component, mine, kept):
             return
         gone = self.deleted | found
@@ -153,14 +152,14 @@ class Stream:
                     proved.add(fact)
                     continue
                 known = checked.union(waiting)
-                body = next(
+                found = next(
                     (b for h, b in valid if h == fact and not deleted.intersection(b) and not known.issuperset(b)), None
                 )
-                if body is None:
+                if found is None:
                     checked.add(waiting.pop())
                 else:
                     counters.backward += 1
-                    waiting.extend(f for f in body if f not in known)
+                    waiting.extend(f for f in found if f not in known)
             elif heads := [h for h, b in valid if deleted.intersection(b) and h not in checked]:
                 counters.deletions += 1
                 waiting.append(heads[0])
@@ -180,7 +179,9 @@ class Stream:
 
     def insert(self, marked: set[Fact], counters: StreamCounters) -> set[Fact]:
         newly: set[Fact] = set()
-        while step := next((d for d in self.derivations if self.facts.issuperset(d[1]) and d[0] not in self.facts), None):
+        while step := next(
+            (d for d in self.derivations if self.facts.issuperset(d[1]) and d[0] not in self.facts), None
+        ):
             head, body = step
             counters.insertions += 1
             self.facts.add(head)

@@ -31,7 +31,7 @@ def apply(functor: str, arguments: tuple[Any, ...], base: str) -> list[Any]:
     """The values of a functor whose result has type `base`: none where it fails, several for `range`."""
     if functor == "range":
         return range_values(*arguments)
-    value = None if functor in ("/", "%") and not arguments[1] else FUNCTORS[functor](*arguments)
+    value: Any = None if functor in ("/", "%") and not arguments[1] else FUNCTORS[functor](*arguments)
     if functor.startswith("b"):  # the functors of bits
         value = (value - BOUNDS[base][0]) % 2**64 + BOUNDS[base][0]
     return [] if value is None else [as_value(value, base)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 import elastalog
 from elastalog.relations.words import Dictionary
 from elastalog.storage.faults import StoreDamaged
-from elastalog.storage.manifest import Options, read_manifest
+from elastalog.storage.filesystem import FileSystem
+from elastalog.storage.manifest import Options, read_manifest, write_manifest
 from elastalog.storage.store import Store
 from elastalog.storage.verify import check_files
 from tests.storage.scripted import LAST, expected_states, files_of, lived, state_of
@@ -227,6 +229,15 @@ def test_a_changed_program_is_damage_and_another_program_is_refused(folder: Path
         assert session.epoch == 3
     (store / "program.dl").write_text(SMALL + "\n")
     with pytest.raises(StoreDamaged, match=r"program\.dl` is damaged"):
+        elastalog.open(store=store)
+
+
+def test_a_store_whose_hidden_relations_are_others_is_refused(folder: Path) -> None:
+    store = lived(folder / "store")
+    manifest = read_manifest(store)
+    layout = {name.replace("@", "@@"): bases for name, bases in manifest.layout.items()}
+    (store / "CURRENT").write_bytes(write_manifest(FileSystem(), store, replace(manifest, layout=layout)))
+    with pytest.raises(elastalog.ElastalogError, match="E0812"):
         elastalog.open(store=store)
 
 

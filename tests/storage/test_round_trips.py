@@ -11,8 +11,10 @@ import pytest
 
 import elastalog
 from elastalog.session import Session
+from elastalog.storage import columns
 from elastalog.storage.manifest import Options
 from tests.generators.seeded import seeded_case
+from tests.storage.scripted import LAST, expected_states, lived, state_of
 
 
 def whole_state(session: Session) -> dict[str, Any]:
@@ -95,3 +97,14 @@ def test_unchanged_relations_are_not_written_again(folder: Path) -> None:
         for number in range(5):
             session.apply({"b": [(number,)]})
     assert {path.name for path in (folder / "store" / "facts").iterdir()} == {"0-a-1.parquet", "1-b-6.parquet"}
+
+
+def test_the_relations_of_a_large_store_are_read_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = lived(folder / "store")
+    monkeypatch.setattr(columns, "LARGE", 0)
+    with elastalog.open(store=store) as session:
+        assert state_of(session) == expected_states()[LAST]
+    for file in (store / "facts").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(elastalog.ElastalogError, match="E0805"):
+        elastalog.open(store=store)

@@ -49,7 +49,8 @@ def expectations(program: GeneratedProgram, updates: list[Update]) -> list[tuple
 
 
 def failure(seed: int, strategy: str, features: Features | None = None, marks: str = "none") -> str | None:
-    """What is wrong with a strategy on a generated case; None if nothing is. With marks, each update is announced one ahead."""
+    """What is wrong with a strategy on a generated case; None if nothing is. With marks, each update is announced one
+    ahead."""
     program, updates = seeded_case(seed, features)
     expected = expectations(program, updates)
     with elastalog.open(program.text, program.facts, strategy=strategy) as db:
@@ -78,7 +79,8 @@ def counters(db: Session, name: str) -> dict[Fact, tuple[int, int]]:
 
 
 def derivation_counts(tree: syntax.Tree, explicit: Known) -> dict[str, dict[Fact, tuple[int, int]]]:
-    """(C_nr, C_r) of every fact by brute force: all derivations over all facts, split by whether a body fact is of the stratum."""
+    """(C_nr, C_r) of every fact by brute force: all derivations over all facts, split by whether a body fact is of
+    the stratum."""
     db = evaluate(tree, explicit, with_text_facts=False)
     found = {name: {fact: [int(fact in explicit.get(name, ())), 0] for fact in facts} for name, facts in db.items()}
     for component in program_of(tree).components:

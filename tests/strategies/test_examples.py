@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -17,7 +18,7 @@ from tests.strategies.running import backend_of, contents, counters
 
 # --- [H] Example 3 ---------------------------------------------------------------------------------------------------
 
-ONE_RULE = '.decl A(x: symbol)\n.decl B(x: symbol, y: symbol)\nA(y) :- A(x), B(x, y).\n'
+ONE_RULE = ".decl A(x: symbol)\n.decl B(x: symbol, y: symbol)\nA(y) :- A(x), B(x, y).\n"
 FACTS = {"A": [("a",), ("b",), ("d",)], "B": [("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")]}
 
 
@@ -125,19 +126,22 @@ def test_a_marked_fact_needs_no_deletion_rule(strategy: str, marks: str | None, 
 
 NAMES = ("edge", "edge1", "edge2", "edge3", "edge4")
 SEQUENCE = "".join(f".decl {name}(x: number, y: number)\n" for name in NAMES) + "".join(
-    f"{after}(x, y) :- {before}(x, y).\n" for before, after in zip(NAMES, NAMES[1:], strict=False)
+    f"{after}(x, y) :- {before}(x, y).\n" for before, after in pairwise(NAMES)
 )
 EXPECTED = {10: (1960, 1480, 2360, 480, 480), 20: (3920, 2960, 4320, 960, 960)}
 """By update size: deletions without and with linked marks, insertions, marked explicit, marked implicit."""
 
 
-def random_stream(size: int) -> list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
+Edges = list[tuple[int, int]]
+
+
+def random_stream(size: int) -> list[tuple[Edges, Edges]]:
     """100 edges first, then 49 updates that delete and insert `size` different edges each."""
     random = Random(size)
     unused = [(x, y) for x in range(100) for y in range(100)]
     random.shuffle(unused)
     present = [unused.pop() for _ in range(100)]
-    updates = [([], list(present))]
+    updates: list[tuple[Edges, Edges]] = [([], list(present))]
     for _ in range(49):
         deleted = random.sample(present, size)
         inserted = [unused.pop() for _ in range(size)]
@@ -146,7 +150,7 @@ def random_stream(size: int) -> list[tuple[list[tuple[int, int]], list[tuple[int
     return updates
 
 
-def play(db: Session, updates: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]], marks: str | None) -> Counters:
+def play(db: Session, updates: list[tuple[Edges, Edges]], marks: str | None) -> Counters:
     total = Counters()
     prepared = []
     for deleted, inserted in updates:

@@ -7,6 +7,7 @@ import pytest
 import elastalog
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
+from tests.generators.updates import Update
 from tests.reference.backward_forward import Derivation, Fact, FactAtATime, Stream, closure
 from tests.reference.cases import parse_accepted
 from tests.reference.evaluator import evaluate, program_of
@@ -32,7 +33,7 @@ def flat(known: Known) -> set[Fact]:
     return {(name, fact) for name, facts in known.items() for fact in facts}
 
 
-def everything(explicit: Known, updates: list) -> Known:  # type: ignore[type-arg]
+def everything(explicit: Known, updates: list[Update]) -> Known:
     """All facts that are ever explicit."""
     known = {name: set(facts) for name, facts in explicit.items()}
     for update in updates:
@@ -69,7 +70,9 @@ def test_streams_with_marks_equal_closure(kind: str) -> None:
         stream = Stream(derivations, flat(inputs), kind)
         steps, explicit = [], flat(inputs)
         for update in updates:
-            gone = {f for f in flat({n: set(r) for n, r in update.deleted.items()}) if f[0] in program.inputs} & explicit
+            gone = {
+                f for f in flat({n: set(r) for n, r in update.deleted.items()}) if f[0] in program.inputs
+            } & explicit
             come = {f for f in flat({n: set(r) for n, r in update.inserted.items()}) if f[0] in program.inputs}
             gone, come = gone - come, come - explicit
             explicit = (explicit - gone) | come

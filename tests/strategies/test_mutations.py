@@ -1,6 +1,8 @@
-"""Mistakes that are easily made in these algorithms and that ordinary examples miss: random cases must notice each of them.
+"""Mistakes that are easily made in these algorithms and that ordinary examples miss: random cases must notice each of
+them.
 
-The seeds are of cases that do; a mutation that none of them notices any more means that the tests have lost their teeth.
+The seeds are of cases that do; a mutation that none of them notices any more means that the tests have lost their
+teeth.
 """
 
 from __future__ import annotations
@@ -62,20 +64,20 @@ def no_recursive_insertion(patch: Patch) -> None:
 def double_counting(patch: Patch) -> None:
     """Goals before the start see the delta too."""
     for evaluation, phase in list(PHASES.items()):
-        patch.setitem(PHASES, evaluation, replace(phase, sees_before=phase.sees))  # type: ignore[arg-type]
+        patch.setitem(PHASES, evaluation, replace(phase, sees_before=phase.sees))
 
 
 def negation_in_the_old_epoch_only(patch: Patch) -> None:
     """What survives has its negated literals tested in I instead of I ∪ A."""
     wrong = replace(PHASES[Evaluation.SURVIVING], lacks=view(0, WAS), lacks_before=view(0, WAS))
-    patch.setitem(PHASES, Evaluation.SURVIVING, wrong)  # type: ignore[arg-type]
+    patch.setitem(PHASES, Evaluation.SURVIVING, wrong)
     patch.setattr(set_maintenance, "_SURVIVING", wrong)
 
 
 def negation_in_the_new_epoch_only(patch: Patch) -> None:
     """What survives has its negated literals tested in (I \\ D) ∪ A instead of I ∪ A."""
     wrong = replace(PHASES[Evaluation.SURVIVING], lacks=view(0, IS), lacks_before=view(0, IS))
-    patch.setitem(PHASES, Evaluation.SURVIVING, wrong)  # type: ignore[arg-type]
+    patch.setitem(PHASES, Evaluation.SURVIVING, wrong)
     patch.setattr(set_maintenance, "_SURVIVING", wrong)
 
 

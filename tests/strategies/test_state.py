@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,12 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
+from tests.generators.updates import Update
 from tests.reference.cases import parse_accepted
 from tests.reference.levels import levels
 from tests.strategies.running import (
     NO_RECURSION,
+    Known,
     backend_of,
     contents,
     counters,
@@ -26,13 +30,15 @@ from tests.strategies.running import (
 SEEDS = range(12)
 
 
-@pytest.mark.parametrize(("strategy", "features"), [("dredc", Features()), ("bfc", Features()), ("counting", NO_RECURSION)])
+@pytest.mark.parametrize(
+    ("strategy", "features"), [("dredc", Features()), ("bfc", Features()), ("counting", NO_RECURSION)]
+)
 def test_counters_are_numbers_of_derivations(strategy: str, features: Features) -> None:
     for seed in SEEDS:
         program, updates = seeded_case(seed, features)
         tree = parse_accepted(program.text)
         with elastalog.open(program.text, program.facts, strategy=strategy) as db:
-            steps = [(None, program.explicit)]
+            steps: list[tuple[Update | None, Known]] = [(None, program.explicit)]
             steps += [(u, e) for u, (e, _) in zip(updates, expectations(program, updates), strict=True)]
             for update, explicit in steps:
                 if update is not None:
@@ -112,7 +118,7 @@ def test_vectors_that_were_rolled_back_are_as_before() -> None:
         assert vectors(db, "p") == before
 
 
-def _interrupting_after(blocks: int):  # type: ignore[no-untyped-def]
+def _interrupting_after(blocks: int) -> Callable[[Watch, int], None]:
     left = [blocks]
 
     def derived(self: Watch, derivations: int) -> None:

@@ -22,6 +22,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.syntax.constants import write_string
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
@@ -110,10 +111,7 @@ def show_expression(term: Expression | Wildcard) -> str:
 
 def show_value(value: Value) -> str:
     """A value as the language writes it."""
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return '"' + escaped.replace("\r", "\\r").replace("\0", "\\0") + '"'
-    return repr(value)
+    return write_string(value) if isinstance(value, str) else repr(value)
 
 
 def _conjunction(body: Iterable[Literal]) -> str:

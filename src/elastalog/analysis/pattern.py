@@ -66,7 +66,14 @@ def _only_atom(source: Source) -> syntax.Atom:
     dotted = source if text.endswith(".") else Source(source.name, source.text + ".")
     tree, found = parse(dotted)
     errors = [d for d in found if d.severity == "error"]
+    if errors and dotted is source:
+        raise ElastalogError(errors)
     if errors:
+        # The dot is ours: an error at its place is about the end of what was written.
+        plain, _ = parse(source)
+        at_end = Span(len(source.text), len(source.text))
+        if not plain.items and all(label.span.start >= len(source.text) for d in errors for label in d.labels):
+            raise _wrong(source, "E0609", "the atom is not complete", at_end, help="write one atom, as in `path(1, X)`")
         raise ElastalogError(errors)
     match tree.items:
         case (syntax.Clause(heads=(atom,), body=()),):

@@ -71,7 +71,10 @@ class Maintenance(Protocol):
 
 
 class Backend(Protocol):
+    """`is_complete`: no `.limitsize` has cut an evaluation short."""
+
     program: LogicalProgram
+    is_complete: bool
     watch: Watch
 
     def load(self, relation: str, words: Matrix) -> None: ...

@@ -1,7 +1,7 @@
 """What a backend offers to the strategies that maintain sets: DRed, DRed^c, Counting, B/F and B/F^c.
 
-These algorithms speak of the previous materialisation I, the facts deleted so far D and those added so far A (D ⊆ I, A ∩ I ⊆ D). A
-fact of a stratum carries two marks for them: WAS (it is in I) and PRESENT (it is in (I \\ D) ∪ A). Then
+These algorithms speak of the previous materialisation I, the facts deleted so far D and those added so far A (D ⊆ I,
+A ∩ I ⊆ D). A fact of a stratum carries two marks for them: WAS (it is in I) and PRESENT (it is in (I \\ D) ∪ A). Then
 
     dead = D \\ A = WAS and not PRESENT          I \\ dead      = WAS and PRESENT
     born = A \\ D = PRESENT and not WAS          (I \\ D) ∪ A  = PRESENT,
@@ -18,8 +18,8 @@ from typing import Protocol, TypeAlias
 from elastalog.backends.protocol import Matrix, Vector
 
 Facts: TypeAlias = dict[str, Vector]
-"""A set of facts that an update has touched, by relation; empty relations are left out, so that an empty set is false. What the
-vectors hold is the backend's business."""
+"""A set of facts that an update has touched, by relation; empty relations are left out, so that an empty set is
+false. What the vectors hold is the backend's business."""
 
 
 class Support(Enum):
@@ -41,6 +41,9 @@ class Mark(IntFlag):
     CHECKED = 8
     PROVED = 16
     DELAYED = 32
+
+
+NO_MARK = Mark(0)
 
 
 class Evaluation(Enum):
@@ -95,26 +98,26 @@ class SetMaintenance(Protocol):
         *,
         is_every_head_known: bool = False,
     ) -> Facts:
-        """The heads of inst[evaluation : delta]: derivations with a body fact, or a negated literal matched, in the delta. With
-        a `change`, C_r of the head (of a recursive rule) or its C_nr (of another) changes by 1 for every derivation; a
-        counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since
-        they are present; not so if every head is known to be present."""
+        """The heads of inst[evaluation : delta]: derivations with a body fact, or a negated literal matched, in the
+        delta. With a `change`, C_r of the head (of a recursive rule) or its C_nr (of another) changes by 1 for every
+        derivation; a counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that
+        nothing has touched, since they are present; not so if every head is known to be present."""
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
         """Those of some facts that a rule derives under SURVIVING evaluation."""
 
     def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
-        """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING evaluation.
-        `is_linked`: they are remembered as needed by their heads, for `demanded`."""
+        """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING
+        evaluation. `is_linked`: they are remembered as needed by their heads, for `demanded`."""
 
     def demanded(self, facts: Facts) -> Facts:
-        """The facts that are not proved and are reached from some facts through what is not proved, along remembered needs; the
-        facts themselves, where not proved, included."""
+        """The facts that are not proved and are reached from some facts through what is not proved, along remembered
+        needs; the facts themselves, where not proved, included."""
 
-    def having(self, facts: Facts, required: Mark, excluded: Mark = Mark(0)) -> Facts:
+    def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         """Those of some facts that have all of the required marks and none of the excluded ones."""
 
-    def mark(self, facts: Facts, added: Mark, removed: Mark = Mark(0)) -> None: ...
+    def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 
     def explicit(self, facts: Facts) -> Facts:
         """Those of some facts that are explicit now."""
@@ -141,7 +144,8 @@ class SetMaintenance(Protocol):
         """Facts of the stratum given by their words, where it ever held them."""
 
     def explicit_below(self, words: Mapping[str, Matrix]) -> Facts:
-        """Facts of relations that have no rules and that the stratum reads, given by their words, where they were ever held."""
+        """Facts of relations that have no rules and that the stratum reads, given by their words, where they were
+        ever held."""
 
 
 def union(*sets: Facts) -> Facts:

@@ -36,7 +36,9 @@ _LEFT_OUT = ("bf-pruned", "bfc-pruned")
 @click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads.")
 @click.option("--most-updates", type=click.IntRange(1), metavar="N", help="Only the first N updates.")
 @click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation or update, as 30s or 5m.")
-@click.option("--plot", default="compare.svg", show_default=True, metavar="FILE", help="Where to draw it; - for nowhere.")
+@click.option(
+    "--plot", default="compare.svg", show_default=True, metavar="FILE", help="Where to draw it; - for nowhere."
+)
 @format_option
 @verbosity_options
 @click.pass_context
@@ -57,7 +59,8 @@ def compare(
 ) -> None:
     """Run one workload under every strategy, and show time, memory and work.
 
-    Each strategy runs in a process of its own. Those that cannot run the program, as `counting` a recursive one, are named with the reason. That all come to the same facts is checked.
+    Each strategy runs in a process of its own. Those that cannot run the program, as `counting` a recursive one, are
+    named with the reason. That all come to the same facts is checked.
 
     \b
     Examples:
@@ -86,7 +89,9 @@ def compare(
             _draw(outcomes, Path(plot), program)
         sizes = {name: outcome.sizes for name, outcome in zip(chosen, outcomes, strict=True) if outcome.fault is None}
         if len({str(sorted(counts.items())) for counts in sizes.values()}) > 1:
-            click.echo("the strategies came to different facts; this is a defect of Elastalog, please report it", err=True)
+            click.echo(
+                "the strategies came to different facts; this is a defect of Elastalog, please report it", err=True
+            )
             ctx.exit(AT_FAULT)
         if not sizes:
             ctx.exit(AT_FAULT)
@@ -105,7 +110,9 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         rows.append([outcome.strategy, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-    return lines + [f"{outcome.strategy}: not run: {outcome.fault}" for outcome in outcomes if outcome.fault is not None]
+    return lines + [
+        f"{outcome.strategy}: not run: {outcome.fault}" for outcome in outcomes if outcome.fault is not None
+    ]
 
 
 def _as_json(outcomes: list[Outcome]) -> str:

@@ -22,8 +22,8 @@ class Workload:
 
 @dataclass(slots=True)
 class Outcome:
-    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end. `sizes` are those of all
-    relations after the last update."""
+    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end. `sizes` are
+    those of all relations after the last update."""
 
     strategy: str
     bootstrap: float = 0.0

@@ -47,8 +47,17 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_output()
         sys.exit(FINE)
+    except OSError as fault:
+        # A file that cannot be read or written is a diagnostic where it is used: what is left is standard output.
+        _silence_output()
+        click.echo(f"error: standard output cannot be written: {(fault.strerror or str(fault)).lower()}", err=True)
+        sys.exit(AT_FAULT)
+
+
+def _silence_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], form: str, verbosity: Verbosity) -> None:

@@ -31,7 +31,9 @@ _TO_TERMINAL = "-"
     help="Look one update ahead and mark what it will question (dred, bf, bfc).",
 )  # fmt: skip
 @session_options
-@click.option("-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output.")
+@click.option(
+    "-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output."
+)
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-), update by update.")
 @click.option(
     "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
@@ -56,7 +58,9 @@ def stream(
 ) -> None:
     """Evaluate PROGRAM, then apply a stream of updates, each an epoch, each once.
 
-    The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update is at fault, those before it have been applied, and the command ends.
+    The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column
+    `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
+    is at fault, those before it have been applied, and the command ends.
 
     \b
     Examples:

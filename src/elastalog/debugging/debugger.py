@@ -87,14 +87,15 @@ class Debugger:
         epochs: tuple[int, int] | None = None,
         time_limit: float | None = None,
         news: News | None = None,
+        is_baseline: bool = False,
     ) -> Localisation:
-        """A small part of the update that alone shows all faults: applied to the earlier epoch."""
+        """A smallest part of the update that alone shows all faults: applied to the earlier epoch."""
         question = self._question(unwanted, missing, epochs)
         with self._at(question.first):
             laboratory = self._laboratory(question, is_applied=False)
             goals = Goals(self._words(question.missing), self._words(question.unwanted))
             self._require_change(question, laboratory, is_applied=False)
-            found, proofs, elements = self._search(question, laboratory, goals, (), {}, time_limit, news)
+            found, proofs, elements = self._search(question, laboratory, goals, (), {}, time_limit, news, is_baseline)
         if isinstance(found, NoSolution):
             raise InternalError("debugging", "the whole update does not show the faults that it showed")
         return Localisation(
@@ -111,6 +112,7 @@ class Debugger:
         epochs: tuple[int, int] | None = None,
         time_limit: float | None = None,
         news: News | None = None,
+        is_baseline: bool = False,
     ) -> Suggestion:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
         question = self._question(unwanted, missing, epochs)
@@ -120,7 +122,7 @@ class Debugger:
             laboratory = self._laboratory(question, is_applied=True)
             goals = Goals(self._words(question.unwanted), self._words(question.missing))
             self._require_change(question, laboratory, is_applied=True)
-            found, proofs, elements = self._search(question, laboratory, goals, kept, weight_of, time_limit, news)
+            found, proofs, elements = self._search(question, laboratory, goals, kept, weight_of, time_limit, news, is_baseline)
         shown_kept = tuple(self._shown(question, kept))
         if isinstance(found, NoSolution):
             if not kept:
@@ -243,19 +245,22 @@ class Debugger:
         weights: Mapping[WordFact, float],
         time_limit: float | None,
         news: News | None,
+        is_baseline: bool,
     ) -> tuple[Found | NoSolution, tuple[Proof, ...], list[Element]]:
         """What was found, the proofs for it, and the elements that are flipped."""
         program = self._setting.backend.program
         signs = dependencies(program, {switch.fact[0] for switch in laboratory.switches})
         absent, present = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
-        chosen = useful(laboratory.switches, signs, absent, present)
+        chosen = list(range(len(laboratory.switches)))
+        if not is_baseline:
+            chosen = useful(laboratory.switches, signs, absent, present)
         switches = tuple(s for s in (laboratory.switches[i] for i in chosen) if s.fact not in kept)
         if not switches:
             return NoSolution(is_proven=True), (), []
         smaller = Laboratory(self._epochs, switches, laboratory.seconds)
         weighed = [weights.get(switch.fact, 1.0) for switch in switches]
         allowed = TIME_LIMIT if time_limit is None else time_limit
-        task = Task(smaller, self._setting, signs, goals, weighed, allowed, news or (lambda _: None))
+        task = Task(smaller, self._setting, signs, goals, weighed, allowed, news or (lambda _: None), is_baseline)
         found = search(task)
         if isinstance(found, NoSolution):
             return found, (), []

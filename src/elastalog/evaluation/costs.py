@@ -16,7 +16,7 @@ _LEAST_BUDGET = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
 _LEAST_SECONDS = 0.02
-_SLOWDOWN = 4.0
+_SLOWDOWN = 1.5
 """An update enumerates a derivation more slowly than a bootstrap does; the time budget is only a backstop for that."""
 
 _MEMORY = 0.7

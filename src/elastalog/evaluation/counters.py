@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, fields
 
 @dataclass(slots=True)
 class Counters:
-    """How many facts each phase moved. They count effects, not candidates: each fact once a phase, however many derivations
-    led to it.
+    """How many facts each phase moved. They count effects, not candidates: each fact once a phase, however many
+    derivations led to it.
 
-    `over_deletions`: facts that DRed and DRed^c deleted by rules before looking for other derivations; `rederivations`: those
-    they found again. `deletions`: facts that lost a derivation and had to be checked (backward/forward checking), or whose counter
-    reached 0 (Counting), or that left their level (dense). `backward`: facts whose derivations were searched; `forward`: facts
-    found to follow from proved ones. `insertions`: facts added by rules. `marked_explicit`, `marked_implicit`: facts that look-ahead
-    has marked for the next update. `derivations`: derivations enumerated, in all phases."""
+    `over_deletions`: facts that DRed and DRed^c deleted by rules before looking for other derivations;
+    `rederivations`: those they found again. `deletions`: facts that lost a derivation and had to be checked
+    (backward/forward checking), or whose counter reached 0 (Counting), or that left their level (dense). `backward`:
+    facts whose derivations were searched; `forward`: facts found to follow from proved ones. `insertions`: facts
+    added by rules. `marked_explicit`, `marked_implicit`: facts that look-ahead has marked for the next update.
+    `derivations`: derivations enumerated, in all phases."""
 
     over_deletions: int = 0
     rederivations: int = 0

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.strategies.protocol import Strategy, Work
 from elastalog.evaluation.update import Update
@@ -78,6 +79,8 @@ class Epochs:
         """Applies an update and commits it: the next epoch."""
         began = time.perf_counter()
         backend = self.backend
+        if not backend.is_complete:
+            raise ElastalogError([_cut_short()])
         is_committed = False
         try:
             deleted, inserted = backend.begin(update.deleted, update.inserted)
@@ -146,3 +149,11 @@ class Epochs:
                 self._try(inverse, [])
         finally:
             watch.deadline, watch.memory = limits
+
+
+def _cut_short() -> Diagnostic:
+    return Diagnostic(
+        "E0615",
+        "the facts cannot be kept up to date: `.limitsize` has cut their evaluation short",
+        help="remove the `.limitsize`, or raise it above the size of the relation",
+    )

@@ -32,7 +32,6 @@ KEPT = ("elastic", "recompute")
 """The strategies whose state a store keeps."""
 
 
-
 class DurableEpochs:
     """Ties the epochs of a backend to a store: each is in the store before it is in force."""
 

@@ -64,6 +64,13 @@ class KernelBackend:
         self._transaction = Transaction()
         self._explicit: dict[str, int] = {}
         self._flat = program.flat
+        self._limits = {
+            relation.name: int(directive.parameters["n"])
+            for relation in program.checked.relations.values()
+            for directive in relation.directives
+            if directive.kind == "limitsize"
+        }
+        self.is_complete = True
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self._explicit_only = frozenset(
             name
@@ -168,7 +175,8 @@ class KernelBackend:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
             if self.support is Support.LEVELS:
-                evaluate(stratum, pipelines, self.relations, self._workers, self.watch)
+                if not evaluate(stratum, pipelines, self.relations, self._workers, self.watch, self._limits):
+                    self.is_complete = False
             elif self.support is Support.VECTORS:
                 self.vectors.update(evaluate_dense(stratum, pipelines, self.relations, self._scratch, self.watch))
             else:

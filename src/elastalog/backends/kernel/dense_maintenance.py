@@ -1,8 +1,10 @@
-"""The dense strategy in the kernel: bootstrap and update with a vector of counts for every fact (algorithm 5, delta-driven).
+"""The dense strategy in the kernel: bootstrap and update with a vector of counts for every fact (algorithm 5,
+delta-driven).
 
-An update goes as `maintenance` does, with two differences. Every derivation through a lost or lowered fact moves in the vector of its head,
-not only those at the head's first level. And a lost fact is not looked for backwards: what is left in its vector are its
-derivations from facts that were not lost, so its first non-zero level is where it may come back.
+An update goes as `maintenance` does, with two differences. Every derivation through a lost or lowered fact moves in
+the vector of its head, not only those at the head's first level. And a lost fact is not looked for backwards: what is
+left in its vector are its derivations from facts that were not lost, so its first non-zero level is where it may come
+back.
 """
 
 from __future__ import annotations
@@ -121,8 +123,9 @@ def evaluate_dense(
     scratch: Scratch,
     watch: Watch,
 ) -> dict[str, Vectors]:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint, with level and count as the sparse state
-    has them; returns their vectors. The counts of the last iteration are kept, though it found no new fact."""
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint, with level and count as
+    the sparse state has them; returns their vectors. The counts of the last iteration are kept, though it found no
+    new fact."""
     hits = {name: _Hits(relations[name]) for name in stratum.relations}
     start = dict.fromkeys(stratum.relations, 0)
     stop = {name: relations[name].used for name in stratum.relations}

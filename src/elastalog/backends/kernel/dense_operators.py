@@ -25,8 +25,8 @@ from elastalog.backends.kernel.vectors import change
 def apply_losses(  # type: ignore[no-untyped-def]
     block, used, rows, table, shift, level, count, touched, first, nodes, log, vectors, emptied, state
 ):
-    """Takes old derivations off the counts of their heads at the level where they fired; lists the entries whose first count
-    reached 0."""
+    """Takes old derivations off the counts of their heads at the level where they fired; lists the entries whose
+    first count reached 0."""
     width = block.shape[1]
     touched_used = state[TOUCHED]
     listed = state[LISTED]
@@ -56,8 +56,8 @@ def apply_losses(  # type: ignore[no-untyped-def]
 def apply_gains(  # type: ignore[no-untyped-def]
     block, used, rows, table, shift, level, count, touched, first, nodes, log, vectors, pending, state
 ):
-    """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts never seen get
-    a row. Lists entries whose first level falls."""
+    """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts
+    never seen get a row. Lists entries whose first level falls."""
     width = rows.shape[1]
     block_width = block.shape[1]
     rows_used = state[USED]

@@ -84,12 +84,15 @@ def evaluate(
     relations: Mapping[str, KernelRelation],
     workers: Workers,
     watch: Watch,
-) -> int:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. Returns the number of iterations."""
+    limits: Mapping[str, int] | None = None,
+) -> bool:
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. False if it stopped before, because a
+    relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
+    is_complete = True
     while True:
         bounds = Bounds(start, stop)
         if iteration == 1:
@@ -117,10 +120,13 @@ def evaluate(
             break
         pipelines.adapt()
         workers.extend_indexes(own)
+        if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
+            is_complete = False
+            break
         iteration += 1
     for relation in own:
         relation.present = relation.used
-    return iteration
+    return is_complete
 
 
 class Workers:

@@ -11,12 +11,14 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import MAXIMUM_LOAD
 
 _NOTED = 1 << 12
+"""Rows put off by a thread that are entered one by one; more, and the table is filled by one thread."""
+
 _FACTOR = 1.6
 _FULL, _OF = MAXIMUM_LOAD
 
 
 class Growth:
-    """Makes room for `size` rows, as `KernelRelation.reserve` does: every thread calls `work`, then one calls `finish`."""
+    """Makes room for `size` rows, as `KernelRelation.reserve` does: every thread calls `work`, then one `finish`."""
 
     def __init__(self, relation: KernelRelation, size: int, threads: int) -> None:
         self._relation = relation

@@ -1,12 +1,12 @@
 """Operators of evaluation in several threads: inserting into one set table at once, without locks.
 
-The facts of a relation fall into *parts* by the highest bits of their hash, so a part is a range of home slots of the set table,
-however large the table is. Every thread first sorts what it derives into parts (`scatter`, `sift`); then every part is inserted by
-one thread, which reads and writes no slot but those of the part (`insert_part`). A fact whose chain of slots leaves the part is
-put off and inserted later, by one thread alone.
+The facts of a relation fall into *parts* by the highest bits of their hash, so a part is a range of home slots of the
+set table, however large the table is. Every thread first sorts what it derives into parts (`scatter`, `sift`); then
+every part is inserted by one thread, which reads and writes no slot but those of the part (`insert_part`). A fact whose
+chain of slots leaves the part is put off and inserted later, by one thread alone.
 
-The rows that several threads add at once are dealt out in turns of TURN rows, so that what they leave unused, when some have added
-more rows than others, is little; `close_gaps` moves the last rows there.
+The rows that several threads add at once are dealt out in turns of TURN rows, so that little is left unused when some
+have added more rows than others; `close_gaps` moves the last rows there.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def row_of_turn(base, i, owner, owners):  # type: ignore[no-untyped-def]
 
 @operator(INT, MATRIX, INT, INT, INT, INT, MATRIX, COLUMNS)
 def scatter(block, start, stop, part_shift, capacity, out, filled):  # type: ignore[no-untyped-def]
-    """Copies block[start:stop] (its first columns) to the parts of the facts: part p is out[p * capacity:][:filled[p]]. Returns
-    where it stopped, early when a part is full."""
+    """Copies block[start:stop] (its first columns) to the parts of the facts: part p is out[p * capacity:][:filled[p]].
+    Returns where it stopped, early when a part is full."""
     width = out.shape[1]
     high = uint64(part_shift)
     for i in range(start, stop):
@@ -135,8 +135,8 @@ def sift(  # type: ignore[no-untyped-def]
 def insert_part(  # type: ignore[no-untyped-def]
     candidates, first, size, rows, table, shift, last, count, counted_from, base, owner, owners, state
 ):  # fmt: skip
-    """Inserts candidates[first:first + size], all of one part, whose slots end before `last`. Counts as `rows.insert` does. What
-    is put off is moved to the front of the part."""
+    """Inserts candidates[first:first + size], all of one part, whose slots end before `last`. Counts as `rows.insert`
+    does. What is put off is moved to the front of the part."""
     width = rows.shape[1]
     high = uint64(shift)
     slots = np.empty(GROUP, np.int64)
@@ -200,8 +200,8 @@ def insert_part(  # type: ignore[no-untyped-def]
 
 @operator(INT, MATRIX, INT, KEYS, INT, INT, INT, COLUMNS)
 def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignore[no-untyped-def]
-    """Clears the slots from `first` to `last` and fills them with those of the first rows that are at home there. Returns how many
-    rows were put off, as far as there is room to note them in."""
+    """Clears the slots from `first` to `last` and fills them with those of the first `used` rows that are at home there.
+    Returns how many were put off; they are noted as far as there is room."""
     width = rows.shape[1]
     high = uint64(shift)
     slots = np.empty(GROUP, np.int64)

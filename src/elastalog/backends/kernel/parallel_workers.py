@@ -1,45 +1,21 @@
-"""Evaluation in several threads: the start rows of a pipeline are shared out, and what is derived is inserted in turns of all.
-
-The threads run by themselves until one of them has no room for more candidates, or all are done. Then they meet: one makes room in
-the head's relation, each inserts the candidates of its parts (see `parallel_operators`), one puts the rows in order. Between
-meetings nobody writes to a relation, so rows may be read without locks, and memory is bounded however much a start row derives.
-"""
+"""Workers that share the start rows of a pipeline, and the indexes of a stratum, among several threads."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Mapping
 
-import numpy as np
-
-from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel import parallel_operators as operators
 from elastalog.backends.kernel.fixpoint import Workers
 from elastalog.backends.kernel.index import Index
-from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.parallel_growth import Growth, is_too_full
-from elastalog.backends.kernel.pipeline import BLOCK, Bounds, Pipeline, Scratch, Transform
+from elastalog.backends.kernel.parallel_run import SharedRun, WorkerThread, in_threads
+from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.shareable import is_shareable
 from elastalog.backends.watch import Watch
-from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
 
 LEAST_ROWS = 20_000
 """Fewer start rows, or fewer rows to add to indexes, are left to one thread."""
-
-CANDIDATES = 1 << 18
-"""Derived facts that a thread collects before all insert theirs."""
-
-_LEAST_SHARE = 1 << 10
-
-_REPEATED = 4
-"""When more derivations than this go to a new fact, known facts are left out before the threads meet, which is then seldom;
-otherwise looking for them twice costs more."""
-
-_LARGE = 1 << 29
-"""Beyond this the relation grows by itself, since it knows its limit."""
 
 
 class ParallelWorkers(Workers):
@@ -48,20 +24,22 @@ class ParallelWorkers(Workers):
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
         parts = _parts(jobs)
-        self._threads = [_Thread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)]
+        self._threads = [
+            WorkerThread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)
+        ]
         # Relations of which hardly anything derived lately was new.
         self._repeating: set[str] = set()
 
     def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
-        if stop - start < LEAST_ROWS or not _is_shareable(pipeline):
+        if stop - start < LEAST_ROWS or not is_shareable(pipeline):
             super().run(pipeline, start, stop, bounds, counted)
             return
         _make_indexes(pipeline, self.relations)
         head = self.relations[pipeline.variant.clause.head]
         began = time.perf_counter()
         before = sum(thread.scratch.derivations for thread in self._threads)
-        _SharedRun(
+        SharedRun(
             self._threads, pipeline, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
             self._repeating,
         ).run()  # fmt: skip
@@ -94,224 +72,6 @@ class ParallelWorkers(Workers):
         in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
 
 
-class _Thread:
-    """What a thread keeps for itself from one run to the next."""
-
-    __slots__ = ("_matrices", "capacity", "filled", "number", "scratch", "state")
-
-    def __init__(self, number: int, parts: int, scratch: Scratch) -> None:
-        self.number = number
-        self.scratch = scratch
-        self.filled: Vector = np.zeros(parts, np.int64)
-        self.capacity = max(CANDIDATES // parts, 1)
-        self.state: Vector = np.zeros(2, np.int64)
-        self._matrices: dict[int, Matrix] = {}
-
-    def candidates(self, width: int) -> Matrix:
-        """One range of `capacity` rows for every part."""
-        matrix = self._matrices.get(width)
-        if matrix is None:
-            matrix = self._matrices[width] = np.empty((len(self.filled) * self.capacity, width), np.int32)
-        return matrix
-
-
-class _Stopped(Exception):
-    """Another thread has failed, or the user has interrupted."""
-
-
-class _SharedRun:
-    """One run of a pipeline by several threads."""
-
-    def __init__(
-        self,
-        threads: Sequence[_Thread],
-        pipeline: Pipeline,
-        relations: Mapping[str, KernelRelation],
-        start_rows: range,
-        bounds: Bounds,
-        head: KernelRelation,
-        counted_from: int,
-        watch: Watch,
-        repeating: set[str],
-    ) -> None:
-        self._threads = threads
-        self._pipeline = _interruptible(pipeline, self._check)
-        self._relations = relations
-        self._bounds = bounds
-        self._head = head
-        self._counted_from = counted_from
-        self._watch = watch
-        self._repeating = repeating
-        self._derived = 0
-        share = min(max(len(start_rows) // (16 * len(threads)), _LEAST_SHARE), BLOCK)
-        self._shares = iter(range(start_rows.start, start_rows.stop, share))
-        self._share = share
-        self._stop = start_rows.stop
-        self._lock = threading.Lock()
-        self._is_stopped = False
-        self._wants_meeting = False
-        self._running = len(threads)
-        self._is_over = False
-        self._parts = len(threads[0].filled)
-        self._part_shift = 65 - self._parts.bit_length()
-        self._base = head.used
-        self._assembled = threading.Barrier(len(threads), self._make_room)
-        self._growth: Growth | None = None
-        self._grown = threading.Barrier(len(threads), self._finish_growth)
-        self._inserted = threading.Barrier(len(threads), self._settle)
-
-    def run(self) -> None:
-        for thread in self._threads:
-            thread.filled[:] = 0
-        in_threads(len(self._threads), lambda number: self._work(self._threads[number]), self._abort)
-
-    def _work(self, thread: _Thread) -> None:
-        candidates = thread.candidates(self._head.width)
-
-        def collect(block: Matrix, used: int) -> None:
-            self._check()
-            with self._lock:
-                self._derived += used
-                self._watch.derived(used)
-            if self._wants_meeting:
-                self._meet(thread)
-            done = 0
-            while done < used:
-                done = self._collect(block, done, used, thread, candidates)
-                if done < used:
-                    self._wants_meeting = True
-                    self._meet(thread)
-
-        while (start := self._next_share()) is not None:
-            self._check()
-            stop = min(start + self._share, self._stop)
-            self._pipeline.run(self._relations, start, stop, self._bounds, thread.scratch, collect)
-        with self._lock:
-            self._running -= 1
-        while not self._is_over:
-            self._meet(thread)
-
-    def _collect(self, block: Matrix, start: int, stop: int, thread: _Thread, candidates: Matrix) -> int:
-        """Makes rows of a block candidates, as far as there is room."""
-        head = self._head
-        if head.name not in self._repeating:
-            return operators.scatter(block, start, stop, self._part_shift, thread.capacity, candidates, thread.filled)
-        return operators.sift(
-            block, start, stop, self._part_shift, thread.capacity, candidates, thread.filled, head.rows, head.table,
-            head.shift, head.count, self._counted_from,
-        )  # fmt: skip
-
-    def _next_share(self) -> int | None:
-        with self._lock:
-            return next(self._shares, None)
-
-    def _meet(self, thread: _Thread) -> None:
-        """All threads come here; when they leave, their candidates are in the relation."""
-        self._assembled.wait()
-        if self._growth is not None:
-            self._growth.work(thread.number)
-            self._grown.wait()
-        head = self._head
-        thread.state[operators.ADDED] = 0
-        slots = len(head.table) // self._parts
-        for part in range(thread.number, self._parts, len(self._threads)):
-            for other in self._threads:
-                size = int(other.filled[part])
-                if size:
-                    operators.insert_part(
-                        other.candidates(head.width), part * other.capacity, size, head.rows, head.table, head.shift,
-                        (part + 1) * slots, head.count, self._counted_from, self._base, thread.number,
-                        len(self._threads), thread.state,
-                    )  # fmt: skip
-                    other.filled[part] = thread.state[operators.PUT_OFF]
-        self._inserted.wait()
-
-    def _make_room(self) -> None:
-        """Room for as many rows as there are candidates, however they are dealt out."""
-        head = self._head
-        self._base = head.used
-        filled = np.sum([thread.filled for thread in self._threads], axis=0)
-        owners = len(self._threads)
-        most = max(int(filled[number::owners].sum()) for number in range(owners))
-        needed = max(head.used + owners * (most + operators.TURN), self._parts)
-        if needed <= len(head.rows) and not is_too_full(needed, len(head.table)):
-            return
-        size = max(needed, int(head.used * 1.5))
-        if LEAST_ROWS <= head.used and size < _LARGE:
-            self._growth = Growth(head, size, owners)
-        else:
-            head.reserve(size)
-
-    def _finish_growth(self) -> None:
-        assert self._growth is not None
-        self._growth.finish()
-        self._growth = None
-
-    def _settle(self) -> None:
-        """Makes rows dense, inserts what was put off, and lets the threads go on."""
-        head = self._head
-        added = np.array([thread.state[operators.ADDED] for thread in self._threads], np.int64)
-        operators.close_gaps(head.rows, head.table, head.shift, head.count, self._base, added)
-        head.used = self._base + int(added.sum())
-        for thread in self._threads:
-            for part in np.flatnonzero(thread.filled).tolist():
-                first = part * thread.capacity
-                head.insert(
-                    thread.candidates(head.width), first, first + int(thread.filled[part]), self._counted_from
-                )
-            thread.filled[:] = 0
-        if (head.used - self._base) * _REPEATED < self._derived:
-            self._repeating.add(head.name)
-        else:
-            self._repeating.discard(head.name)
-        self._derived = 0
-        self._wants_meeting = False
-        self._is_over = not self._running
-
-    def _check(self) -> None:
-        if self._is_stopped:
-            raise _Stopped
-
-    def _abort(self) -> None:
-        self._is_stopped = True
-        self._assembled.abort()
-        self._grown.abort()
-        self._inserted.abort()
-
-
-def in_threads(number: int, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-    """Calls work(0) in this thread and work(1), … in others, and returns when all have. When one fails, `abort` must bring the
-    others to an end soon; then its exception is raised. An interruption by the user is such a failure."""
-    failures: list[BaseException] = []
-
-    def guarded(own: int) -> None:
-        try:
-            work(own)
-        except (_Stopped, threading.BrokenBarrierError):
-            # Where this comes from has failed too, and says why.
-            pass
-        except BaseException as failure:
-            failures.append(failure)
-            abort()
-
-    threads = [threading.Thread(target=guarded, args=(own,), daemon=True) for own in range(1, number)]
-    started: list[threading.Thread] = []
-    try:
-        for thread in threads:
-            thread.start()
-            started.append(thread)
-        guarded(0)
-        for thread in started:
-            thread.join()
-    except BaseException:
-        abort()
-        for thread in started:
-            thread.join()
-        raise
-    if failures:
-        raise next((failure for failure in failures if isinstance(failure, KeyboardInterrupt)), failures[0])
-
-
 def _parts(jobs: int) -> int:
     """A power of two, so that parts are ranges of slots; several for each thread when it can not be one for each."""
     power = 1 << (jobs - 1).bit_length()
@@ -324,54 +84,3 @@ def _make_indexes(pipeline: Pipeline, relations: Mapping[str, KernelRelation]) -
         relation = relations[probe.relation]
         if not probe.is_member and probe.key_columns and probe.key_columns not in relation.indexes:
             relation.index(probe.key_columns)
-
-
-def _interruptible(pipeline: Pipeline, check: Callable[[], None]) -> Pipeline:
-    """The pipeline, which asks for every block on its way whether to go on."""
-
-    def checking(transform: Transform | None) -> Transform:
-        def checked(block: Matrix, used: int) -> tuple[Matrix, int]:
-            check()
-            return (block, used) if transform is None else transform(block, used)
-
-        return checked
-
-    result = copy(pipeline)
-    # The last step without actions hands its blocks to the sink at once, which asks as well.
-    last = len(pipeline.probes) - 1
-    result.probes = [
-        probe if i == last and probe.transform is None else replace(probe, transform=checking(probe.transform))
-        for i, probe in enumerate(pipeline.probes)
-    ]
-    return result
-
-
-def _is_shareable(pipeline: Pipeline) -> bool:
-    """Whether threads may run it at once. Actions on texts remember what they computed, and new symbols should get their ids in
-    an order that does not depend on the threads."""
-    variant = pipeline.variant
-    if variant.gather.relation is None:
-        return False
-    steps = (variant.gather, *variant.probes)
-    return all(_is_shareable_action(action) for step in steps for action in step.actions)
-
-
-def _is_shareable_action(action: Action) -> bool:
-    match action:
-        case Fill() | Copy() | KeepEqual() | KeepConstant():
-            return True
-        case Compute(_, expression):
-            return _has_no_text(expression)
-        case Keep(operator, _, left, right):
-            is_plain = not isinstance(left, Apply) and not isinstance(right, Apply)
-            return (is_plain and operator in ("=", "!=")) or (_has_no_text(left) and _has_no_text(right))
-        case Generate():
-            return False
-
-
-def _has_no_text(expression: Expression) -> bool:
-    match expression:
-        case Variable() | Constant():
-            return expression.base is not Base.SYMBOL
-        case Apply():
-            return expression.base is not Base.SYMBOL and all(_has_no_text(a) for a in expression.arguments)

@@ -1,8 +1,8 @@
 """Bootstrap of one stratum for the strategies that maintain sets: semi-naive evaluation that counts every derivation.
 
-Semi-naive evaluation enumerates each derivation once: a non-recursive rule runs in the first iteration only, and a derivation by a
-recursive rule belongs to the iteration after its latest body fact. So counting whatever is inserted, also what is there already,
-gives C_nr and C_r."""
+Semi-naive evaluation enumerates each derivation once: a non-recursive rule runs in the first iteration only, and a
+derivation by a recursive rule belongs to the iteration after its latest body fact. So counting whatever is inserted,
+also what is there already, gives C_nr and C_r."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def evaluate_counted(
 
 
 def _sink(head: KernelRelation, is_recursive: bool, support: Support, watch: Watch) -> Sink:
-    """Inserts heads, counting derivations in `level` for recursive rules and in `count` for others, where that is kept."""
+    """Inserts heads, counting derivations in `level` for recursive rules and in `count` for others, where that is
+    kept."""
     is_kept = support is Support.EVERY or (support is Support.NONRECURSIVE and not is_recursive)
 
     state = np.zeros(8, np.int64)

@@ -1,7 +1,8 @@
 """The maintenance of one stratum by the strategies that maintain sets (see `backends.sets`), on the kernel's relations.
 
-A set of facts is a vector of touched entries by relation; membership in I, D, A and the sets of backward/forward checking is a mark.
-Since a view is a set of mark combinations, every evaluation of the papers is a wave of pipelines with the right views."""
+A set of facts is a vector of touched entries by relation; membership in I, D, A and the sets of backward/forward
+checking is a mark. Since a view is a set of mark combinations, every evaluation of the papers is a wave of pipelines
+with the right views."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.set_operators import DERIVED, RECURSIVE
 from elastalog.backends.kernel.statistics import KernelStatistics
-from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules, Support
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Support
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
@@ -27,9 +28,7 @@ from elastalog.planning.logical import Clause, LogicalStratum
 from elastalog.planning.variants import plan_backward
 from elastalog.relations.words import Dictionary
 
-_SURVIVING = Phase(
-    True, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA)
-)
+_SURVIVING = Phase(True, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
 PHASES: Mapping[Evaluation, Phase] = {
     Evaluation.OLD: Phase(True, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
     Evaluation.SURVIVING: _SURVIVING,
@@ -43,7 +42,8 @@ _PROVED_BEFORE = view(WAS | IS | PENDING, DELTA)
 
 
 class SetPlan:
-    """The versions of a stratum's clauses that maintain sets: those of `MaintenancePlan`, and backwards with body facts."""
+    """The versions of a stratum's clauses that maintain sets: those of `MaintenancePlan`, and backwards with body
+    facts."""
 
     def __init__(
         self,
@@ -63,7 +63,8 @@ class SetPlan:
 
     @property
     def with_bodies(self) -> dict[str, list[DeltaPipeline]]:
-        """Backward versions of the recursive clauses that give the row of every body fact, by head; planned when first used."""
+        """Backward versions of the recursive clauses that give the row of every body fact, by head; planned when
+        first used."""
         if self._with_bodies is None:
             self._with_bodies = {}
             statistics = KernelStatistics(self._relations)
@@ -76,8 +77,9 @@ class SetPlan:
 
 
 class StratumSets:
-    """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and `inserted` the rows of
-    the stratum's explicit facts that go and come, `explicit_below` the relations without rules that it reads."""
+    """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and
+    `inserted` the rows of the stratum's explicit facts that go and come, `explicit_below` the relations without rules
+    that it reads."""
 
     def __init__(
         self,
@@ -106,9 +108,7 @@ class StratumSets:
         self._watch = watch
         self._scratch = scratch
         self._flat = frozenset(relations)
-        self._proved = replace(
-            _SURVIVING, own=frozenset(self.own), own_sees=_PROVED, own_sees_before=_PROVED_BEFORE
-        )
+        self._proved = replace(_SURVIVING, own=frozenset(self.own), own_sees=_PROVED, own_sees_before=_PROVED_BEFORE)
         self._stamp = 0
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
@@ -190,7 +190,7 @@ class StratumSets:
 
     def demanded(self, facts: Facts) -> Facts:
         reached: dict[str, set[int]] = {}
-        waiting = self.having(facts, Mark(0), Mark.PROVED)
+        waiting = self.having(facts, NO_MARK, Mark.PROVED)
         while waiting:
             found: dict[str, set[int]] = {}
             for name, entries in waiting.items():
@@ -200,17 +200,19 @@ class StratumSets:
                         known.add(entry)
                         for needed, needs in self._needs.get((name, entry), ()):
                             found.setdefault(needed, set()).update(needs.tolist())
-            fresh = {name: np.array(sorted(wanted - reached.get(name, set())), np.int32) for name, wanted in found.items()}
-            waiting = self.having({name: wanted for name, wanted in fresh.items() if len(wanted)}, Mark(0), Mark.PROVED)
+            fresh = {
+                name: np.array(sorted(wanted - reached.get(name, set())), np.int32) for name, wanted in found.items()
+            }
+            waiting = self.having({name: wanted for name, wanted in fresh.items() if len(wanted)}, NO_MARK, Mark.PROVED)
         return {name: np.array(sorted(entries), np.int32) for name, entries in reached.items() if entries}
 
     # --- sets ------------------------------------------------------------------------------------------------------
 
-    def having(self, facts: Facts, required: Mark, excluded: Mark = Mark(0)) -> Facts:
+    def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         wanted, looked_at = int(required), int(required | excluded)
         return self._select(facts, MARKS, lambda marks: (marks & looked_at) == wanted)
 
-    def mark(self, facts: Facts, added: Mark, removed: Mark = Mark(0)) -> None:
+    def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None:
         self._mark(facts, int(added), int(removed))
 
     def explicit(self, facts: Facts) -> Facts:
@@ -294,8 +296,8 @@ class StratumSets:
                 head.reserve(head.used + used)
             listed, state = self._begin(head, used)
             set_operators.apply_heads(
-                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, column, step, is_new,
-                self._stamp, listed, state,
+                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, column, step,
+                is_new, self._stamp, listed, state,
             )  # fmt: skip
             self._finish(head, used)
 
@@ -321,7 +323,9 @@ class StratumSets:
                 )
                 self._finish(relation, 0)
                 if linked is not None:
-                    self._remember(linked, block[:used, 0], relation.name, relation.level[block[:used, word]] - REFERENCE)
+                    self._remember(
+                        linked, block[:used, 0], relation.name, relation.level[block[:used, word]] - REFERENCE
+                    )
             self._watch.derived(used)
 
         return sink

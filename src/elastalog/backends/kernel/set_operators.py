@@ -3,8 +3,8 @@
 - `count` is C_nr, where it is kept, otherwise 1;
 - `level` is 2 · C_r (0 where C_r is not kept), + 1 unless the fact is explicit.
 
-OTHER of a touched entry is the number of the last evaluation that listed it, so that every head is listed once an evaluation. The
-caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+OTHER of a touched entry is the number of the last evaluation that listed it, so that every head is listed once an
+evaluation. The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[n
 def apply_heads(  # type: ignore[no-untyped-def]
     block, used, rows, table, shift, level, count, touched, column, step, is_new, stamp, listed_entries, state
 ):
-    """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With `is_new`,
-    facts never seen get a row, and present heads that nothing touched are passed over unless counted."""
+    """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
+    `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted."""
     width = rows.shape[1]
     rows_used = state[USED]
     touched_used = state[TOUCHED]
@@ -139,8 +139,8 @@ def list_rows(block, used, word, level, count, touched, stamp, listed_entries, s
 
 @operator(INT, MATRIX, INT, FLAG, FLAG, WORDS, STATE)
 def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # type: ignore[no-untyped-def]
-    """Ends the update of a relation's stratum: keeps only WAS and IS, lists the entries whose membership changed. Returns how many
-    facts have counters that cannot be: negative, or positive though absent, or none though present."""
+    """Ends the update of a relation's stratum: keeps only WAS and IS, lists the entries whose membership changed.
+    Returns how many facts have counters that cannot be: negative, or positive though absent, or none though present."""
     faults = 0
     listed = 0
     for entry in range(used):
@@ -149,13 +149,14 @@ def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # t
         is_present = marks & IS != 0
         of_nonrecursive = touched[entry, COUNT]
         of_recursive = touched[entry, NEW] >> 1
-        if has_nonrecursive and (of_nonrecursive < 0 or (not is_present and of_nonrecursive > 0)):
-            faults += 1
-        elif has_recursive and (
-            of_recursive < 0
-            or touched[entry, NEW] >= ABSENT
-            or (not is_present and of_recursive > 0)
-            or (is_present and of_recursive + of_nonrecursive == 0)
+        if (has_nonrecursive and (of_nonrecursive < 0 or (not is_present and of_nonrecursive > 0))) or (
+            has_recursive
+            and (
+                of_recursive < 0
+                or touched[entry, NEW] >= ABSENT
+                or (not is_present and of_recursive > 0)
+                or (is_present and of_recursive + of_nonrecursive == 0)
+            )
         ):
             faults += 1
         if not is_present:

@@ -1,7 +1,8 @@
-"""The vectors of counts of the dense state: for every row and level, how many derivations of the fact fire at that level.
+"""The vectors of counts of the dense state: for every row and level, how many derivations of the fact fire at that
+level.
 
-They are sparse: the non-zero counts of a row are a list of nodes in ascending order of level, in parallel arrays. Counts only ever
-change by steps, so an update logs its steps, and rolling back is taking them back.
+They are sparse: the non-zero counts of a row are a list of nodes in ascending order of level, in parallel arrays.
+Counts only ever change by steps, so an update logs its steps, and rolling back is taking them back.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def attempt_folder(spec: TaskSpec) -> Path:
 
     context = TaskContext.get()
     assert context is not None
-    folder = Path(spec.folder) / f"attempt-{context.stageId()}-{context.stageAttemptNumber()}"
+    folder = Path(spec.folder) / f"attempt-{context.stageId()}-{context.attemptNumber()}"
     folder.mkdir(exist_ok=True)
     return folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -93,7 +94,7 @@ def _is_missing_package(error: BaseException) -> bool:
 def _reason(error: BaseException) -> str:
     """The last line of the Python error in what Spark says, or its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = [line for line in lines if "Error" in line.split(":")[0] and not line.startswith(("at ", "org.", "py4j"))]
+    told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception): ", line) and not line.startswith("org.")]
     return (told[0] if told else lines[0] if lines else type(error).__name__)[:300]
 
 

@@ -131,4 +131,12 @@ RUN: tuple[Entry, ...] = (
         ".decl port(x: number)\n.decl known(x: number)\nknown(80).\nport(x) :- x = range(0, 1000000000000).",
         ".decl port(x: number)\n.decl known(x: number)\nknown(80).\nport(x) :- known(x), x >= 0, x < 1000000000000.",
     ),
+    Entry(
+        "E0615",
+        "a limit has cut the evaluation short",
+        "`.limitsize` stops the evaluation of a stratum when a relation holds that many facts. What is there then is not the"
+        " whole answer, so there is nothing that an update could keep up to date.",
+        ".decl n(x: number)\n.limitsize n(n=100)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
+        ".decl n(x: number)\n.limitsize n(n=2000)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
+    ),
 )

@@ -23,15 +23,6 @@ STRATEGIES: tuple[Entry, ...] = (
         'elastalog.open("reach.dl", strategy="elastic", levels="global")',
     ),
     Entry(
-        "E0904",
-        "bad table of updates",
-        "A stream in one file is a table whose rows are changes: `step` says to which update a row belongs, `op` is `+` or"
-        " `-`. A column `relation` names the relation, and `a1`, `a2`, … hold the values; without it, the file is"
-        " named after the relation, and the columns after its attributes.",
-        "op,x,y\n+,1,2",
-        "step,op,relation,a1,a2\n1,+,edge,1,2",
-    ),
-    Entry(
         "E0903",
         "marks that the strategy does not make",
         "Marks prepare for the update after the next one. `dred`, `bf` and `bfc` make eager marks, on facts that the"
@@ -39,5 +30,14 @@ STRATEGIES: tuple[Entry, ...] = (
         " something that will be deleted. The other strategies make none.",
         "elastalog stream reach.dl -F facts --updates updates --strategy elastic --marks linked",
         "elastalog stream reach.dl -F facts --updates updates --strategy bfc --marks linked",
+    ),
+    Entry(
+        "E0904",
+        "bad table of updates",
+        "A stream in one file is a table whose rows are changes: `step` says to which update a row belongs, `op` is"
+        " `+` or `-`. A column `relation` names the relation, and `a1`, `a2`, … hold the values; without it, the file"
+        " is named after the relation, and the columns after its attributes.",
+        "op,x,y\n+,1,2",
+        "step,op,relation,a1,a2\n1,+,edge,1,2",
     ),
 )

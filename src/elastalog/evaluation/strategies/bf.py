@@ -2,8 +2,9 @@
 
 Invariant: after every epoch the materialisation is the fixpoint; of each fact it is known only whether it is explicit.
 
-As B/F^c (see `bfc`), where a fact has support from outside the stratum's recursion if it is explicit or a non-recursive rule derives it
-under surviving evaluation: found by evaluating those rules backwards instead of reading a counter.
+As B/F^c (see `bfc`), where a fact has support from outside the stratum's recursion if it is explicit or a
+non-recursive rule derives it under surviving evaluation: found by evaluating those rules backwards instead of reading
+a counter.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""B/F^c: backward/forward checking with a counter. Nothing is deleted that can be proved, so nothing has to be found again.
+"""B/F^c: backward/forward checking with a counter. Nothing is deleted that can be proved, so nothing has to be found
+again.
 
-Invariant: after every epoch C_nr(F) = [F is explicit] + number of derivations of F by non-recursive rules, for every fact F of the
-materialisation, and 0 for absent facts.
+Invariant: after every epoch C_nr(F) = [F is explicit] + number of derivations of F by non-recursive rules, for every
+fact F of the materialisation, and 0 for absent facts.
 
-A fact that lost a derivation is *checked*: backwards, its derivations by recursive rules and those of their body facts are searched for
-facts with other support (C_nr > 0); forwards, what follows from those is proved. Three sets for the stratum: C (checked), P (proved, ⊆ C),
-Y (delayed: follows from proved facts, but was not checked). Proofs only use what fires in the old *and* in the new epoch, so a
-fact that loses all that but gains a new derivation is deleted and inserted again.
+A fact that lost a derivation is *checked*: backwards, its derivations by recursive rules and those of their body
+facts are searched for facts with other support (C_nr > 0); forwards, what follows from those is proved. Three sets
+for the stratum: C (checked), P (proved, ⊆ C), Y (delayed: follows from proved facts, but was not checked). Proofs
+only use what fires in the old *and* in the new epoch, so a fact that loses all that but gains a new derivation is
+deleted and inserted again.
 
-    delete     every F in E⁻ ⊎ inst_nr[I, I : dead, born]: ND += F; C_nr(F) −= 1;   ND += heads inst_r[I, I : dead, born]
+    delete     every F in E⁻ ⊎ inst_nr[I, I : dead, born]: ND += F; C_nr(F) −= 1
+               ND += heads inst_r[I, I : dead, born]
                repeat  CHECK(ND \\ D);  ΔD := (ND \\ D) \\ P;  ND := heads inst_r[surviving : ΔD];  D := D ∪ ΔD
     CHECK(Q)   frontier := Q \\ C
                while frontier ≠ ∅:  C := C ∪ frontier;  PROPAGATE({F ∈ frontier : F ∈ Y or C_nr(F) > 0})
@@ -17,26 +20,36 @@ fact that loses all that but gains a new derivation is deleted and inserted agai
                        NP := heads inst_r[P ∪ lower facts of I \\ dead, I ∪ A : ΔP]
     insert     as DRed^c, without C_r
 
-After CHECK every checked fact is proved, or all its derivations have been searched and all their body facts checked: "checked and not
-proved" means "gone".
+After CHECK every checked fact is proved, or all its derivations have been searched and all their body facts checked:
+"checked and not proved" means "gone".
 
-The pruned form of CHECK searches only below what an unproved query still needs. Expanded facts X and their needs then belong to the whole
-stratum, like C, P and Y: a fact expanded for a query that was proved otherwise may have unsearched facts below it, and the
-search has to resume there when it becomes a query itself.
+The pruned form of CHECK searches only below what an unproved query still needs. Expanded facts X and their needs then
+belong to the whole stratum, like C, P and Y: a fact expanded for a query that was proved otherwise may have
+unsearched facts below it, and the search has to resume there when it becomes a query itself.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union, without
+from elastalog.backends.sets import (
+    NO_MARK,
+    Change,
+    Evaluation,
+    Facts,
+    Mark,
+    Rules,
+    SetMaintenance,
+    Support,
+    size,
+    union,
+    without,
+)
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.dredc import insert
 from elastalog.evaluation.strategies.marking import Marks
-
-_NONE = Mark(0)
 
 
 class BFC(MaintainingStrategy):
@@ -72,27 +85,26 @@ class BFC(MaintainingStrategy):
                 expanded = self.check_pruned(stratum, queries, expanded, counters)
             else:
                 self.check_all(stratum, queries, counters)
-            delta = stratum.having(queries, _NONE, Mark.PROVED)
+            delta = stratum.having(queries, NO_MARK, Mark.PROVED)
             found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
             counters.deletions += size(stratum.having(found, Mark.PRESENT, Mark.CHECKED))
-            stratum.mark(delta, _NONE, removed=Mark.PRESENT)
+            stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
 
     def check_all(self, stratum: SetMaintenance, queries: Facts, counters: Counters) -> None:
         """Decides, for every query, whether it is proved."""
-        frontier = stratum.having(queries, _NONE, Mark.CHECKED)
+        frontier = stratum.having(queries, NO_MARK, Mark.CHECKED)
         while frontier:
             stratum.mark(frontier, Mark.CHECKED)
             self.propagate(stratum, frontier, counters)
-            bodies = stratum.bodies(stratum.having(frontier, _NONE, Mark.PROVED))
-            frontier = stratum.having(bodies, _NONE, Mark.CHECKED)
+            bodies = stratum.bodies(stratum.having(frontier, NO_MARK, Mark.PROVED))
+            frontier = stratum.having(bodies, NO_MARK, Mark.CHECKED)
             counters.backward += size(frontier)
 
-    def check_pruned(
-        self, stratum: SetMaintenance, queries: Facts, expanded: Facts, counters: Counters
-    ) -> Facts:
-        """As `check_all`, searching only below what an unproved query needs. Takes and returns X, the expanded facts."""
+    def check_pruned(self, stratum: SetMaintenance, queries: Facts, expanded: Facts, counters: Counters) -> Facts:
+        """As `check_all`, searching only below what an unproved query needs. Takes and returns X, the expanded
+        facts."""
         while frontier := without(stratum.demanded(queries), expanded):
-            fresh = stratum.having(frontier, _NONE, Mark.CHECKED)
+            fresh = stratum.having(frontier, NO_MARK, Mark.CHECKED)
             counters.backward += size(without(fresh, queries))
             stratum.mark(fresh, Mark.CHECKED)
             self.propagate(stratum, fresh, counters)
@@ -105,12 +117,12 @@ class BFC(MaintainingStrategy):
     def propagate(self, stratum: SetMaintenance, checked: Facts, counters: Counters) -> None:
         """Proves those of the newly checked facts that have support, and what follows from them."""
         delayed = stratum.having(checked, Mark.DELAYED)
-        found = union(delayed, self.supported(stratum, stratum.having(checked, _NONE, Mark.DELAYED)))
+        found = union(delayed, self.supported(stratum, stratum.having(checked, NO_MARK, Mark.DELAYED)))
         while True:
-            stratum.mark(stratum.having(found, _NONE, Mark.CHECKED), Mark.DELAYED)
+            stratum.mark(stratum.having(found, NO_MARK, Mark.CHECKED), Mark.DELAYED)
             delta = stratum.having(found, Mark.CHECKED, Mark.PROVED)
             if not delta:
                 return
             stratum.mark(delta, Mark.PROVED)
-            found = stratum.having(stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE), _NONE, Mark.PROVED)
-            counters.forward += size(stratum.having(found, _NONE, Mark.DELAYED))
+            found = stratum.having(stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE), NO_MARK, Mark.PROVED)
+            counters.forward += size(stratum.having(found, NO_MARK, Mark.DELAYED))

@@ -1,4 +1,5 @@
-"""What the strategies that maintain sets have in common: strata in order, aggregates folded again, all else maintained."""
+"""What the strategies that maintain sets have in common: strata in order, aggregates folded again, all else
+maintained."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class MaintainingStrategy:
         self.marking = Marking(is_transitive=self.is_transitive)
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
-        """Brings the stratum to its new fixpoint. Returns the facts that were derived or proved meanwhile, for look-ahead."""
+        """Brings the stratum to its new fixpoint. Returns the facts that were derived or proved meanwhile, for
+        look-ahead."""
         raise NotImplementedError
 
     def announce(self, upcoming: Update, marks: Marks) -> None:

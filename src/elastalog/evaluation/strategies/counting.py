@@ -1,6 +1,7 @@
 """Counting: for programs without recursion, one counter a fact.
 
-Invariant: after every epoch count(F) = [F is explicit] + number of derivations of F, for every fact; facts with count 0 are absent.
+Invariant: after every epoch count(F) = [F is explicit] + number of derivations of F, for every fact; facts with count
+0 are absent.
 
     subtract 1 for every derivation of inst[I, I : dead, born] and for every fact of E⁻,
     add 1 for every derivation of inst[new : born, dead] and for every fact of E⁺;
@@ -11,10 +12,11 @@ Exactly the affected derivations are considered. A derivation that fires in both
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import Change, Evaluation, Facts, Mark, SetMaintenance, Support, size, union
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, Support, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.evaluation.counters import Counters
@@ -33,15 +35,11 @@ class Counting(MaintainingStrategy):
             raise ElastalogError([_refusal(stratum, source) for stratum in recursive])
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
-        lost = union(
-            stratum.explicit_losses(), stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE)
-        )
-        won = union(
-            stratum.explicit_gains(), stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE)
-        )
+        lost = union(stratum.explicit_losses(), stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE))
+        won = union(stratum.explicit_gains(), stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
         gone = stratum.without_nonrecursive_support(stratum.having(lost, Mark.PRESENT))
-        came = stratum.with_nonrecursive_support(stratum.having(won, Mark(0), Mark.PRESENT))
-        stratum.mark(gone, Mark(0), removed=Mark.PRESENT)
+        came = stratum.with_nonrecursive_support(stratum.having(won, NO_MARK, Mark.PRESENT))
+        stratum.mark(gone, NO_MARK, removed=Mark.PRESENT)
         stratum.mark(came, Mark.PRESENT)
         counters.deletions += size(gone)
         counters.insertions += size(came)
@@ -57,7 +55,7 @@ def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:
         if goal in stratum.relations
     }
     cycle = _cycle({(head, goal) for head, goal in edges}, stratum.relations[0])
-    steps = list(zip(cycle, cycle[1:], strict=False))
+    steps = list(pairwise(cycle))
     labels = tuple(
         Label(rule.span, f"`{head}` uses `{goal}` here")
         for head, goal in steps

@@ -1,6 +1,7 @@
 """DRed: delete everything that might go, find again what still follows, then insert.
 
-Invariant: after every epoch the materialisation I is the fixpoint; of each fact it is known only whether it is explicit.
+Invariant: after every epoch the materialisation I is the fixpoint; of each fact it is known only whether it is
+explicit.
 
 With D the facts deleted and A those added so far, dead = D \\ A and born = A \\ D, a stratum goes through three phases:
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from elastalog.backends.sets import Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
+from elastalog.backends.sets import NO_MARK, Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
@@ -45,7 +46,7 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
     deleted: list[Facts] = []
     while delta := stratum.having(found, Mark.PRESENT):
         found = stratum.heads(Evaluation.SURVIVING, delta)
-        stratum.mark(delta, Mark(0), removed=Mark.PRESENT)
+        stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
         counters.over_deletions += size(delta)
         deleted.append(delta)
     return union(*deleted)
@@ -60,9 +61,9 @@ def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
     """Adds what was found again, what is explicit now, and what follows: A of the stratum."""
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads(Evaluation.NEW, stratum.below))
-    counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
     added: list[Facts] = []
-    while delta := stratum.having(found, Mark(0), Mark.PRESENT):
+    while delta := stratum.having(found, NO_MARK, Mark.PRESENT):
         stratum.mark(delta, Mark.PRESENT)
         added.append(delta)
         counters.insertions += size(delta)

@@ -1,5 +1,5 @@
-"""DRed^c: DRed with counters. A fact that still has a derivation by a non-recursive rule is never deleted, and what to find again is
-read off, without evaluating a rule.
+"""DRed^c: DRed with counters. A fact that still has a derivation by a non-recursive rule is never deleted, and what
+to find again is read off, without evaluating a rule.
 
 Invariant: after every epoch, for every fact F of the materialisation,
 
@@ -19,15 +19,26 @@ and both are 0 for facts that are absent.
                   repeat  ΔA := NA \\ ((I \\ D) ∪ A);  A := A ∪ ΔA
                           every F in inst_r[new : ΔA]:         NA += F; C_r(F)  += 1
 
-All sums are over multisets: one step of a counter for every derivation. R is taken when over-deletion is over, never during it,
-since recursive derivations may go in a circle.
+All sums are over multisets: one step of a counter for every derivation. R is taken when over-deletion is over, never
+during it, since recursive derivations may go in a circle.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
+from elastalog.backends.sets import (
+    NO_MARK,
+    Change,
+    Evaluation,
+    Facts,
+    Mark,
+    Rules,
+    SetMaintenance,
+    Support,
+    size,
+    union,
+)
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 
@@ -44,26 +55,28 @@ class DRedC(MaintainingStrategy):
 
 
 def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
-    """D of the stratum. Facts with C_nr > 0 found on the way are not looked at again: from the first ΔD on, C_nr stands still."""
+    """D of the stratum. Facts with C_nr > 0 found on the way are not looked at again: from the first ΔD on, C_nr
+    stands still."""
     given = stratum.explicit_losses()
     found = union(given, stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE))
     counters.over_deletions -= size(stratum.without_nonrecursive_support(given))
     deleted: list[Facts] = []
     while delta := stratum.without_nonrecursive_support(stratum.having(found, Mark.PRESENT)):
         found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE, Change.TAKE)
-        stratum.mark(delta, Mark(0), removed=Mark.PRESENT)
+        stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
         counters.over_deletions += size(delta)
         deleted.append(delta)
     return union(*deleted)
 
 
 def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
-    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is counted."""
+    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is
+    counted."""
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
-    counters.insertions -= size(stratum.having(given, Mark(0), Mark.PRESENT))
+    counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
     added: list[Facts] = []
-    while delta := stratum.having(found, Mark(0), Mark.PRESENT):
+    while delta := stratum.having(found, NO_MARK, Mark.PRESENT):
         stratum.mark(delta, Mark.PRESENT)
         added.append(delta)
         counters.insertions += size(delta)

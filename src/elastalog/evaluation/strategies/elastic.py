@@ -84,9 +84,7 @@ class Elastic:
                 derivations = backend.rebuild(stratum)
                 self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
         derivations = self.watch.derivations - before
-        return StratumWork(
-            stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began
-        )
+        return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
 
 def maintain(stratum: Maintenance) -> None:

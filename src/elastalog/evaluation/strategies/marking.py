@@ -1,17 +1,19 @@
 """Look-ahead: while one update is being processed, facts that the next one will question are marked.
 
-U1 is the update at work, U2 = (E2⁻, E2⁺) the one announced. Explicit facts are those of relations without rules, the others are implicit.
+U1 is the update at work, U2 = (E2⁻, E2⁺) the one announced. Explicit facts are those of relations without rules, the
+others are implicit.
 
-- Backward/forward checking. An implicit fact is marked if it has a derivation with a body fact in E2⁻: with *eager* marks only
-  if U1 proved or inserted it, with *linked* marks whenever that is so. Marked facts are candidates of the next deletion from its start.
-- DRed. An implicit fact is marked ("will be over-deleted") if U1 rederived or inserted it and it has a derivation with a body fact that
-  is marked, explicit or implicit. Marked facts enter D together with E2⁻.
+- Backward/forward checking. An implicit fact is marked if it has a derivation with a body fact in E2⁻: with *eager*
+  marks only if U1 proved or inserted it, with *linked* marks whenever that is so. Marked facts are candidates of the
+  next deletion from its start.
+- DRed. An implicit fact is marked ("will be over-deleted") if U1 rederived or inserted it and it has a derivation
+  with a body fact that is marked, explicit or implicit. Marked facts enter D together with E2⁻.
 
-Marks never change a result: a candidate that is not questionable is proved, an over-deleted fact that still follows is rederived. So it
-does not matter when U2 becomes known, or whether the update that follows is U2 at all.
+Marks never change a result: a candidate that is not questionable is proved, an over-deleted fact that still follows
+is rederived. So it does not matter when U2 becomes known, or whether the update that follows is U2 at all.
 
-The papers mark the head of a derivation that is *applied*. Sets of derivations are applied at once here, so a head is marked if any of its
-derivations in the new epoch qualifies: at least what the papers mark.
+The papers mark the head of a derivation that is *applied*. Sets of derivations are applied at once here, so a head is
+marked if any of its derivations in the new epoch qualifies: at least what the papers mark.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ def read_diff(path: Path | str, schemas: Mapping[str, Schema]) -> Diff:
     """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each."""
     path = Path(path)
     if path.is_dir():
-        return _union([read_diff(part, schemas) for part in update_files(path)])
+        parts = update_files(path)
+        if not parts:
+            raise ElastalogError([_no_updates(path)])
+        return _union([read_diff(part, schemas) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET)
     if _suffix(path) in TABULAR:
@@ -279,4 +282,14 @@ def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> Diagnostic:
 def _no_folder(folder: Path) -> Diagnostic:
     return Diagnostic(
         code="E0523", message=f"no folder of updates `{folder}`", help="check the path", location=str(folder)
+    )
+
+
+def _no_updates(folder: Path) -> Diagnostic:
+    kinds = ", ".join(f"`{suffix}`" for suffix in TEXTUAL + TABULAR)
+    return Diagnostic(
+        code="E0523",
+        message=f"the folder `{folder}` holds no updates",
+        help=f"updates are files that end in {kinds}",
+        location=str(folder),
     )

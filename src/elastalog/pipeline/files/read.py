@@ -49,7 +49,7 @@ def read_input(
 
     Without `filename` the file is looked for as `find_facts` says. A relation without `.input` has no such facts."""
     schema = Schema.of(relation)
-    tables: list[pa.Table] = [schema.arrow().empty_table()]
+    tables: list[pa.Table] = []
     bad: list[BadRow] = []
     files: list[str] = []
     for directive in relation.directives:
@@ -67,7 +67,8 @@ def read_input(
             files.append(str(path))
         tables.append(table)
         bad += bad_here
-    table = tables[-1] if len(tables) <= 2 else joined(tables)
+    # An empty table is made only where there is no other: making one imports pandas where it is installed.
+    table = tables[0] if len(tables) == 1 else joined(tables or [schema.arrow().empty_table()])
     return FactsRead(table, settle(policy or Policy(), relation.name, files, table.num_rows, bad))
 
 

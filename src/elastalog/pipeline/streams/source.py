@@ -1,8 +1,8 @@
 """Where the updates of a stream come from.
 
-A folder holds one update an entry (a diff file, a table with a column `op`, or a folder of them), applied in natural order of their
-names: `2.diff` before `10.diff`. A single CSV, TSV or Parquet file holds all of them: a column `step` says which update a row belongs
-to, steps are applied in ascending order.
+A folder holds one update an entry (a diff file, a table with a column `op`, or a folder of them), applied in natural
+order of their names: `2.diff` before `10.diff`. A single CSV, TSV or Parquet file holds all of them: a column `step`
+says which update a row belongs to, steps are applied in ascending order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A stream in one table: a row is a change, `step` says to which update it belongs, `op` is `+` or `-`.
 
-Which relation a row is about is in a column `relation`; then columns `a1`, `a2`, … hold the values in order of the attributes,
-unused ones empty. Without such a column, all rows are about the relation the file is named after, and columns have the names of
-its attributes.
+Which relation a row is about is in a column `relation`; then columns `a1`, `a2`, … hold the values in order of the
+attributes, unused ones empty. Without such a column, all rows are about the relation the file is named after, and
+columns have the names of its attributes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,94 @@
+"""Where strata are evaluated: by tasks, by exchanging tasks, or in the driver; and the log says why."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.spark.backend import SparkBackend
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from tests.engine.judging import levels_of
+
+EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
+FACTS = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
+
+
+def placements(db: elastalog.Session) -> dict[tuple[str, ...], str]:
+    backend = db._backend
+    assert isinstance(backend, SparkBackend)
+    strata = {stratum.number: stratum.relations for stratum in backend.program.strata}
+    return {strata[number]: placement.where for number, placement in backend.placements.items()}
+
+
+def test_a_stratum_that_decomposes_runs_in_tasks(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "elastalog.placement"):
+        db = elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)
+    assert placements(db) == {("path",): "tasks"}
+    assert caplog.messages == ["stratum 1 (path): tasks: decomposes by argument 1 of path"]
+
+
+def test_a_stratum_that_does_not_exchanges(spark: Any) -> None:
+    db = elastalog.open(DOUBLING, facts=FACTS, engine="spark", spark=spark)
+    assert placements(db) == {("path",): "exchanging tasks"}
+    assert levels_of(db) == levels_of(elastalog.open(DOUBLING, facts=FACTS))
+
+
+def test_auto_stays_in_the_driver_while_memory_suffices(spark: Any) -> None:
+    db = elastalog.open(LINEAR, facts=FACTS, spark=spark)
+    assert placements(db) == {("path",): "driver"}
+
+
+def test_auto_goes_to_tasks_beyond(spark: Any) -> None:
+    from elastalog.backends.spark import placement
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elastalog.backends.spark.backend.memory_allowed", lambda memory: 100)
+        db = elastalog.open(LINEAR, facts=FACTS, spark=spark)
+    assert placements(db) == {("path",): "tasks"}
+    assert placement.memory_allowed(5) == 5
+
+
+def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
+    db = elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)
+    away = db._backend.relations.away  # type: ignore[attr-defined]
+    assert list(away) == ["path"]
+    # From 1: 2, 3, 4, 5. From each of 2, 3, 4: the cycle and 5.
+    assert len(db["path"]) == 4 + 3 * 4
+    assert list(away) == ["path"]
+    assert (1, 5) in db["path"]
+    assert not away
+
+
+def test_new_values_bring_a_stratum_to_the_driver(spark: Any) -> None:
+    text = '.decl a(x: symbol)\n.decl b(x: symbol)\nb(cat(x, "!")) :- a(x).\n'
+    db = elastalog.open(text, facts={"a": [("hello",)]}, engine="spark", spark=spark)
+    assert list(db["b"]) == [("hello!",)]
+    assert placements(db) == {("b",): "driver"}
+
+
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+def test_an_error_of_a_rule_is_the_same_as_without_spark(spark: Any, text: str) -> None:
+    text += "path(x, y + 9223372036854775807) :- path(x, y).\n"
+    with pytest.raises(ElastalogError) as local:
+        elastalog.open(text, facts=FACTS)
+    with pytest.raises(ElastalogError) as remote:
+        elastalog.open(text, facts=FACTS, engine="spark", spark=spark)
+    assert [d.code for d in remote.value.diagnostics] == [d.code for d in local.value.diagnostics]
+
+
+def test_the_time_limit_cancels_tasks(spark: Any) -> None:
+    endless = ".decl a(x: number)\n.decl b(x: number, y: number)\nb(x, x) :- a(x).\nb(x, (y + 1) % 1000000007) :- b(x, y).\n"
+    with pytest.raises(LimitReached, match="time limit"):
+        elastalog.open(endless, facts={"a": [(1,), (2,)]}, engine="spark", spark=spark, timeout=3)
+    # The session is fit for more.
+    assert len(elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)["path"]) == 16
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(ElastalogError, match="not a known engine"):
+        elastalog.open(LINEAR, facts=FACTS, engine="flink")

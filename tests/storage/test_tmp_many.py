@@ -1,0 +1,53 @@
+"""A long life: memory, disk and the time to open stay bounded, and the state stays the fixpoint."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog.backends.watch import resident_bytes
+from tests.storage.scripted import state_of
+
+PROGRAM = """.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+.decl end(x: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+end(y) :- edge(_, y), !edge(y, _)."""
+
+EPOCHS = 10_000
+NODES = 12
+
+
+@pytest.mark.slow
+def test_ten_thousand_epochs(folder: Path) -> None:
+    rng = random.Random(20261115)
+    path = folder / "store"
+    facts: set[tuple[int, int]] = set()
+    session = elastalog.open(PROGRAM, store=path)
+    sizes, memory, opening = [], [], []
+    for number in range(1, EPOCHS + 1):
+        come = {(rng.randrange(NODES), rng.randrange(NODES)) for _ in range(rng.randrange(3))}
+        go = set(rng.sample(sorted(facts), min(len(facts), rng.randrange(3)))) if len(facts) > 8 else set()
+        session.apply({"edge": sorted(come)}, {"edge": sorted(go)}, source="random", batch=number)
+        facts = (facts - go) | come
+        if number % 500 == 0:
+            assert state_of(session) == state_of(elastalog.open(PROGRAM, facts={"edge": sorted(facts)}))
+            session.close()
+            began = time.perf_counter()
+            session = elastalog.open(store=path)
+            opening.append(time.perf_counter() - began)
+            assert session.epoch == number + 1
+            assert set(session["edge"]) == facts
+            sizes.append(sum(file.stat().st_size for file in path.rglob("*") if file.is_file()))
+            memory.append(resident_bytes())
+    session.close(); print("SIZES",sizes,"MEM",[m>>20 for m in memory],"OPEN",[round(o*1000) for o in opening])
+    # The first 2,500 epochs fill the history up to its retention.
+    assert max(sizes[5:]) < 2 * max(sizes[:5])
+    assert max(memory[5:]) < max(memory[:5]) + (64 << 20)
+    assert sorted(opening)[len(opening) // 2] < 1.0
+    assert sorted(opening[10:])[5] < 3 * sorted(opening[:10])[5] + 0.05

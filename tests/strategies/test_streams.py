@@ -1,0 +1,159 @@
+"""Update streams without Spark, and the commands that run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import elastalog
+from elastalog.cli.main import cli
+from elastalog.pipeline.streams import read_stream, with_next
+from elastalog.relations.schema import Schema
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A program, its facts, and three updates whose names sort naturally."""
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n")
+    updates = tmp_path / "updates"
+    updates.mkdir()
+    (updates / "1.diff").write_text("-edge(1, 2).\n+edge(4, 5).\n")
+    (updates / "2.diff").write_text("-edge(4, 5).\n")
+    (updates / "10.diff").write_text("+edge(4, 2).\n")
+    return tmp_path
+
+
+def schemas() -> dict[str, Schema]:
+    with elastalog.open(PROGRAM) as db:
+        return db.schemas
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        cli, [arguments[0], str(folder / "reach.dl"), "-F", str(folder / "facts"), *arguments[1:]]
+    )
+
+
+def rows(table: pa.Table | None) -> list[tuple[int, ...]]:
+    return [] if table is None else [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_a_folder_is_read_in_natural_order(folder: Path) -> None:
+    assert [update.batch for update in read_stream(folder / "updates", schemas())] == ["1.diff", "2.diff", "10.diff"]
+
+
+def test_a_table_is_read_by_steps(tmp_path: Path) -> None:
+    path = tmp_path / "changes.csv"
+    path.write_text("step,op,relation,a1,a2\n10,+,edge,7,8\n2,-,edge,1,2\n10,+,edge,8,9\n10,-,edge,2,3\n")
+    first, second = read_stream(path, schemas())
+    assert (first.batch, rows(first.diff.deleted.get("edge")), first.diff.inserted) == ("2", [(1, 2)], {})
+    assert (second.batch, rows(second.diff.deleted.get("edge"))) == ("10", [(2, 3)])
+    assert rows(second.diff.inserted.get("edge")) == [(7, 8), (8, 9)]
+
+
+def test_a_parquet_table_named_after_its_relation(tmp_path: Path) -> None:
+    path = tmp_path / "edge.parquet"
+    pq.write_table(pa.table({"step": [1, 2], "op": ["+", "-"], "y": [2, 4], "x": [1, 3]}), path)
+    first, second = read_stream(path, schemas())
+    assert rows(first.diff.inserted["edge"]) == [(1, 2)]
+    assert rows(second.diff.deleted["edge"]) == [(3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("op,relation,a1,a2\n+,edge,1,2\n", "no column `step`"),
+        ("step,relation,a1,a2\n1,edge,1,2\n", "no column `op`"),
+        ("step,op,relation,a1,a2\n1,+,edges,1,2\n", "no relation `edges`"),
+        ("step,op,relation,a1,a2\n1,*,edge,1,2\n", "row 1: `op` is neither"),
+        ("step,op,relation,a1,a2\n1,+,edge,1,two\n", "column `a2`"),
+        ("step,op,relation,a1\n1,+,edge,1\n", "no column `a2`"),
+    ],
+)
+def test_faults_of_a_table_are_told(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "changes.csv"
+    path.write_text(text)
+    with pytest.raises(elastalog.ElastalogError) as fault:
+        list(read_stream(path, schemas()))
+    (found,) = fault.value.diagnostics
+    assert found.code == "E0904"
+    assert told in found.message
+
+
+def test_looking_ahead_reads_one_item_more() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(4):
+            taken.append(number)
+            yield number
+
+    pairs = with_next(items())
+    assert next(pairs) == (0, 1)
+    assert taken == [0, 1]
+    assert list(pairs) == [(1, 2), (2, 3), (3, None)]
+    assert list(with_next([])) == []
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--strategy", "dred", "--marks", "eager"), ("--strategy", "bfc", "--marks", "linked")]
+)
+def test_stream_shows_what_each_update_changed(folder: Path, options: tuple[str, ...]) -> None:
+    done = run(folder, "stream", "--updates", str(folder / "updates"), "--show-changes", *options)
+    assert done.exit_code == 0, done.output
+    parts = done.stdout.split("// ")[1:]
+    assert [part.split("\n")[0] for part in parts] == ["1.diff", "2.diff", "10.diff"]
+    assert set(parts[0].split("\n")[1:-1]) == {
+        "-edge(1, 2).", "+edge(4, 5).", "-path(1, 2).", "-path(1, 3).", "-path(1, 4).",
+        "+path(2, 5).", "+path(3, 5).", "+path(4, 5).",
+    }  # fmt: skip
+    assert set(parts[2].split("\n")[1:-1]) == {
+        "+edge(4, 2).", "+path(4, 2).", "+path(4, 3).", "+path(4, 4).", "+path(3, 2).", "+path(3, 3).", "+path(2, 2).",
+    }  # fmt: skip
+
+
+def test_stream_writes_statistics_and_outputs(folder: Path) -> None:
+    stats = folder / "stats.json"
+    done = run(folder, "stream", "--updates", str(folder / "updates"), "--strategy", "bf", "--stats", str(stats),
+               "-D", str(folder))  # fmt: skip
+    assert done.exit_code == 0, done.output
+    first, second, third = json.loads(stats.read_text())
+    assert (first["deleted"], first["inserted"], first["impact"]) == (1, 1, 8)
+    assert (first["deletions"], first["insertions"]) == (3, 3)
+    assert (second["insertions"], third["deletions"]) == (0, 0)
+    assert len((folder / "path.csv").read_text().splitlines()) == 9
+
+
+def test_stream_refuses_marks_that_the_strategy_has_not(folder: Path) -> None:
+    done = run(folder, "stream", "--updates", str(folder / "updates"), "--marks", "linked", "--strategy", "dred")
+    assert done.exit_code == 1
+    assert "E0903" in done.stderr
+
+
+def test_compare_runs_what_can_run(folder: Path) -> None:
+    plot = folder / "plot.svg"
+    done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", str(plot),
+               "--strategies", "counting,bfc+linked")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    header, *lines = done.stdout.splitlines()
+    assert header.split()[:2] == ["strategy", "bootstrap"]
+    assert {line.split()[0] for line in lines} == {"bfc+linked", "counting:"}
+    assert "cannot maintain a recursive program" in lines[-1]
+    assert plot.read_text().lstrip().startswith("<?xml")
