@@ -94,7 +94,7 @@ def read_state(db: elastalog.Session, relations: list[str]) -> dict[str, set[tup
 
 def closure_by_matrices(edges: np.ndarray[Any, Any], nodes: int) -> set[tuple[int, int, int, int]]:
     """Paths with their length and how many paths one edge shorter, and shortest too, they extend."""
-    edge = np.zeros((nodes, nodes), np.int64)
+    edge = np.zeros((nodes, nodes))  # of floats, whose product is fast, and exact for such numbers
     edge[edges[:, 0], edges[:, 1]] = 1
     result = set()
     known = np.zeros((nodes, nodes), np.bool_)
@@ -104,7 +104,7 @@ def closure_by_matrices(edges: np.ndarray[Any, Any], nodes: int) -> set[tuple[in
         for x, y in np.argwhere(latest).tolist():
             result.add((x, y, length, int(ways[x, y])))
         known |= latest
-        ways = latest.astype(np.int64) @ edge
+        ways = latest.astype(np.float64) @ edge
         latest = (ways > 0) & ~known
         length += 1
     return result

@@ -81,7 +81,7 @@ def test_the_other_strategies_have_proofs_too(strategy: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_every_fact_of_a_drawn_program_has_a_proof_that_the_checker_accepts(data: st.DataObject) -> None:
-    program = data.draw(programs(tested_groups=True))
+    program = data.draw(programs())
     db = elastalog.open(program.text, facts=program.facts, levels="global")
     explicit = program.explicit
     for update in [None, *data.draw(updates(program, most=2))]:

@@ -281,7 +281,7 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: 
     with failpoints.recording() as reached, create(folder / "recorded") as session:
         del reached[:]
         go_on(session)
-    for number in range(0, len(reached), 3):
+    for number in range(0, len(reached), 5):
         path = folder / f"store-{number}"
         with create(path) as session:
             left = [number]

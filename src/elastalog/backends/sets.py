@@ -80,8 +80,10 @@ class SetMaintenance(Protocol):
     below: Facts
     """The net changes of lower relations: dead ∪ born."""
 
-    is_explicit_only: bool
-    """Whether the stratum has no rules."""
+    explicit: frozenset[str]
+    """The relations without rules that the stratum reads or consists of."""
+
+    has_rules: bool
 
     def explicit_losses(self) -> Facts:
         """E⁻ of the stratum; they are no longer explicit. Where C_nr is kept, each loses 1."""
@@ -119,7 +121,7 @@ class SetMaintenance(Protocol):
 
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 
-    def explicit(self, facts: Facts) -> Facts:
+    def explicit_ones(self, facts: Facts) -> Facts:
         """Those of some facts that are explicit now."""
 
     def without_nonrecursive_support(self, facts: Facts) -> Facts:
@@ -140,12 +142,8 @@ class SetMaintenance(Protocol):
     def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
         """The facts that `rows_of` gave, in this update."""
 
-    def facts_of_words(self, words: Mapping[str, Matrix]) -> Facts:
-        """Facts of the stratum given by their words, where it ever held them."""
-
-    def explicit_below(self, words: Mapping[str, Matrix]) -> Facts:
-        """Facts of relations that have no rules and that the stratum reads, given by their words, where they were
-        ever held."""
+    def find(self, words: Mapping[str, Matrix]) -> Facts:
+        """Facts given by their words, where their relations ever held them."""
 
 
 def union(*sets: Facts) -> Facts:

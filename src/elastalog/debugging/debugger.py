@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeAlias
 
 from elastalog.debugging import faults
 from elastalog.debugging.answers import Blame, Localisation, Suggestion, What
+from elastalog.debugging.bracket import WordSet
+from elastalog.debugging.connections import Connections
 from elastalog.debugging.elements import Element, net_changes
 from elastalog.debugging.laboratory import Laboratory, Switch, words_by_relation
 from elastalog.debugging.oracles import Goals
@@ -19,7 +21,7 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.update import Update
-from elastalog.provenance.explain import Explainer, Setting
+from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.reading import Reading, WordFact
@@ -265,22 +267,22 @@ class Debugger:
         if isinstance(found, NoSolution):
             return found, (), []
         flipped = [switches[i].fact for i in sorted(found.flipped)]
-        return found, self._proofs(question, smaller, goals, found), self._shown(question, flipped)
+        return found, self._proofs(smaller, goals, found), self._shown(question, flipped)
 
-    def _proofs(
-        self, question: Question, laboratory: Laboratory, goals: Goals, found: Found
-    ) -> tuple[Proof, ...]:
-        """Why facts that should be absent hold in the base, and why facts that should be present hold after flipping."""
-        proofs = self._explained(question, goals.absent)
-        if goals.present:
-            with laboratory.flipped(found.flipped):
-                proofs += self._explained(question, goals.present)
-        return tuple(proofs)
-
-    def _explained(self, question: Question, facts: Iterable[WordFact]) -> list[Proof]:
-        # Made anew for each state: an explainer remembers what it found.
-        explainer = Explainer(self._setting, lambda: question.last)
-        return [explainer.explain(self._reading.fact(fact)) for fact in facts]
+    def _proofs(self, laboratory: Laboratory, goals: Goals, found: Found) -> tuple[Proof, ...]:
+        """Why facts that should be absent hold in the base, and why facts that should be present hold after flipping; proved as
+        far as flipping makes a difference."""
+        program = self._setting.backend.program
+        came, went = WordSet(program), WordSet(program)
+        proofs: list[Proof] = []
+        with laboratory.flipped(found.flipped) as changes:
+            for name, (new, old) in changes.items():
+                came.add(name, new)
+                went.add(name, old)
+            connections = Connections(self._setting, self._reading, came)
+            proofs += connections.prove(goals.present)
+        connections = Connections(self._setting, self._reading, went)
+        return (*connections.prove(goals.absent), *proofs)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
         return [Element("+" if question.changes[fact] else "-", self._reading.fact(fact)) for fact in facts]

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
 
 from elastalog.analysis.program import Constant
-from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.protocol import ChangedWords, ClauseDerivations
 from elastalog.debugging.bracket import Bracket, WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.polarity import BOTH, NEGATIVE, POSITIVE, Dependencies
@@ -95,34 +98,51 @@ class Reasons:
         self._went = WordSet(self._backend.program)
         for name, (_, went) in changes.items():
             self._went.add(name, went)
-        self._steps = steps_of(setting, reading)
+        self._steps = steps_of(setting, reading, is_any=True)
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
 
-    def why(self, fact: WordFact) -> set[int]:
-        """Switches that keep a fact that holds."""
-        found: set[int] = set()
-        frontier = [fact]
-        met = set(frontier)
+    def why(self, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
+        """Switches that keep each of some facts that hold. With `within`, proofs are cut at facts outside of it: then these are
+        only the switches that the facts in it rest on, which is a guess and no reason."""
+        own: dict[WordFact, set[int]] = {}
+        used: dict[WordFact, tuple[WordFact, ...]] = {}
+        frontier = list(dict.fromkeys(facts))
         while frontier:
-            frontier = [used for used in frontier if not self._is_constant(used)]
-            self._steps.find(used for used in frontier if used[0] not in self._reading.aggregates)
-            following: list[WordFact] = []
-            for used in frontier:
-                if used[0] in self._reading.aggregates:
-                    found |= self._concerning(used[0], BOTH)
-                    continue
-                step = self._steps.known[used]
-                if step.is_explicit:
-                    if used in self._switch_of:
-                        found.add(self._switch_of[used])
-                    continue
-                assert step.clause is not None
-                following += step.bodies
-                for goal in step.clause.goals:
-                    if isinstance(goal, Absent) and self._signs[goal.relation]:
-                        found |= self._why_negated(goal, step.clause, used, step.bodies)
-            frontier = [used for used in dict.fromkeys(following) if used not in met]
-            met.update(frontier)
+            frontier = [f for f in frontier if not self._is_constant(f) and (within is None or within.has(*f))]
+            self._steps.find(f for f in frontier if f[0] not in self._reading.aggregates)
+            for fact in frontier:
+                own[fact], used[fact] = self._one_step(fact)
+            following = dict.fromkeys(body for fact in frontier for body in used[fact])
+            frontier = [body for body in following if body not in own]
+        return [self._below(fact, own, used) for fact in facts]
+
+    def _one_step(self, fact: WordFact) -> tuple[set[int], tuple[WordFact, ...]]:
+        """The switches that the last step of a fact's proof rests on directly, and the facts that it uses."""
+        if fact[0] in self._reading.aggregates:
+            return self._concerning(fact[0], BOTH), ()
+        step = self._steps.known[fact]
+        if step.is_explicit:
+            return ({self._switch_of[fact]} if fact in self._switch_of else set()), ()
+        assert step.clause is not None
+        found: set[int] = set()
+        for goal in step.clause.goals:
+            if isinstance(goal, Absent) and self._signs[goal.relation]:
+                found |= self._why_negated(goal, step.clause, fact, step.bodies)
+        return found, step.bodies
+
+    def _below(
+        self, root: WordFact, own: Mapping[WordFact, set[int]], used: Mapping[WordFact, tuple[WordFact, ...]]
+    ) -> set[int]:
+        found: set[int] = set()
+        pending = [root] if root in own else []
+        met = set(pending)
+        while pending:
+            fact = pending.pop()
+            found |= own[fact]
+            for body in used[fact]:
+                if body in own and body not in met:
+                    met.add(body)
+                    pending.append(body)
         return found
 
     def why_not(self, fact: WordFact) -> set[int]:
@@ -181,8 +201,16 @@ def bound_words(clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> M
     return found
 
 
-def steps_of(setting: Setting, reading: Reading) -> Steps:
-    """Steps of proofs in the present state of the backend."""
+class AnySteps(AnnotatedSteps):
+    """Takes whichever derivation comes first: reasons need no particular proof."""
+
+    def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
+        return usable[np.unique(found.heads[usable], return_index=True)[1]]
+
+
+def steps_of(setting: Setting, reading: Reading, is_any: bool = False) -> Steps:
+    """Steps of proofs in the present state of the backend; with `is_any` those that are found fastest."""
     if setting.is_annotated:
-        return AnnotatedSteps(setting.backend, setting.dictionary, reading, setting.is_global)
+        kind = AnySteps if is_any else AnnotatedSteps
+        return kind(setting.backend, setting.dictionary, reading, setting.is_global)
     return ComputedSteps(setting.backend, reading, HEIGHT, "all" if setting.is_global else "stratum")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 
-from elastalog.debugging.bracket import Bracket
+from elastalog.backends.protocol import ChangedWords
+from elastalog.debugging.bracket import Bracket, WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.oracles import Condition, Goals, any_but
 from elastalog.debugging.polarity import BOTH, Dependencies
@@ -39,39 +41,89 @@ class TrialOracle:
             wrong, lacking = self._goals.unmet(self._laboratory.are_present(self._goals.all))
             if not wrong and not lacking:
                 return []
-            began = time.perf_counter()
-            reasons = Reasons(
-                self._laboratory, self._setting, self._reading, self._bracket, self._signs, self._corners, flipped, changes
-            )
-            found = [Condition(frozenset(reasons.why(fact)), flipped) for fact in wrong]
-            self._laboratory.seconds.provenance += time.perf_counter() - began
+            reasons = self._reasons(flipped, changes)
+            found = [Condition(frozenset(why), flipped) for why in self._timed(reasons, wrong)]
+            groups: dict[frozenset[int], list[WordFact]] = {}
             for fact in lacking:
-                found.append(Condition(frozenset(self._narrowed(fact, reasons.why_not(fact), flipped)), flipped))
+                groups.setdefault(frozenset(reasons.why_not(fact)), []).append(fact)
+            for switches, facts in groups.items():
+                narrowed = _Narrowing(self, flipped, switches, facts).run()
+                found += [Condition(frozenset(narrowed[fact]), flipped) for fact in facts]
         return list(dict.fromkeys(found))
 
-    def _narrowed(self, fact: WordFact, switches: set[int], flipped: frozenset[int]) -> set[int]:
-        """Leaves out switches that are no reason: those which can all be turned together without the fact coming about. That is
-        sound for switches on which the relation depends in one way only, since they have been turned in its favour."""
-        signs = self._signs[fact[0]]
-        candidates = sorted(i for i in switches if signs[self._laboratory.switches[i].fact[0]] != BOTH)
-        turned: list[int] = []
-        size = len(candidates)
-        while size and candidates:
-            left: list[int] = []
-            for start in range(0, len(candidates), size):
-                piece = candidates[start : start + size]
-                is_over = time.monotonic() > self._deadline
-                if not is_over and not self._holds(fact, flipped, flipped.symmetric_difference([*turned, *piece])):
-                    turned += piece
-                else:
-                    left += piece
-            candidates = left
-            size //= 2
-        return switches.difference(turned)
+    def _reasons(self, flipped: Collection[int], changes: ChangedWords) -> Reasons:
+        return Reasons(
+            self._laboratory, self._setting, self._reading, self._bracket, self._signs, self._corners, flipped, changes
+        )
 
-    def _holds(self, fact: WordFact, flipped: frozenset[int], other: frozenset[int]) -> bool:
+    def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
+        began = time.perf_counter()
         try:
-            with self._laboratory.moved(flipped, other):
-                return self._laboratory.are_present([fact])[0]
+            return reasons.why(facts, within)
+        finally:
+            self._laboratory.seconds.provenance += time.perf_counter() - began
+
+
+class _Narrowing:
+    """Makes the reason why some facts do not hold smaller.
+
+    Switches that can all be turned together without a fact coming about are no reason for its absence. That is sound for
+    switches on which its relation depends in one way only, as turning them is in its favour. Which to leave is told by proofs
+    in the states where too many have been turned."""
+
+    def __init__(
+        self, oracle: TrialOracle, flipped: frozenset[int], switches: frozenset[int], facts: Sequence[WordFact]
+    ) -> None:
+        self._oracle = oracle
+        self._flipped = flipped
+        self._switches = switches
+        self._facts = facts
+        laboratory = oracle._laboratory
+        one_way = [oracle._signs[relation] for relation, _ in facts]
+        self._candidates = frozenset(
+            i for i in switches if all(signs[laboratory.switches[i].fact[0]] != BOTH for signs in one_way)
+        )
+
+    def run(self) -> dict[WordFact, frozenset[int]]:
+        """The smaller reason of each fact."""
+        left = dict.fromkeys(self._facts, frozenset[int]())
+        is_done = not self._candidates
+        while not is_done and not self._is_late():
+            kept = frozenset[int]().union(*left.values())
+            holding = self._try(self._candidates - kept, self._facts)
+            for fact, used in holding.items():
+                left[fact] |= (used & self._candidates) or self._candidates
+            is_done = not holding
+        if not is_done:
+            return dict.fromkeys(self._facts, self._switches)
+        kept = frozenset[int]().union(*left.values())
+        return {fact: self._switches - self._candidates | self._own(fact, left[fact], kept) for fact in self._facts}
+
+    def _own(self, fact: WordFact, used: frozenset[int], kept: frozenset[int]) -> frozenset[int]:
+        """What is left of the reason that the facts have in common: first without what other facts use, then one by one."""
+        for piece in (kept - used, *([switch] for switch in sorted(used))):
+            smaller = kept.difference(piece)
+            if len(kept) > 1 and smaller != kept and not self._is_late():
+                if not self._try(self._candidates - smaller, [fact]):
+                    kept = smaller
+        return kept
+
+    def _try(self, turned: frozenset[int], facts: Sequence[WordFact]) -> dict[WordFact, frozenset[int]]:
+        """The facts that hold after turning some switches, with the switches among the leaves of a proof; with none where the
+        rules have no result."""
+        oracle = self._oracle
+        state = self._flipped ^ turned
+        try:
+            with oracle._laboratory.moved(self._flipped, state) as changes:
+                are_present = oracle._laboratory.are_present(facts)
+                holding = [fact for fact, holds in zip(facts, are_present, strict=True) if holds]
+                came = WordSet(oracle._laboratory.backend.program)
+                for name, (new, _) in changes.items():
+                    came.add(name, new)
+                guesses = oracle._timed(oracle._reasons(state, changes), holding, came)
+                return {fact: frozenset(guess) for fact, guess in zip(holding, guesses, strict=True)}
         except NoState:
-            return True  # nothing is known: as if it held
+            return {fact: frozenset() for fact in facts}
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._oracle._deadline

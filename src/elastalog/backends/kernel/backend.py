@@ -273,7 +273,7 @@ class KernelBackend:
             )
         return StratumSets(
             stratum, plan, self.relations, self.support, below, deleted, inserted,
-            self._reads[stratum.number] & self._explicit_only, self.watch, self._scratch,
+            self._explicit_only & {*self._reads[stratum.number], *stratum.relations}, self.watch, self._scratch,
         )  # fmt: skip
 
     def finish_sets(self, maintenance: StratumSets) -> None:
@@ -387,6 +387,7 @@ class KernelBackend:
             for name, relation in self.relations.items():
                 if relation.touched_used:
                     transaction.commit(relation, name in done.replaced)
+                    self._compact(relation)
         else:
             for name in done.replaced:
                 self._explicit[name] = self._explicit_after(name)
@@ -406,7 +407,13 @@ class KernelBackend:
         for relation in self.relations.values():
             if relation.touched_used or not relation.is_settled:
                 transaction.rollback(relation)
+                self._compact(relation)
         self._transaction = Transaction()
+
+    def _compact(self, relation: KernelRelation) -> None:
+        # Other supports keep row numbers from epoch to epoch.
+        if self.support is Support.LEVELS and relation.is_annotated and relation.is_sparse:
+            relation.compact()
 
 
 def _is_in(words: Matrix, others: Matrix) -> Vector:

@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
-from elastalog.backends.kernel.marks import DELTA, LOST, MARKS, NEW, OLD, OTHER, UNTOUCHED
+from elastalog.backends.kernel.marks import DELTA, IS, LOST, MARKS, NEW, OLD, OTHER, UNTOUCHED, WAS
 from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
@@ -93,11 +93,16 @@ class StratumMaintenance:
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
         self._state: Vector = np.zeros(8, np.int64)
+        self._ways = {name: _ways(relations[name], entries) for name, entries in inputs.items()}
+        self._is_marked = False
 
     # --- losses ----------------------------------------------------------------------------------------------------
 
     def begin_losses(self) -> None:
         """The deleted explicit facts and the changes of lower relations become the delta."""
+        if not self.deleted and not self._concerns(LOSSES):
+            return
+        self._is_marked = True
         self.delta = {**self._inputs_without_lowered(), **self.deleted}
         for name, entries in self.delta.items():
             maintain.mark(entries, self.relations[name].touched, DELTA, 0)
@@ -124,6 +129,9 @@ class StratumMaintenance:
     def begin_gains(self) -> None:
         """Inserted explicit facts and the changes of lower relations become the delta of gains; lost facts are looked for
         backwards in what was there before that delta."""
+        if not (self.inserted or self.deleted or any(self.lost.values()) or self._concerns(GAINS)):
+            return
+        self._is_marked = True
         self._mark_inputs(DELTA, LOST)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
@@ -164,7 +172,7 @@ class StratumMaintenance:
 
     def end(self, is_level_change: bool) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        self._mark_inputs(0, DELTA | LOST)
+        self.abandon()
         changed = {}
         for name in self.own:
             relation = self.relations[name]
@@ -177,7 +185,8 @@ class StratumMaintenance:
 
     def abandon(self) -> None:
         """Takes the marks of this stratum off the relations below it."""
-        self._mark_inputs(0, DELTA | LOST)
+        if self._is_marked:
+            self._mark_inputs(0, DELTA | LOST)
 
     def _recover(self, name: str, entries: Vector, pipelines: Sequence[DeltaPipeline]) -> None:
         """Looks for derivations of lost facts."""
@@ -199,6 +208,20 @@ class StratumMaintenance:
                 kept[name] = entries
         return kept
 
+    def _concerns(self, phase: Phase) -> bool:
+        """Whether a version can start at some changed input: most changes go one way, and then half of the work is not there."""
+        return any(
+            self._starts(pipeline, name, phase) for name in self.inputs for pipeline in self.plan.forward.get(name, ())
+        )
+
+    def _starts(self, pipeline: DeltaPipeline, name: str, phase: Phase) -> bool:
+        """Whether a version has something to start from in the delta of a relation."""
+        ways = self._ways.get(name)
+        if ways is None:
+            return True
+        loses, gains = ways
+        return loses if phase.is_loss != pipeline.is_negated_start else gains
+
     def _mark_inputs(self, added: int, removed: int) -> None:
         for name, entries in self.inputs.items():
             maintain.mark(entries, self.relations[name].touched, added, removed)
@@ -206,13 +229,8 @@ class StratumMaintenance:
     def _propagate(self, phase: Phase) -> dict[str, Vector]:
         """Runs every version that starts at a changed relation; returns what the sinks listed, by relation."""
         for name, entries in self.delta.items():
-            pipelines = self.plan.forward.get(name, ())
-            # Most changes of a relation go one way: then half of the versions have nothing to start from.
-            marks = self.relations[name].touched[entries, MARKS].astype(np.int64) if len(pipelines) > 1 else None
-            seen = marks is None or bool((phase.sees >> marks & 1).any())
-            lacked = marks is None or bool((phase.lacks >> marks & 1).any())
-            for pipeline in pipelines:
-                if lacked if pipeline.is_negated_start else seen:
+            for pipeline in self.plan.forward.get(name, ()):
+                if self._starts(pipeline, name, phase):
                     self._run(pipeline, entries, phase)
         for name in self.own:
             self.relations[name].extend_indexes()
@@ -291,6 +309,14 @@ class StratumMaintenance:
                 continue
             for level in np.unique(levels).tolist():
                 self.waiting.setdefault(level, []).append((name, entries[levels == level]))
+
+
+def _ways(relation: KernelRelation, entries: Vector) -> tuple[bool, bool]:
+    """Whether changes of a relation take something away (facts gone or raised), and whether they bring something."""
+    marks = relation.touched[entries, MARKS] & UNTOUCHED
+    stays = marks == UNTOUCHED
+    is_moved = bool(stays.any())
+    return is_moved or bool((marks == WAS).any()), is_moved or bool((marks == IS).any())
 
 
 _FIRST_LIST: Vector = NO_WORDS

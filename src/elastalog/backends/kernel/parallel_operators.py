@@ -200,7 +200,7 @@ def insert_part(  # type: ignore[no-untyped-def]
 
 @operator(INT, MATRIX, INT, KEYS, INT, INT, INT, COLUMNS)
 def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignore[no-untyped-def]
-    """Clears the slots from `first` to `last` and fills them with those of the first `used` rows that are at home there.
+    """Clears the slots from `first` to `last` and fills them with those of the first rows that are at home there.
     Returns how many were put off; they are noted as far as there is room."""
     width = rows.shape[1]
     high = uint64(shift)

@@ -1,4 +1,4 @@
-"""One run of a pipeline in several threads: the start rows are shared out, and all insert together what they have derived.
+"""One run of a pipeline in several threads: the start rows are shared out, what is derived is inserted by all.
 
 The threads run by themselves until one of them has no room for more candidates, or all are done. Then they meet: one
 makes room in the head's relation, each inserts the candidates of its parts (see `parallel_operators`), one puts the
@@ -65,8 +65,8 @@ class _Stopped(Exception):
 
 
 class SharedRun:
-    """One run of a pipeline over a range of start rows. `repeating` names the relations of which hardly anything derived
-    lately was new; it is kept up to date."""
+    """One run of a pipeline over a range of start rows. `repeating` names the relations of which hardly anything
+    derived lately was new; it is kept up to date."""
 
     def __init__(
         self,

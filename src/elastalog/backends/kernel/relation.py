@@ -14,6 +14,7 @@ _FIRST_ROWS = 64
 _FIRST_TABLE = 128
 _MOST_ROWS = (1 << 30) - 64
 _LOAD = 11 / 16
+_FEW_ROWS = 4096
 
 
 class KernelRelation:
@@ -112,6 +113,26 @@ class KernelRelation:
         if self.is_settled:
             return np.arange(self.used, dtype=np.int32)
         return np.flatnonzero(self.level[: self.used] < ABSENT).astype(np.int32)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most rows are of facts that are gone."""
+        return self.used - self.present > max(self.present, _FEW_ROWS)
+
+    def compact(self) -> None:
+        """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when needed."""
+        kept = self.present_rows()
+        size = len(kept) + len(kept) // 4 + _FIRST_ROWS
+        self.rows = grown(self.rows[kept], len(kept), size)
+        self.level = grown(self.level[kept], len(kept), size)
+        self.count = grown(self.count[kept], len(kept), size)
+        self.used = self.present = len(kept)
+        self.table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
+        self.shift = 65 - len(self.table).bit_length()
+        row_operators.rebuild(self.rows, self.used, self.table, self.shift)
+        self.touched = np.empty((16, TOUCHED_WIDTH), np.int32)
+        self.indexes.clear()
+        self.is_settled = True
 
     @property
     def nbytes(self) -> int:

@@ -78,8 +78,7 @@ class SetPlan:
 
 class StratumSets:
     """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and
-    `inserted` the rows of the stratum's explicit facts that go and come, `explicit_below` the relations without rules
-    that it reads."""
+    `inserted` the rows of the stratum's explicit facts that go and come."""
 
     def __init__(
         self,
@@ -90,12 +89,13 @@ class StratumSets:
         below: Facts,
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
-        explicit_below: frozenset[str],
+        explicit: frozenset[str],
         watch: Watch,
         scratch: Scratch,
     ) -> None:
         self.stratum = stratum
-        self.is_explicit_only = not stratum.clauses
+        self.has_rules = bool(stratum.clauses)
+        self.explicit = explicit
         self.own = stratum.relations
         self.below = below
         self._plan = plan
@@ -104,7 +104,6 @@ class StratumSets:
         self._has_recursive = support is Support.EVERY
         self._deleted = deleted
         self._inserted = inserted
-        self._explicit_below = explicit_below
         self._watch = watch
         self._scratch = scratch
         self._flat = frozenset(relations)
@@ -215,7 +214,7 @@ class StratumSets:
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None:
         self._mark(facts, int(added), int(removed))
 
-    def explicit(self, facts: Facts) -> Facts:
+    def explicit_ones(self, facts: Facts) -> Facts:
         return self._select(facts, NEW, lambda level: (level & DERIVED) == 0)
 
     def without_nonrecursive_support(self, facts: Facts) -> Facts:
@@ -237,13 +236,7 @@ class StratumSets:
     def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
         return {name: self.touch(self._relations[name], some) for name, some in rows.items() if len(some)}
 
-    def facts_of_words(self, words: Mapping[str, Matrix]) -> Facts:
-        return self._find({name: some for name, some in words.items() if name in self.own})
-
-    def explicit_below(self, words: Mapping[str, Matrix]) -> Facts:
-        return self._find({name: some for name, some in words.items() if name in self._explicit_below})
-
-    def _find(self, words: Mapping[str, Matrix]) -> Facts:
+    def find(self, words: Mapping[str, Matrix]) -> Facts:
         rows = {}
         for name, some in words.items():
             found = np.unique(self._relations[name].find(some))

@@ -169,14 +169,15 @@ class ExchangingTask:
         relation = self.relations[copy.name]
         first = relation.used
         blocks = [self.opened(parcel, copy) for parcel in parcels]
-        # Rows of the file are those of the relation and a count; only whole rows can be inserted.
-        for block in blocks:
-            relation.insert(np.ascontiguousarray(block[:, :-1]), 0, len(block), first)
+        # A row of the file is a fact and a count. Copied, since the kernel takes no memory that it may not write to.
+        facts = [np.array(block[:, :-1], order="C") for block in blocks]
+        for words in facts:
+            relation.insert(words, 0, len(words), first)
         new = slice(first, relation.used)
         if relation.is_annotated and relation.used > first:
             totals = np.zeros(relation.used - first, np.int64)
-            for block in blocks:
-                rows = relation.find(block[:, :-1])
+            for words, block in zip(facts, blocks, strict=True):
+                rows = relation.find(words)
                 is_new = rows >= first
                 totals += np.bincount(rows[is_new] - first, block[is_new, -1], len(totals)).astype(np.int64)
             relation.level[new] = level

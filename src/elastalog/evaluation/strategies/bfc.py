@@ -66,6 +66,10 @@ class BFC(MaintainingStrategy):
         """Those of some facts that hold whatever becomes of the other facts of the stratum."""
         return stratum.with_nonrecursive_support(facts)
 
+    def unexplored(self, stratum: SetMaintenance) -> Facts:
+        """The changes below whose consequences have to be looked for: all, since counters change with them."""
+        return stratum.below
+
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
         self.delete(stratum, self.marking.candidates(stratum), counters)
         added = insert(stratum, {}, counters)
@@ -77,7 +81,7 @@ class BFC(MaintainingStrategy):
     def delete(self, stratum: SetMaintenance, marked: Facts, counters: Counters) -> None:
         given = union(stratum.explicit_losses(), marked)
         expanded: Facts = {}
-        found = stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE)
+        found = stratum.heads(Evaluation.OLD, self.unexplored(stratum), change=Change.TAKE)
         counters.deletions += size(without(found, given))
         found = union(given, found)
         while queries := stratum.having(found, Mark.PRESENT):

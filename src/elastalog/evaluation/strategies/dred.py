@@ -54,7 +54,7 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
 
 def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
     """Those of the deleted facts that hold without what was deleted."""
-    return union(stratum.explicit(deleted), stratum.derivable(deleted, Rules.ALL))
+    return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, Rules.ALL))
 
 
 def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:

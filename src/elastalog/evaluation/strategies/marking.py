@@ -13,7 +13,8 @@ Marks never change a result: a candidate that is not questionable is proved, an 
 is rederived. So it does not matter when U2 becomes known, or whether the update that follows is U2 at all.
 
 The papers mark the head of a derivation that is *applied*. Sets of derivations are applied at once here, so a head is
-marked if any of its derivations in the new epoch qualifies: at least what the papers mark.
+marked if any of its derivations in the new epoch qualifies: at least what the papers mark. Linked marks are complete:
+`bf` does not look for the consequences of E2⁻ a second time when U2 deletes it, that work has been done ahead of time.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ class Marking:
         self.kind = Marks.NONE
         self.is_transitive = is_transitive
         self._announced: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] | None = None
+        self._ahead: dict[str, Vector | None] = {}
         self._marked: dict[str, Vector] = {}
         self._coming: dict[str, Vector] = {}
+        self._explored: dict[str, dict[str, Vector]] = {}
+        self._exploring: dict[str, dict[str, Vector]] = {}
 
     def announce(self, kind: Marks, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> None:
         """U2 is known: facts to delete and to insert, as words by relation."""
@@ -60,7 +64,9 @@ class Marking:
 
     def begin(self) -> None:
         """An update begins: the marks made during the one before it are now in force."""
+        self._ahead = {}
         self._marked, self._coming = self._coming, {}
+        self._explored, self._exploring = self._exploring, {}
 
     def end(self) -> None:
         """The update has been processed; whatever was announced is no longer ahead."""
@@ -73,21 +79,24 @@ class Marking:
         own = {name: rows for name, rows in self._marked.items() if name in stratum.own}
         return stratum.having(stratum.facts_of_rows(own), Mark.PRESENT)
 
+    def explored(self, stratum: SetMaintenance) -> Facts:
+        """The explicit facts below all of whose consequences in the stratum have been marked: with linked marks, those
+        announced."""
+        return stratum.facts_of_rows(self._explored.get(stratum.own[0], {}))
+
     def look(self, stratum: SetMaintenance, applied: Facts, counters: Counters) -> None:
         """Marks facts of a stratum that has reached its new fixpoint. `applied`: those that U1 derived or proved."""
         if self._announced is None:
             return
-        deleted, inserted = self._announced
-        ahead = without(stratum.explicit_below(deleted), stratum.explicit_below(inserted))
-        if stratum.is_explicit_only:
-            here = without(stratum.facts_of_words(deleted), stratum.facts_of_words(inserted))
-            counters.marked_explicit += size(stratum.having(here, Mark.PRESENT))
+        delta = self._explicit_ahead(stratum, counters)
+        if not stratum.has_rules or (self.kind is Marks.EAGER and not applied):
             return
-        marked: Facts = {}
-        delta = stratum.having(ahead, Mark.PRESENT)
+        if self.kind is Marks.LINKED:
+            self._exploring[stratum.own[0]] = stratum.rows_of(delta)
         if self.is_transitive:
             below = {name: rows for name, rows in self._coming.items() if name not in stratum.own}
             delta = union(delta, stratum.having(stratum.facts_of_rows(below), Mark.PRESENT))
+        marked: Facts = {}
         while delta:
             found = stratum.heads(Evaluation.NEW, delta, is_every_head_known=True)
             if self.kind is Marks.EAGER:
@@ -98,3 +107,17 @@ class Marking:
                 break
         counters.marked_implicit += size(marked)
         self._coming.update(stratum.rows_of(marked))
+
+    def _explicit_ahead(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+        """E2⁻ in the relations without rules that concern a stratum; looked up once an update."""
+        assert self._announced is not None
+        deleted, inserted = self._announced
+        for name in stratum.explicit:
+            if name not in self._ahead and name in deleted:
+                found = stratum.find({name: deleted[name]})
+                if name in inserted:
+                    found = without(found, stratum.find({name: inserted[name]}))
+                found = stratum.having(found, Mark.PRESENT)
+                counters.marked_explicit += size(found)
+                self._ahead[name] = found.get(name)
+        return {name: facts for name in stratum.explicit if (facts := self._ahead.get(name)) is not None}
