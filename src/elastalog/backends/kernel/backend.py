@@ -174,13 +174,15 @@ class KernelBackend:
         elif stratum.clauses or self.support is Support.VECTORS:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
+            watch, limits = self.watch, self._limits
             if self.support is Support.LEVELS:
-                if not evaluate(stratum, pipelines, self.relations, self._workers, self.watch, self._limits):
-                    self.is_complete = False
+                is_complete = evaluate(stratum, pipelines, self.relations, self._workers, watch, limits)
             elif self.support is Support.VECTORS:
-                self.vectors.update(evaluate_dense(stratum, pipelines, self.relations, self._scratch, self.watch))
+                vectors, is_complete = evaluate_dense(stratum, pipelines, self.relations, watch, limits)
+                self.vectors.update(vectors)
             else:
-                evaluate_counted(stratum, pipelines, self.relations, self.support, self._scratch, self.watch)
+                is_complete = evaluate_counted(stratum, pipelines, self.relations, self.support, watch, limits)
+            self.is_complete = self.is_complete and is_complete
         return self.watch.derivations - before
 
     def prepare(self, stratum: LogicalStratum) -> None:

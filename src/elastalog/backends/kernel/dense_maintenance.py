@@ -14,11 +14,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel import dense_operators, maintain
-from elastalog.backends.kernel.fixpoint import StratumPipelines
+from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
 from elastalog.backends.kernel.marks import COUNT, DELTA, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
 from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.pipeline import Bounds, Scratch, Sink
+from elastalog.backends.kernel.pipeline import Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.vectors import FAULTS, Vectors
 from elastalog.backends.watch import Watch
@@ -120,43 +120,41 @@ def evaluate_dense(
     stratum: LogicalStratum,
     pipelines: StratumPipelines,
     relations: Mapping[str, KernelRelation],
-    scratch: Scratch,
     watch: Watch,
-) -> dict[str, Vectors]:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint, with level and count as
-    the sparse state has them; returns their vectors. The counts of the last iteration are kept, though it found no
-    new fact."""
-    hits = {name: _Hits(relations[name]) for name in stratum.relations}
-    start = dict.fromkeys(stratum.relations, 0)
-    stop = {name: relations[name].used for name in stratum.relations}
-    iteration = 1
-    while True:
-        bounds = Bounds(start, stop)
-        if iteration == 1:
-            for pipeline in pipelines.once:
-                first = pipeline.gather.relation
-                last = relations[first].used if first is not None else 1
-                pipeline.run(relations, 0, last, bounds, scratch, hits[pipeline.variant.clause.head].sink(watch))
-        for pipeline in pipelines.by_delta:
-            name = pipeline.gather.relation
-            assert name is not None
-            if start[name] < stop[name]:
-                sink = hits[pipeline.variant.clause.head].sink(watch)
-                pipeline.run(relations, start[name], stop[name], bounds, scratch, sink)
-        for counted in hits.values():
-            counted.end_iteration(iteration)
-        start = stop
-        stop = {name: relations[name].used for name in stratum.relations}
-        found = sum(stop.values()) - sum(start.values())
-        watch.iteration(stratum.number, iteration, found)
-        if not found or not pipelines.by_delta:
-            break
-        for name in stratum.relations:
-            relations[name].extend_indexes()
-        iteration += 1
-    for name in stratum.relations:
-        relations[name].present = relations[name].used
-    return {name: counted.vectors() for name, counted in hits.items()}
+    limits: Mapping[str, int] | None,
+) -> tuple[dict[str, Vectors], bool]:
+    """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
+    kept, though it found no new fact."""
+    workers = _DenseWorkers(stratum, relations, watch)
+    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    return workers.vectors(), is_complete
+
+
+class _DenseWorkers(Workers):
+    """Counts derivations by head and iteration."""
+
+    def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        super().__init__(relations, watch)
+        self._hits = {name: _Hits(relations[name]) for name in stratum.relations}
+        self._iteration = 0
+        self._bounds: Mapping[str, int] | None = None
+
+    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+        # Every iteration has bounds of its own.
+        if counted is not self._bounds:
+            self._end_iteration()
+            self._bounds = counted
+            self._iteration += 1
+        return self._hits[pipeline.variant.clause.head].sink(self.watch)
+
+    def _end_iteration(self) -> None:
+        for hits in self._hits.values():
+            hits.end_iteration(self._iteration)
+
+    def vectors(self) -> dict[str, Vectors]:
+        """All that was counted."""
+        self._end_iteration()
+        return {name: hits.vectors() for name, hits in self._hits.items()}
 
 
 class _Hits:
@@ -198,7 +196,6 @@ class _Hits:
         self._hits[rows] = 0
         self._state[maintain.LISTED] = 0
         fresh = rows >= self._known
-        self.relation.level[rows[fresh]] = iteration
         self.relation.count[rows[fresh]] = counts[fresh]
         self._known = self.relation.used
         self.rows.append(rows)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel import rows as row_operators
-from elastalog.backends.kernel.fixpoint import StratumPipelines
-from elastalog.backends.kernel.memory import NO_WORDS, Matrix
-from elastalog.backends.kernel.pipeline import Bounds, Scratch, Sink
+from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
+from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.pipeline import Pipeline, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.set_operators import DERIVED, RECURSIVE
 from elastalog.backends.sets import Support
@@ -26,72 +26,59 @@ def evaluate_counted(
     pipelines: StratumPipelines,
     relations: Mapping[str, KernelRelation],
     support: Support,
-    scratch: Scratch,
     watch: Watch,
-) -> None:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint, with the annotations of
-    `set_operators`."""
-    own = [relations[name] for name in stratum.relations]
-    explicit = {relation.name: relation.used for relation in own}
-    start = {relation.name: 0 for relation in own}
-    stop = dict(explicit)
-    iteration = 1
-    while True:
-        bounds = Bounds(start, stop)
-        if iteration == 1:
-            for pipeline in pipelines.once:
-                first = pipeline.gather.relation
-                last = relations[first].used if first is not None else 1
-                sink = _sink(relations[pipeline.variant.clause.head], False, support, watch)
-                pipeline.run(relations, 0, last, bounds, scratch, sink)
-        for pipeline in pipelines.by_delta:
-            name = pipeline.gather.relation
-            assert name is not None
-            if start[name] < stop[name]:
-                sink = _sink(relations[pipeline.variant.clause.head], True, support, watch)
-                pipeline.run(relations, start[name], stop[name], bounds, scratch, sink)
-        start = stop
-        stop = {relation.name: relation.used for relation in own}
-        found = sum(stop.values()) - sum(start.values())
-        watch.iteration(stratum.number, iteration, found)
-        if not found or not pipelines.by_delta:
-            break
-        for relation in own:
-            relation.extend_indexes()
-        iteration += 1
-    for relation in own:
-        # Until here `level` counted derivations by recursive rules.
+    limits: Mapping[str, int] | None,
+) -> bool:
+    """As `fixpoint.evaluate`, with the annotations of `set_operators`."""
+    explicit = {name: relations[name].used for name in stratum.relations}
+    workers = _CountingWorkers(relations, watch, support)
+    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    for name, first_derived in explicit.items():
+        relation = relations[name]
         level = relation.level[: relation.used]
-        level *= RECURSIVE
-        level[explicit[relation.name] :] += DERIVED
-        relation.present = relation.used
+        level[:] = RECURSIVE * workers.recursive_counts(relation)[: relation.used]
+        level[first_derived:] += DERIVED
+    return is_complete
 
 
-def _sink(head: KernelRelation, is_recursive: bool, support: Support, watch: Watch) -> Sink:
-    """Inserts heads, counting derivations in `level` for recursive rules and in `count` for others, where that is
-    kept."""
-    is_kept = support is Support.EVERY or (support is Support.NONRECURSIVE and not is_recursive)
+class _CountingWorkers(Workers):
+    """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept."""
 
-    state = np.zeros(8, np.int64)
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, support: Support) -> None:
+        super().__init__(relations, watch)
+        self._support = support
+        self._recursive: dict[str, Vector] = {}
 
-    def insert(block: Matrix, used: int) -> None:
-        done = 0
-        while done < used:
-            first = head.used
-            counts = (head.level if is_recursive else head.count) if is_kept else NO_WORDS
-            state[row_operators.USED] = first
-            row_operators.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
-            head.used = int(state[row_operators.USED])
-            done = int(state[row_operators.NEXT])
-            if not is_kept:
-                head.level[first : head.used] = 0
-                head.count[first : head.used] = 1 if support is Support.EXPLICIT else 0
-            elif is_recursive:
-                head.count[first : head.used] = 0
-            else:
-                head.level[first : head.used] = 0
-            if done < used:
-                head.reserve(max(head.used + 64, int(head.used * 1.5)))
-        watch.derived(used)
+    def recursive_counts(self, relation: KernelRelation) -> Vector:
+        """How often recursive rules have derived each fact; as long as the relation has room for."""
+        counts = self._recursive.get(relation.name, NO_WORDS)
+        if len(counts) < len(relation.rows):
+            wider = np.zeros(len(relation.rows), np.int32)
+            wider[: len(counts)] = counts
+            counts = self._recursive[relation.name] = wider
+        return counts
 
-    return insert
+    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+        clause = pipeline.variant.clause
+        head = self.relations[clause.head]
+        is_recursive = clause.is_recursive
+        is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
+        of_new_facts = 1 if self._support is Support.EXPLICIT else 0
+        state = np.zeros(8, np.int64)
+
+        def insert(block: Matrix, used: int) -> None:
+            done = 0
+            while done < used:
+                first = head.used
+                state[row_operators.USED] = first
+                counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
+                row_operators.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
+                head.used = int(state[row_operators.USED])
+                done = int(state[row_operators.NEXT])
+                if is_recursive or not is_kept:
+                    head.count[first : head.used] = of_new_facts
+                if done < used:
+                    head.reserve(max(head.used + 64, int(head.used * 1.5)))
+            self.watch.derived(used)
+
+        return insert

@@ -1,0 +1,188 @@
+"""Facts in and out through Spark: every source gives the facts that were written, and bad rows are located."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc, parquet
+
+import elastalog
+import elastalog.spark
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+
+PROGRAM = """
+.decl item(id: number, name: symbol)
+.decl named(name: symbol)
+.input item
+named(n) :- item(_, n).
+"""
+ROWS = [(1, "one"), (-2, ""), (3, "three words"), (2**40, "ä\u2028ö")]
+KINDS = ".decl kinds(n: number, u: unsigned, f: float, s: symbol)\n"
+
+
+def items(source: Any, spark: Any, **options: Any) -> set[tuple[Any, ...]]:
+    with elastalog.open(PROGRAM, facts={"item": source}, spark=spark, **options) as db:
+        return set(db["item"])
+
+
+def as_text(rows: list[tuple[int, str]]) -> str:
+    return "".join(f"{number}\t{name}\n" for number, name in rows)
+
+
+def test_a_data_frame(spark: Any) -> None:
+    frame = spark.createDataFrame(ROWS, "id bigint, name string")
+    assert items(frame, spark) == set(ROWS)
+    # In another order the columns go by name.
+    assert items(frame.select("name", "id"), spark) == set(ROWS)
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_text_files(spark: Any, tmp_path: Path, is_folder: bool) -> None:
+    if is_folder:
+        (tmp_path / "item").mkdir()
+        (tmp_path / "item" / "part-0").write_text(as_text(ROWS[:2]), encoding="utf-8")
+        (tmp_path / "item" / "part-1").write_text(as_text(ROWS[2:]), encoding="utf-8")
+        path = tmp_path / "item"
+    else:
+        path = tmp_path / "item.facts.gz"
+        path.write_bytes(gzip.compress(as_text(ROWS).encode()))
+    assert items(elastalog.spark.facts(str(path)), spark) == set(ROWS)
+
+
+def test_numbers_in_unusual_forms_mean_what_they_mean_without_spark(spark: Any, tmp_path: Path) -> None:
+    text = "0x1f\ta\n 7\tb\n+8\tc\n0b101\td\n-9223372036854775808\te\n12\tf\r\n"
+    (tmp_path / "item.facts").write_bytes(text.encode())
+    expected = {(31, "a"), (7, "b"), (8, "c"), (5, "d"), (-(2**63), "e"), (12, "f")}
+    assert items(elastalog.spark.facts(str(tmp_path / "item.facts")), spark) == expected
+    with elastalog.open(PROGRAM, facts=tmp_path) as local:
+        assert set(local["item"]) == expected
+
+
+def test_csv_with_header_quotes_and_line_ends_in_fields(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "item.csv"
+    path.write_text('name,id\n"two\nlines",1\n"a ""quote""",2\nplain,3\n', encoding="utf-8")
+    found = items(elastalog.spark.csv(str(path), headers="true"), spark)
+    assert found == {(1, "two\nlines"), (2, 'a "quote"'), (3, "plain")}
+
+
+def test_json_lines(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "item.jsonl"
+    path.write_text('{"id": 1, "name": "one"}\n[-2, ""]\n', encoding="utf-8")
+    assert items(elastalog.spark.json(str(path)), spark) == {(1, "one"), (-2, "")}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_columnar_files(spark: Any, tmp_path: Path, kind: str) -> None:
+    table = pa.table({"id": [row[0] for row in ROWS], "name": [row[1] for row in ROWS]})
+    path = tmp_path / f"item.{kind}"
+    (parquet if kind == "parquet" else orc).write_table(table, path)
+    source = elastalog.spark.parquet(str(path)) if kind == "parquet" else elastalog.spark.orc(str(path))
+    assert items(source, spark) == set(ROWS)
+
+
+def test_a_table_and_a_database(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(ROWS[:3], "id bigint, name string")
+    frame.createOrReplaceTempView("items_of_a_test")
+    assert items(elastalog.spark.table("items_of_a_test"), spark) == set(ROWS[:3])
+    # Derby comes with Spark.
+    url = f"jdbc:derby:{tmp_path / 'base'};create=true"
+    with elastalog.open(PROGRAM, facts={"item": frame}, spark=spark) as db:
+        options = {"dbtable": "items", "createTableColumnTypes": "name varchar(100)"}
+        elastalog.spark.write(db, "item", "jdbc", url, options=options)
+    assert items(elastalog.spark.jdbc(url, "items"), spark) == set(ROWS[:3])
+
+
+def test_every_type_goes_there_and_back(spark: Any, tmp_path: Path) -> None:
+    rows = [(-(2**63), 2**64 - 1, math.pi, "x"), (0, 0, -math.inf, "")]
+    with elastalog.open(KINDS, facts={"kinds": rows}) as db:
+        frame = db["kinds"].to_spark(spark=spark)
+        frame.write.parquet(str(tmp_path / "kinds"))
+    back = elastalog.spark.parquet(str(tmp_path / "kinds"))
+    with elastalog.open(KINDS, facts={"kinds": back}, spark=spark) as db:
+        assert set(db["kinds"]) == set(rows)
+
+
+def test_a_folder_of_facts_is_read_by_spark(spark: Any, tmp_path: Path) -> None:
+    spark.createDataFrame(ROWS, "id bigint, name string").write.parquet(str(tmp_path / "item.parquet"))
+    with elastalog.open(PROGRAM, facts=tmp_path, engine="spark", spark=spark) as db:
+        assert set(db["named"]) == {(name,) for _, name in ROWS}
+
+
+def test_annotations_become_columns(spark: Any) -> None:
+    with elastalog.open(PROGRAM, facts={"item": [(1, "a"), (2, "a")]}) as db:
+        rows = db["named"].to_spark(annotations=True, spark=spark).collect()
+    assert [row.asDict() for row in rows] == [{"name": "a", "@level": 1, "@count": 2}]
+
+
+# --- bad rows ------------------------------------------------------------------------------------------------------
+
+BAD = "1\tx\ntwo\ty\n3\n4\tz\tw\n99999999999999999999\tq\n6\t\n"
+BAD_LINES = {2: "E0502", 3: "E0501", 4: "E0501", 5: "E0503"}
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    (tmp_path / "item").mkdir()
+    (tmp_path / "item" / "a.facts").write_text("10\tgood\n", encoding="utf-8")
+    (tmp_path / "item" / "b.facts").write_text(BAD, encoding="utf-8")
+    return tmp_path
+
+
+def test_bad_rows_of_text_are_named_by_file_and_line(spark: Any, bad: Path) -> None:
+    with pytest.raises(ElastalogError) as raised:
+        items(elastalog.spark.facts(str(bad / "item")), spark)
+    file = bad / "item" / "b.facts"
+    assert {d.location: d.code for d in raised.value.diagnostics} == {f"{file}:{n}": c for n, c in BAD_LINES.items()}
+
+
+def test_bad_rows_can_be_set_aside(spark: Any, bad: Path) -> None:
+    source = elastalog.spark.facts(str(bad / "item"))
+    with elastalog.open(
+        PROGRAM, facts={"item": source}, spark=spark, bad_rows="quarantine", quarantine=bad
+    ) as db:
+        assert set(db["item"]) == {(10, "good"), (1, "x"), (6, "")}
+        rows = elastalog.spark.bad_rows(db).orderBy("line").collect()
+    assert [(row.relation, row.line, row.code) for row in rows] == [("item", n, c) for n, c in BAD_LINES.items()]
+    assert rows[0].reason == "`two` is not a number (`id`)"
+
+
+def test_bad_rows_can_be_skipped_up_to_a_bound(spark: Any, bad: Path) -> None:
+    source = elastalog.spark.facts(str(bad / "item"))
+    assert len(items(source, spark, bad_rows="skip", max_bad_rows=4)) == 3
+    with pytest.raises(LimitReached, match="4 bad rows"):
+        items(source, spark, bad_rows="skip", max_bad_rows=3)
+
+
+def test_bad_rows_of_parquet_are_named_by_file_and_row(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "item").mkdir()
+    parquet.write_table(pa.table({"id": [1, 2], "name": ["a", "b"]}), tmp_path / "item" / "a.parquet")
+    parquet.write_table(pa.table({"id": [1, None, 3], "name": ["a", "b", None]}), tmp_path / "item" / "b.parquet")
+    with pytest.raises(ElastalogError) as raised:
+        items(elastalog.spark.parquet(str(tmp_path / "item")), spark)
+    file = tmp_path / "item" / "b.parquet"
+    assert {d.location: d.code for d in raised.value.diagnostics} == {f"{file}:2": "E0504", f"{file}:3": "E0504"}
+
+
+def test_text_that_is_not_utf8_is_a_bad_row(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "item.facts").write_bytes(b"1\tok\n2\t\xff\n")
+    with pytest.raises(ElastalogError) as raised:
+        items(elastalog.spark.facts(str(tmp_path / "item.facts")), spark)
+    assert [(d.code, d.location) for d in raised.value.diagnostics] == [("E0505", f"{tmp_path / 'item.facts'}:2")]
+
+
+def test_a_missing_column_is_no_column_of_nulls(spark: Any, tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"id": [1, 2]}), tmp_path / "item.parquet")
+    with pytest.raises(ElastalogError, match="missing: name") as raised:
+        items(elastalog.spark.parquet(str(tmp_path / "item.parquet")), spark)
+    assert [d.code for d in raised.value.diagnostics] == ["E1103"]
+
+
+def test_a_source_that_is_not_there(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ElastalogError, match="PATH_NOT_FOUND") as raised:
+        items(elastalog.spark.parquet(str(tmp_path / "nothing.parquet")), spark)
+    assert [d.code for d in raised.value.diagnostics] == ["E1105"]
