@@ -1,9 +1,9 @@
 """Debugging: suggestions and localisations beside delta debugging, on the same engine.
 
-`python -m benchmarks.debugging --data DIR [--seeds N] [--first-seed N] [--workload doop]` opens a workload; for each seed it
-applies a random update of 50 insertions and 50 deletions of explicit facts, and asks about four fault sets of 3 to 10 derived facts
-that came or went. Prints a line for each question, then ratios at the geometric mean and where the time went; writes
-benchmarks/results/debugging.json.
+`python -m benchmarks.debugging --data DIR [--seeds N] [--first-seed N] [--workload doop]` opens a workload; for each
+seed it applies a random update of 50 insertions and 50 deletions of explicit facts, and asks about four fault sets of 3
+to 10 derived facts that came or went. Prints a line for each question, then ratios at the geometric mean and where the
+time went; writes benchmarks/results/debugging.json.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def measure(
 def line(case: Case) -> str:
     proven = "minimum" if case.minimum else f"at least {case.bound:g}"
     text = f"seed {case.seed:3} {case.kind:8} {case.question:8} {case.faults:2} faults: {case.size:2} ({proven}) {case.seconds:8.3f} s"
-    text += f" [provenance {case.provenance:.3f}, 0/1 {case.solving:.3f}, {case.number_of_trials} trials {case.trials:.3f}]"
+    text += (
+        f" [provenance {case.provenance:.3f}, 0/1 {case.solving:.3f}, {case.number_of_trials} trials {case.trials:.3f}]"
+    )
     if case.delta_seconds is not None:
         text += f"; delta debugging {case.delta_size:2} {case.delta_seconds:8.2f} s, {case.delta_trials} trials, {case.ratio:.1f}x"
     return text
@@ -143,7 +145,9 @@ def summary(cases: Sequence[Case]) -> list[str]:
         if not own:
             continue
         proven = sum(case.minimum for case in own)
-        lines.append(f"{question}: {len(own)} questions, {proven} proven minimum, median {_median([c.seconds for c in own]):.3f} s")
+        lines.append(
+            f"{question}: {len(own)} questions, {proven} proven minimum, median {_median([c.seconds for c in own]):.3f} s"
+        )
         total = sum(case.seconds for case in own)
         parts = [("provenance", "provenance"), ("0/1 programs", "solving"), ("trials", "trials")]
         shares = ", ".join(f"{name} {sum(getattr(c, part) for c in own) / total:.0%}" for name, part in parts)

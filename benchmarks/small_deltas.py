@@ -1,7 +1,8 @@
 """What evaluating one version of a rule on a delta of ten rows costs, by size of the database.
 
-`python -m benchmarks.small_deltas` prints microseconds for a join through an index, at one and at ten million facts: the cost must
-not depend on the size. It looks below the public face, at the kernel's pipelines, because that is what it measures.
+`python -m benchmarks.small_deltas` prints microseconds for a join through an index, at one and at ten million facts:
+the cost must not depend on the size. It looks below the public face, at the kernel's pipelines, because that is what it
+measures.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def microseconds(size: int) -> list[float]:
 def main() -> None:
     for size in SIZES:
         cost = microseconds(size)
-        print(f"{size:>12,} facts: median {statistics.median(cost):.1f} µs, 95 % below {np.percentile(cost, 95):.1f} µs")
+        print(
+            f"{size:>12,} facts: median {statistics.median(cost):.1f} µs, 95 % below {np.percentile(cost, 95):.1f} µs"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Updates: what elastic maintenance costs beside evaluating anew.
 
-`python -m benchmarks.updates [WORKLOAD ...] --data DIR [--seeds N]` prints, for each workload, four tables: bootstrap against recompute
-(time and memory), update cycles (delete random explicit facts, insert them again) by size, the workload of 13 epochs
-(initial, six small, large, four small, large) for three strategies, and the latency of one-fact updates by size of the
-database. Writes benchmarks/results/updates.json and benchmarks/plots/updates.png. Times are processor seconds of one thread.
+`python -m benchmarks.updates [WORKLOAD ...] --data DIR [--seeds N]` prints, for each workload, four tables: bootstrap
+against recompute (time and memory), update cycles (delete random explicit facts, insert them again) by size, the
+workload of 13 epochs (initial, six small, large, four small, large) for three strategies, and the latency of one-fact
+updates by size of the database. Writes benchmarks/results/updates.json and benchmarks/plots/updates.png. Times are
+processor seconds of one thread.
 """
 
 from __future__ import annotations
@@ -115,7 +116,12 @@ def compare_bootstrap(work: Workload, facts: Facts, repeats: int) -> dict[str, A
                 count = sum(len(session[relation]) for relation in session)
     base, memory = min(cost["recompute"]), size["recompute"]
     rows = {
-        name: {"seconds": min(seconds), "ratio": min(seconds) / base, "bytes": size[name], "memory": size[name] / memory}
+        name: {
+            "seconds": min(seconds),
+            "ratio": min(seconds) / base,
+            "bytes": size[name],
+            "memory": size[name] / memory,
+        }
         for name, seconds in cost.items()
     }
     print(f"\n{work.name}: {count:,} facts in all")
@@ -167,7 +173,8 @@ def _switches(session: Any) -> int:
 
 
 def measure_epochs(work: Workload, facts: Facts) -> dict[str, float]:
-    """The papers' workload: small updates are 100 facts, large ones 10 % of the explicit facts, deleted and inserted by turns."""
+    """The papers' workload: small updates are 100 facts, large ones 10 % of the explicit facts, deleted and inserted by
+    turns."""
     import elastalog
 
     cycle = Cycle(facts)

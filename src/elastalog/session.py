@@ -1,11 +1,11 @@
 """The front door: open a program over facts, read its relations, update them.
 
-    import elastalog
+import elastalog
 
-    with elastalog.open("reach.dl", facts="facts/") as db:
-        with db.update() as update:
-            update.insert("edge", [(1, 2)])
-        print(update.changes["path"].inserted)
+with elastalog.open("reach.dl", facts="facts/") as db:
+    with db.update() as update:
+        update.insert("edge", [(1, 2)])
+    print(update.changes["path"].inserted)
 """
 
 from __future__ import annotations
@@ -107,17 +107,20 @@ def open(
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
-    `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of relation
-    names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global` for exact heights
-    of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads. `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
+    `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of
+    relation names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global`
+    for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
+    `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
     `bad_rows`: what happens to rows of fact files that are no facts.
 
-    `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was left, and
-    needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier epoch. `retention`: how many epochs of a new store can be
-    gone back. `strategy` and `levels` are those of the store, without one `elastic` and `local`.
+    `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
+    left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
+    epoch. `retention`: how many epochs of a new store can be gone back. `strategy` and `levels` are those of the store,
+    without one `elastic` and `local`.
 
-    `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in tasks of
+    `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
+    tasks of
     `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
     _require_one_of("engine", engine, ("auto", "local", "spark"))
     _require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
@@ -171,7 +174,9 @@ class Session:
         chosen = make_strategy(strategy, self._watch, budget)
         if levels == "global" and chosen.support is not Support.LEVELS:
             advice = "choose strategy `elastic`, or leave out levels"
-            raise ElastalogError([Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)])
+            raise ElastalogError(
+                [Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)]
+            )
         self._backend = make_backend(
             lower(program.checked), self._dictionary, is_annotated=chosen.is_annotated, is_global=levels == "global",
             support=chosen.support, jobs=jobs, watch=self._watch,
@@ -360,8 +365,8 @@ class Session:
         rule: int | None = None,
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
-        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its number
-        in the relation, and `bindings`, values of its variables, restrict the search."""
+        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
+        number in the relation, and `bindings`, values of its variables, restrict the search."""
         return self._explainer.explain_absence(Fact(*self.fact(fact)), limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
@@ -375,8 +380,9 @@ class Session:
         time_limit: float | None = None,
         on_progress: Callable[[str], None] | None = None,
     ) -> Localisation:
-        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults: facts that
-        hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small part that shows them."""
+        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
+        facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
+        part that shows them."""
         with self._lock:
             self._start_clock()
             return self._debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
@@ -393,7 +399,8 @@ class Session:
         on_progress: Callable[[str], None] | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
-        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by default."""
+        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
+        default."""
         with self._lock:
             self._start_clock()
             return self._debugger.suggest(unwanted, missing, rejected, weights, epochs, time_limit, on_progress)
@@ -415,8 +422,8 @@ class Session:
     # --- updating --------------------------------------------------------------------------------------------------
 
     def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
-        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An update that
-        carries a batch that its source has sent before does nothing."""
+        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
+        update that carries a batch that its source has sent before does nothing."""
         return PendingUpdate(self, source, None if batch is None else str(batch))
 
     def apply(
@@ -439,7 +446,8 @@ class Session:
         return update.commit()
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
-        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` (dred, bf, bfc) or
+        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` (dred,
+        bf, bfc) or
         `linked` (bf, bfc). Results never depend on it, nor on whether that update comes."""
         strategy = self._epochs.strategy
         _require_one_of("marks", marks, tuple(kind.value for kind in Marks))
@@ -523,13 +531,14 @@ class Session:
             return earlier
 
     def diff(self, first: int, last: int) -> dict[str, Difference]:
-        """What the epochs after one until another did together: facts that came and went, and those that have other levels. The
-        other way round when `last` is the earlier one."""
+        """What the epochs after one until another did together: facts that came and went, and those that have other
+        levels. The other way round when `last` is the earlier one."""
         with self._lock, self._stored() as store:
             return difference(store, first, last, self.schemas, self._dictionary)
 
     def turns(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store goes."""
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
+        goes."""
         name, values = self.fact(fact)
         with self._lock, self._stored() as store:
             return turns(store.records(store.first_epoch, store.epoch), name, self._words(name, [values]))
@@ -640,7 +649,9 @@ class PendingUpdate:
     def stats(self) -> EpochRecord:
         """What the update did and cost, once committed."""
         if self._record is None:
-            raise ElastalogError([Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")])
+            raise ElastalogError(
+                [Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")]
+            )
         return self._record
 
 

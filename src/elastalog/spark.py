@@ -1,11 +1,11 @@
 """Elastalog on Spark: sessions, sources, sinks and streams.
 
-    import elastalog
-    import elastalog.spark
+import elastalog
+import elastalog.spark
 
-    spark = elastalog.spark.session()
-    with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}, spark=spark) as db:
-        db["path"].to_spark().groupBy("from").count().show()
+spark = elastalog.spark.session()
+with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}, spark=spark) as db:
+    db["path"].to_spark().groupBy("from").count().show()
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def orc(path: str, **options: str) -> Source:
 
 
 def facts(path: str, **parameters: str) -> Source:
-    """Facts in text files as Soufflé writes them; `parameters` are those of `.input`: `delimiter`, `headers`, `rfc4180`."""
+    """Facts in text files as Soufflé writes them; `parameters` are those of `.input`: `delimiter`, `headers`,
+    `rfc4180`."""
     return Source("text", path, parameters)
 
 
@@ -50,7 +51,8 @@ def tsv(path: str, **parameters: str) -> Source:
 
 
 def csv(path: str, **parameters: str) -> Source:
-    """Facts in comma-separated files with quoting as in RFC 4180; `headers="true"` if the first line names the columns."""
+    """Facts in comma-separated files with quoting as in RFC 4180; `headers="true"` if the first line names the
+    columns."""
     return facts(path, **{"rfc4180": "true", **parameters})
 
 

@@ -53,7 +53,9 @@ def shows(tree: Tree, explicit: Explicit, faults: Faults) -> tuple[bool, bool]:
     return all(shown), any(shown)
 
 
-def removes(tree: Tree, before: Explicit, elements: Sequence[Element], undone: Sequence[Element], faults: Faults) -> bool:
+def removes(
+    tree: Tree, before: Explicit, elements: Sequence[Element], undone: Sequence[Element], faults: Faults
+) -> bool:
     """Whether undoing some elements removes all faults."""
     kept = [element for element in elements if element not in undone]
     return not shows(tree, applied(before, kept), faults)[1]

@@ -1,7 +1,8 @@
-"""Small random programs over relations without attributes, with an evaluator of a few lines: every part of an update can be tried.
+"""Small random programs over relations without attributes, with an evaluator of a few lines: every part of an update
+can be tried.
 
-Derived relations are numbered; a rule uses those below negated or not, and its own and the next one positively (recursion
-within a pair).
+Derived relations are numbered; a rule uses those below negated or not, and its own and the next one positively
+(recursion within a pair).
 """
 
 from __future__ import annotations

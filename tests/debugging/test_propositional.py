@@ -25,9 +25,7 @@ def debug(case: Propositional, choice: Random) -> str:
         return "nothing"
     faults = [f"{name}()" for name in sorted(unwanted)], [f"{name}()" for name in sorted(missing)]
     with elastalog.open(case.text, facts={name: [()] for name in case.before}) as db:
-        db.apply(
-            {name: [()] for name in case.after - case.before}, {name: [()] for name in case.before - case.after}
-        )
+        db.apply({name: [()] for name in case.after - case.before}, {name: [()] for name in case.before - case.after})
         suggestion = db.suggest(*faults)
         facts = case.after_undoing(names(suggestion))
         assert facts.isdisjoint(unwanted)

@@ -82,7 +82,9 @@ def test_an_error_of_a_rule_is_the_same_as_without_spark(spark: Any, text: str) 
 
 
 def test_the_time_limit_cancels_tasks(spark: Any) -> None:
-    endless = ".decl a(x: number)\n.decl b(x: number, y: number)\nb(x, x) :- a(x).\nb(x, (y + 1) % 1000000007) :- b(x, y).\n"
+    endless = (
+        ".decl a(x: number)\n.decl b(x: number, y: number)\nb(x, x) :- a(x).\nb(x, (y + 1) % 1000000007) :- b(x, y).\n"
+    )
     with pytest.raises(LimitReached, match="time limit"):
         elastalog.open(endless, facts={"a": [(1,), (2,)]}, engine="spark", spark=spark, timeout=3)
     # The session is fit for more.

@@ -142,9 +142,7 @@ def test_bad_rows_of_text_are_named_by_file_and_line(spark: Any, bad: Path) -> N
 
 def test_bad_rows_can_be_set_aside(spark: Any, bad: Path) -> None:
     source = elastalog.spark.facts(str(bad / "item"))
-    with elastalog.open(
-        PROGRAM, facts={"item": source}, spark=spark, bad_rows="quarantine", quarantine=bad
-    ) as db:
+    with elastalog.open(PROGRAM, facts={"item": source}, spark=spark, bad_rows="quarantine", quarantine=bad) as db:
         assert set(db["item"]) == {(10, "good"), (1, "x"), (6, "")}
         rows = elastalog.spark.bad_rows(db).orderBy("line").collect()
     assert [(row.relation, row.line, row.code) for row in rows] == [("item", n, c) for n, c in BAD_LINES.items()]

@@ -14,7 +14,8 @@ from elastalog.syntax.parser import parse
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """A place of a pattern that any value fits; places with the same name must hold the same value. `name` is None for `_`."""
+    """A place of a pattern that any value fits; places with the same name must hold the same value. `name` is None for
+    `_`."""
 
     name: str | None
 
@@ -45,9 +46,7 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
             source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
             help=f"write `{relation.name}({', '.join(a.name for a in relation.attributes)})`",
         )  # fmt: skip
-    terms = tuple(
-        _term(source, relation, i, argument) for i, argument in enumerate(atom.arguments)
-    )
+    terms = tuple(_term(source, relation, i, argument) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
 
 

@@ -1,7 +1,7 @@
 """The checked program: what a program means. Every name is resolved, every expression typed, every variable grounded.
 
-Rules are clauses: one head, a conjunction as body. Disjunctions, several heads and aggregates inside expressions have been
-taken apart; `span` always leads back to what was written.
+Rules are clauses: one head, a conjunction as body. Disjunctions, several heads and aggregates inside expressions have
+been taken apart; `span` always leads back to what was written.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A functor applied to typed arguments. `functor` is a key of `analysis.functors.FUNCTORS`; `range` is the only one that
-    has several results and stands only as one side of a Comparison `variable = range(...)`."""
+    """A functor applied to typed arguments. `functor` is a key of `analysis.functors.FUNCTORS`; `range` is the only one
+    that has several results and stands only as one side of a Comparison `variable = range(...)`."""
 
     functor: str
     arguments: tuple[Expression, ...]
@@ -97,8 +97,8 @@ class Aggregation:
     """`result = operator target : { bodies }`, where `bodies` are the alternatives of the aggregate's body.
 
     `groups` are the variables shared with the rule around it; they are grounded outside. The aggregate ranges over the
-    distinct assignments of all variables of an alternative (wildcards included). An empty range gives 0 for count and sum
-    and no result for min, max and mean."""
+    distinct assignments of all variables of an alternative (wildcards included). An empty range gives 0 for count and
+    sum and no result for min, max and mean."""
 
     result: Variable
     operator: str
@@ -146,9 +146,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`number` counts from 1 through the program, `number_in_relation` from 1 among the rules of the head's relation, both in
-    the order written (alternatives and heads from left to right). `is_recursive`: a positive body atom belongs to the
-    stratum of the head. `plan`: orders of the positive atoms by version, from 0, from `.plan`."""
+    """`number` counts from 1 through the program, `number_in_relation` from 1 among the rules of the head's relation,
+    both in the order written (alternatives and heads from left to right). `is_recursive`: a positive body atom belongs
+    to the stratum of the head. `plan`: orders of the positive atoms by version, from 0, from `.plan`."""
 
     number: int
     number_in_relation: int

@@ -1,8 +1,8 @@
 """What a backend does: hold relations, bring strata to their fixpoint, and maintain them through updates.
 
-An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, whoever directs the update
-(a strategy) has each affected stratum maintained, refolded or rebuilt; `commit` or `rollback` ends it. Until then the previous
-epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a fact.
+An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, whoever directs the
+update (a strategy) has each affected stratum maintained, refolded or rebuilt; `commit` or `rollback` ends it. Until
+then the previous epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a fact.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ GONE = -1
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """Facts of one relation whose annotation an update has changed: the level before, and level and count now. GONE: absent."""
+    """Facts of one relation whose annotation an update has changed: the level before, and level and count now. GONE:
+    absent."""
 
     words: Matrix
     was: Vector
@@ -43,8 +44,8 @@ class StateChanges:
 
 @dataclass(frozen=True, slots=True)
 class ClauseDerivations:
-    """Derivations by one clause: for each, which of the facts asked for is its head (`heads`), and the fact it uses for each scan
-    of the clause, in order (`bodies`, rows in parallel)."""
+    """Derivations by one clause: for each, which of the facts asked for is its head (`heads`), and the fact it uses for
+    each scan of the clause, in order (`bodies`, rows in parallel)."""
 
     clause: Clause
     heads: Vector
@@ -58,7 +59,8 @@ class Maintenance(Protocol):
         """The deleted explicit facts and the changes of lower relations become the delta."""
 
     def propagate_losses(self) -> bool:
-        """Takes away the old derivations through the delta; heads left without any become the next. False: there are none."""
+        """Takes away the old derivations through the delta; heads left without any become the next. False: there are
+        none."""
 
     def begin_gains(self) -> None:
         """Looks for the lost facts backwards; what came becomes the delta."""

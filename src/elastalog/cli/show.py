@@ -95,10 +95,13 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
 @format_option
 @verbosity_options
 @click.pass_context
-def show(ctx: click.Context, program: str, relation: str | None, stage: str, form: str, verbose: bool, quiet: bool) -> None:
+def show(
+    ctx: click.Context, program: str, relation: str | None, stage: str, form: str, verbose: bool, quiet: bool
+) -> None:
     """Show the stages of a program, or a relation of a store.
 
-    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of the program in it, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
+    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of the program in it, or the
+    facts of RELATION, written `NAME` or `NAME@EPOCH`.
 
     \b
     Stages:

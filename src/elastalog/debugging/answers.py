@@ -20,9 +20,9 @@ What: TypeAlias = Literal["appeared", "disappeared"]
 class Answer:
     """Part of the update that leads from the first of two epochs to the second.
 
-    `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is smaller);
-    otherwise none weighs less than `bound`, and `why_not_proven` says why more is not known. `proofs` connect the elements with
-    the faults. `seconds` says where the time went."""
+    `verified`: it was tried, and does what it should. `minimum`: no part that does weighs less (without weights: is
+    smaller); otherwise none weighs less than `bound`, and `why_not_proven` says why more is not known. `proofs` connect
+    the elements with the faults. `seconds` says where the time went."""
 
     elements: list[Element]
     verified: bool
@@ -37,7 +37,9 @@ class Answer:
     seconds: Seconds = field(repr=False, compare=False)
 
     def _lines(self, heading: str) -> Iterator[str]:
-        known = "minimum" if self.minimum else f"not proven to be minimum ({self.why_not_proven}; at least {self.bound:g})"
+        known = (
+            "minimum" if self.minimum else f"not proven to be minimum ({self.why_not_proven}; at least {self.bound:g})"
+        )
         yield f"{heading} ({'verified' if self.verified else 'not verified'}, {known}):"
         for element in self.elements:
             yield f"  {element}"
@@ -90,7 +92,8 @@ class Suggestion(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The epoch in which a fact last appeared or disappeared, and the part of its update that did it; none for the first epoch."""
+    """The epoch in which a fact last appeared or disappeared, and the part of its update that did it; none for the
+    first epoch."""
 
     fact: Fact
     what: What

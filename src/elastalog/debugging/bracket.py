@@ -1,8 +1,8 @@
 """Between which facts all states lie.
 
-With every switch off the program derives the least facts, with every switch on the most, as far as it is positive: the facts of
-a relation that rests on no negation of anything that varies lie between the two in every state. A relation for which both are
-the same is constant, and may be negated or folded without harm.
+With every switch off the program derives the least facts, with every switch on the most, as far as it is positive: the
+facts of a relation that rests on no negation of anything that varies lie between the two in every state. A relation for
+which both are the same is constant, and may be negated or folded without harm.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class WordSet:
 
 
 class Bracket:
-    """`varying`: the facts that hold with all switches on and not with all off. `positive`: the relations whose facts lie
-    between the two in every state; of these, the facts outside `varying` are the same in all states."""
+    """`varying`: the facts that hold with all switches on and not with all off. `positive`: the relations whose facts
+    lie between the two in every state; of these, the facts outside `varying` are the same in all states."""
 
     def __init__(self, laboratory: Laboratory, signs: Dependencies) -> None:
         program = laboratory.backend.program

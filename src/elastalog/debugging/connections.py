@@ -1,4 +1,5 @@
-"""Proofs that connect the elements of an update with faults: expanded where it matters, and cut at facts that stay as they are."""
+"""Proofs that connect the elements of an update with faults: expanded where it matters, and cut at facts that stay as
+they are."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ class Connections:
             elif fact not in met and fact not in done:
                 met.add(fact)
                 pending.append((fact, True))
-                pending += [(item, False) for item in self._items[fact] if isinstance(item, tuple) and item in self._items]
+                pending += [
+                    (item, False) for item in self._items[fact] if isinstance(item, tuple) and item in self._items
+                ]
         return order
 
     def _finish(self, fact: WordFact, done: dict[WordFact, Proof]) -> None:

@@ -62,8 +62,8 @@ class Question:
 
 
 class Debugger:
-    """Answers questions about the epochs of a session. `read_fact` checks facts as the user writes them; `undo` applies a
-    suggestion."""
+    """Answers questions about the epochs of a session. `read_fact` checks facts as the user writes them; `undo` applies
+    a suggestion."""
 
     def __init__(
         self,
@@ -124,7 +124,9 @@ class Debugger:
             laboratory = self._laboratory(question, is_applied=True)
             goals = Goals(self._words(question.unwanted), self._words(question.missing))
             self._require_change(question, laboratory, is_applied=True)
-            found, proofs, elements = self._search(question, laboratory, goals, kept, weight_of, time_limit, news, is_baseline)
+            found, proofs, elements = self._search(
+                question, laboratory, goals, kept, weight_of, time_limit, news, is_baseline
+            )
         shown_kept = tuple(self._shown(question, kept))
         if isinstance(found, NoSolution):
             if not kept:
@@ -168,7 +170,8 @@ class Debugger:
         return Question(sides[0], sides[1], first, last, net_changes(self._history.updates(first, last)))
 
     def _require_change(self, question: Question, laboratory: Laboratory, is_applied: bool) -> None:
-        """Every fault must be one in the later epoch, and none in the earlier. The base is the later one if `is_applied`."""
+        """Every fault must be one in the later epoch, and none in the earlier. The base is the later one if
+        `is_applied`."""
         sides = [(fact, True) for fact in question.unwanted] + [(fact, False) for fact in question.missing]
         facts = [fact for fact, _ in sides]
         here = self._hold(facts)
@@ -189,7 +192,8 @@ class Debugger:
         return words is not None and self._history.turn(epoch, words) is not None
 
     def _element(self, question: Question, written: Written) -> WordFact:
-        """The fact of an element as the user writes it. An update does only one thing to a fact, so the sign can be left out."""
+        """The fact of an element as the user writes it. An update does only one thing to a fact, so the sign can be
+        left out."""
         sign: str | None = None
         if isinstance(written, tuple) and len(written) == 2 and written[0] in ("+", "-"):
             sign, written = written
@@ -270,8 +274,8 @@ class Debugger:
         return found, self._proofs(smaller, goals, found), self._shown(question, flipped)
 
     def _proofs(self, laboratory: Laboratory, goals: Goals, found: Found) -> tuple[Proof, ...]:
-        """Why facts that should be absent hold in the base, and why facts that should be present hold after flipping; proved as
-        far as flipping makes a difference."""
+        """Why facts that should be absent hold in the base, and why facts that should be present hold after flipping;
+        proved as far as flipping makes a difference."""
         program = self._setting.backend.program
         came, went = WordSet(program), WordSet(program)
         proofs: list[Proof] = []

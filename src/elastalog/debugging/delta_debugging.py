@@ -1,7 +1,7 @@
 """Delta debugging (ddmin): the baseline, and the way out when nothing better ends in time.
 
-It knows nothing about derivations; it tries smaller and smaller parts. The result is such that no single element can be left
-out, if the test is monotone.
+It knows nothing about derivations; it tries smaller and smaller parts. The result is such that no single element can be
+left out, if the test is monotone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 def minimise(
     elements: Sequence[int], is_enough: Callable[[Sequence[int]], bool], deadline: float | None = None
 ) -> tuple[list[int], bool]:
-    """A small part of elements that is still enough, when all of them are; and whether it was reached before the deadline."""
+    """A small part of elements that is still enough, when all of them are; and whether it was reached before the
+    deadline."""
     kept = list(elements)
     parts = 2
     while len(kept) >= 2:

@@ -23,7 +23,8 @@ class Element(NamedTuple):
 
 
 def net_changes(updates: Iterable[Update]) -> dict[WordFact, bool]:
-    """What a row of updates, as they took effect, did together: whether each explicit fact that changed came or went."""
+    """What a row of updates, as they took effect, did together: whether each explicit fact that changed came or
+    went."""
     last: dict[WordFact, bool] = {}
     first: dict[WordFact, bool] = {}
     for update in updates:

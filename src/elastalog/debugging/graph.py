@@ -1,8 +1,9 @@
-"""The derivation graph of the facts that vary, in memory: an exact model of every state, for the positive part of a program.
+"""The derivation graph of the facts that vary, in memory: an exact model of every state, for the positive part of a
+program.
 
-Nodes are facts of a bracket's `varying` from which the facts asked for can be reached; every other fact counts as true. Edges
-are the derivations that fire with all switches on, one for each distinct set of varying facts used. A node holds in a state
-if it is in the least model of the derivations over the switches that are on.
+Nodes are facts of a bracket's `varying` from which the facts asked for can be reached; every other fact counts as true.
+Edges are the derivations that fire with all switches on, one for each distinct set of varying facts used. A node holds
+in a state if it is in the least model of the derivations over the switches that are on.
 """
 
 from __future__ import annotations
@@ -28,11 +29,17 @@ class TooLarge(Exception):
 
 
 class DerivationGraph:
-    """`heads`: the node that each derivation derives; `bodies`: the nodes it uses, a row each, filled up with NOT; `switch_of`:
-    the switch whose fact a node is, NOT for none; `node_of`: the nodes of the facts asked for."""
+    """`heads`: the node that each derivation derives; `bodies`: the nodes it uses, a row each, filled up with NOT;
+    `switch_of`: the switch whose fact a node is, NOT for none; `node_of`: the nodes of the facts asked for."""
 
     def __init__(
-        self, switches: Sequence[Switch], size: int, heads: Vector, bodies: Vector, switch_of: Vector, node_of: dict[WordFact, int]
+        self,
+        switches: Sequence[Switch],
+        size: int,
+        heads: Vector,
+        bodies: Vector,
+        switch_of: Vector,
+        node_of: dict[WordFact, int],
     ) -> None:
         self.switches = switches
         self.size = size
@@ -110,8 +117,8 @@ class State:
         return found
 
     def why_not(self, fact: WordFact) -> set[int]:
-        """Switches whose being off keeps a fact that does not hold: those in an unfounded set, in which every derivation of a
-        fact uses another fact of the set."""
+        """Switches whose being off keeps a fact that does not hold: those in an unfounded set, in which every
+        derivation of a fact uses another fact of the set."""
         graph = self._graph
         pending = [graph.node_of[fact]]
         met = set(pending)

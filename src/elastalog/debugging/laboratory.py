@@ -1,8 +1,8 @@
 """Trials: states that differ from a base in the presence of some explicit facts, each looked at and undone.
 
-A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what flipping
-means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation starts from the
-earlier one and applies them.
+A `Switch` is such a fact. Flipping it adds the fact to the base, or removes it. Which state is the base, and what
+flipping means, is decided by the question: a suggestion starts from the later epoch and undoes elements, a localisation
+starts from the earlier one and applies them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Who says whether a choice of switches is a solution, and if not, what any solution must do differently.
 
-A *condition* is a set of switches and a state: at least one of them must stand differently from how it stands there. Every
-condition given here holds for every solution, so the best choice under the conditions known is a lower bound, and if it is a
-solution it is a smallest one. That needs no monotone program.
+A *condition* is a set of switches and a state: at least one of them must stand differently from how it stands there.
+Every condition given here holds for every solution, so the best choice under the conditions known is a lower bound, and
+if it is a solution it is a smallest one. That needs no monotone program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Goals:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are flipped."""
+    """At least one of `switches` must stand differently from how it stands where exactly those in `flipped` are
+    flipped."""
 
     switches: frozenset[int]
     flipped: frozenset[int]
@@ -58,8 +59,8 @@ class Oracle(Protocol):
 
 
 class GraphOracle:
-    """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were fulfilled,
-    so that several conditions on different switches come out at once."""
+    """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were
+    fulfilled, so that several conditions on different switches come out at once."""
 
     def __init__(self, graph: DerivationGraph, goals: Goals, laboratory: Laboratory) -> None:
         self._graph = graph

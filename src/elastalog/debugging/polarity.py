@@ -1,7 +1,7 @@
 """How relations depend on each other: only through an even number of negations, only through an odd one, or both.
 
-A fact of a relation that depends on another only positively can only be gained when facts of the other are added; if only
-negatively, only be lost. What is folded by an aggregate may go either way.
+A fact of a relation that depends on another only positively can only be gained when facts of the other are added; if
+only negatively, only be lost. What is folded by an aggregate may go either way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
     grows = False
     rule = stratum.aggregate
     if rule is not None:
-        grows |= _merge(found[rule.relation], {name: BOTH for name in found[rule.members]})
+        grows |= _merge(found[rule.relation], dict.fromkeys(found[rule.members], BOTH))
     for clause in stratum.clauses:
         for goal in clause.goals:
             if isinstance(goal, Scan):
@@ -58,8 +58,8 @@ def _negated(sign: int) -> int:
 
 
 def useful(switches: Sequence[Switch], signs: Dependencies, absent: Iterable[str], present: Iterable[str]) -> list[int]:
-    """The switches whose flipping can help at all to make facts of some relations absent and of others present. Flipping
-    another one is without effect on them or works against them, so it is in no smallest solution."""
+    """The switches whose flipping can help at all to make facts of some relations absent and of others present.
+    Flipping another one is without effect on them or works against them, so it is in no smallest solution."""
     lowering = dict.fromkeys(absent)
     raising = dict.fromkeys(present)
     found = []

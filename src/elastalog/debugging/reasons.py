@@ -1,10 +1,11 @@
-"""Why a fact holds or does not, in one state of a program with negation: switches that keep it so in every state that agrees
-with this one on them.
+"""Why a fact holds or does not, in one state of a program with negation: switches that keep it so in every state that
+agrees with this one on them.
 
-A fact that holds has a proof: the switches among its leaves, together with the reasons why its negated facts do not hold. A fact
-that does not hold has no such witness in this state alone. But if its relation depends on a switch's relation only positively,
-only switches that are off can be the reason, and if only negatively, only those that are on. And if it does not even hold in
-the state that is most favourable to its relation, there is no reason to be sought among the switches.
+A fact that holds has a proof: the switches among its leaves, together with the reasons why its negated facts do not
+hold. A fact that does not hold has no such witness in this state alone. But if its relation depends on a switch's
+relation only positively, only switches that are off can be the reason, and if only negatively, only those that are on.
+And if it does not even hold in the state that is most favourable to its relation, there is no reason to be sought among
+the switches.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class Corners:
 
 
 class Reasons:
-    """The reasons in one state, which is being tried: `flipped` are the switches flipped, `changes` what that changed."""
+    """The reasons in one state, which is being tried: `flipped` are the switches flipped, `changes` what that
+    changed."""
 
     def __init__(
         self,
@@ -102,8 +104,8 @@ class Reasons:
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
 
     def why(self, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
-        """Switches that keep each of some facts that hold. With `within`, proofs are cut at facts outside of it: then these are
-        only the switches that the facts in it rest on, which is a guess and no reason."""
+        """Switches that keep each of some facts that hold. With `within`, proofs are cut at facts outside of it: then
+        these are only the switches that the facts in it rest on, which is a guess and no reason."""
         own: dict[WordFact, set[int]] = {}
         used: dict[WordFact, tuple[WordFact, ...]] = {}
         frontier = list(dict.fromkeys(facts))
@@ -163,7 +165,8 @@ class Reasons:
         return relation in self._bracket.positive and not self._bracket.varying.has(relation, row)
 
     def _concerning(self, relation: str, sought: int) -> set[int]:
-        """The switches that could bring about facts of a relation (POSITIVE), or change them at all (BOTH), if turned."""
+        """The switches that could bring about facts of a relation (POSITIVE), or change them at all (BOTH), if
+        turned."""
         found = set()
         signs = self._signs[relation]
         for i, switch in enumerate(self._switches):

@@ -1,8 +1,9 @@
 """The smallest set of switches that reaches some goals.
 
-Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of those known, ask the oracle about
-the choice, add what is wrong with it, and again. The first choice that is a solution is a smallest one. When the time is over,
-delta debugging finds a solution that was tried, and the last lower bound says how far from the smallest it may be.
+Conditions that every solution fulfils are collected one after the other: solve the 0/1 program of those known, ask the
+oracle about the choice, add what is wrong with it, and again. The first choice that is a solution is a smallest one.
+When the time is over, delta debugging finds a solution that was tried, and the last lower bound says how far from the
+smallest it may be.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from elastalog.debugging.zero_one import OutOfTime, ZeroOneProgram, is_solver_in
 from elastalog.provenance.explain import Setting
 
 MOST_STATED = 100_000
-"""Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they are met."""
+"""Derivations that are stated in the 0/1 program at once; of a larger graph only the proofs that matter are, as they
+are met."""
 
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""

@@ -19,7 +19,13 @@ class TrialOracle:
     """Conditions come from `Reasons`. Those for facts that should hold are made smaller by further trials."""
 
     def __init__(
-        self, laboratory: Laboratory, setting: Setting, bracket: Bracket, signs: Dependencies, goals: Goals, deadline: float
+        self,
+        laboratory: Laboratory,
+        setting: Setting,
+        bracket: Bracket,
+        signs: Dependencies,
+        goals: Goals,
+        deadline: float,
     ) -> None:
         self._laboratory = laboratory
         self._setting = setting
@@ -67,9 +73,9 @@ class TrialOracle:
 class _Narrowing:
     """Makes the reason why some facts do not hold smaller.
 
-    Switches that can all be turned together without a fact coming about are no reason for its absence. That is sound for
-    switches on which its relation depends in one way only, as turning them is in its favour. Which to leave is told by proofs
-    in the states where too many have been turned."""
+    Switches that can all be turned together without a fact coming about are no reason for its absence. That is sound
+    for switches on which its relation depends in one way only, as turning them is in its favour. Which to leave is told
+    by proofs in the states where too many have been turned."""
 
     def __init__(
         self, oracle: TrialOracle, flipped: frozenset[int], switches: frozenset[int], facts: Sequence[WordFact]
@@ -100,7 +106,8 @@ class _Narrowing:
         return {fact: self._switches - self._candidates | self._own(fact, left[fact], kept) for fact in self._facts}
 
     def _own(self, fact: WordFact, used: frozenset[int], kept: frozenset[int]) -> frozenset[int]:
-        """What is left of the reason that the facts have in common: first without what other facts use, then one by one."""
+        """What is left of the reason that the facts have in common: first without what other facts use, then one by
+        one."""
         for piece in (kept - used, *([switch] for switch in sorted(used))):
             smaller = kept.difference(piece)
             if len(kept) > 1 and smaller != kept and not self._is_late():
@@ -109,8 +116,8 @@ class _Narrowing:
         return kept
 
     def _try(self, turned: frozenset[int], facts: Sequence[WordFact]) -> dict[WordFact, frozenset[int]]:
-        """The facts that hold after turning some switches, with the switches among the leaves of a proof; with none where the
-        rules have no result."""
+        """The facts that hold after turning some switches, with the switches among the leaves of a proof; with none
+        where the rules have no result."""
         oracle = self._oracle
         state = self._flipped ^ turned
         try:

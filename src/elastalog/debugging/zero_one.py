@@ -1,4 +1,5 @@
-"""The 0/1 program: which switches to flip, at the least weight, so that all known conditions hold. Solved with HiGHS."""
+"""The 0/1 program: which switches to flip, at the least weight, so that all known conditions hold. Solved with
+HiGHS."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs as little."""
+    """Switches to flip. `bound`: no choice that fulfils the conditions weighs less. `is_best`: this one weighs as
+    little."""
 
     flipped: frozenset[int]
     bound: float
@@ -69,15 +71,16 @@ class ZeroOneProgram:
         return first
 
     def add_clause(self, switches: Iterable[int], flipped: Collection[int]) -> None:
-        """At least one of some switches must differ from how it stands in a state, where those in `flipped` are flipped."""
+        """At least one of some switches must differ from how it stands in a state, where those in `flipped` are
+        flipped."""
         chosen = np.array(sorted(switches), np.int32)
         signs = np.array([-1.0 if switch in flipped else 1.0 for switch in chosen.tolist()])
         self._solver.addRow(1.0 - float((signs < 0).sum()), self._highspy.kHighsInf, len(chosen), chosen, signs)
 
     def add_derivations(self, graph: DerivationGraph, absent: Iterable[WordFact]) -> None:
-        """A variable for each fact of the graph, and a constraint for each derivation: a body that holds makes its head hold,
-        x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of facts need not be whole:
-        once the switches are chosen, the least model is the least solution."""
+        """A variable for each fact of the graph, and a constraint for each derivation: a body that holds makes its head
+        hold, x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of facts need
+        not be whole: once the switches are chosen, the least model is the least solution."""
         first = self._add_columns(np.zeros(graph.size))
         infinity = self._highspy.kHighsInf
         for fact in absent:
@@ -88,7 +91,9 @@ class ZeroOneProgram:
         if number:
             start = np.zeros(number, np.int32)
             start[1:] = np.cumsum(width + 1)[:-1]
-            columns = np.concatenate((np.where(is_used, graph.bodies + first, -1), graph.heads[:, None] + first), axis=1)
+            columns = np.concatenate(
+                (np.where(is_used, graph.bodies + first, -1), graph.heads[:, None] + first), axis=1
+            )
             signs = np.concatenate((np.ones(graph.bodies.shape), np.full((number, 1), -1.0)), axis=1)
             kept = columns >= 0
             self._solver.addRows(

@@ -22,9 +22,7 @@ class RelationChanges:
 class Changes(Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed."""
 
-    def __init__(
-        self, changed: Mapping[str, RelationChanges], unchanged: Callable[[str], RelationChanges]
-    ) -> None:
+    def __init__(self, changed: Mapping[str, RelationChanges], unchanged: Callable[[str], RelationChanges]) -> None:
         self._changed = changed
         self._unchanged = unchanged
 

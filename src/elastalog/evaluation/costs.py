@@ -1,7 +1,8 @@
 """The elastic choice: what an update of a stratum may cost, and whether to try it at all.
 
-The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates enumerated for
-each changed input fact. It only skips an update that experience says is hopeless; a budget protects against all others.
+The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates
+enumerated for each changed input fact. It only skips an update that experience says is hopeless; a budget protects
+against all others.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class CostModel:
         return self._choice(stratum, "update", why, expected, allowed, seconds)
 
     def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
-        """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer hold."""
+        """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
+        hold."""
         forecast = self.forecast(stratum, changes)
         if forecast.how == "bootstrap":
             self._strata[stratum.number].skipped += 1

@@ -1,7 +1,7 @@
 """Epochs: the materialisation of a program and its updates, each a transaction.
 
-Between epochs the state is exactly the fixpoint of the rules over the explicit facts. An update that fails for whatever reason
-(an error in a rule, a limit, Ctrl-C) is rolled back, and the previous epoch stands.
+Between epochs the state is exactly the fixpoint of the rules over the explicit facts. An update that fails for whatever
+reason (an error in a rule, a limit, Ctrl-C) is rolled back, and the previous epoch stands.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class EpochRecord:
 
 
 class Epochs:
-    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `before_commit` is called when
-    an epoch is complete but not yet in force: it may make it durable, or raise to refuse it."""
+    """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `before_commit` is
+    called when an epoch is complete but not yet in force: it may make it durable, or raise to refuse it."""
 
     def __init__(self, backend: Backend, strategy: Strategy) -> None:
         self.backend = backend
@@ -109,12 +109,13 @@ class Epochs:
 
     @contextmanager
     def trial(self, update: Update) -> Iterator[ChangedWords]:
-        """What an update would do: within the block it is in force, and the backend answers for that state; afterwards all is as
-        before. Yields what it changed, hidden relations included. No epoch is made, nothing is recorded or stored.
+        """What an update would do: within the block it is in force, and the backend answers for that state; afterwards
+        all is as before. Yields what it changed, hidden relations included. No epoch is made, nothing is recorded or
+        stored.
 
-        The update is committed and then undone by its inverse: a commit costs little, all questions can be asked of the state as
-        of any epoch, and the inverse leads back to the very same state, because what a strategy keeps for a state does not
-        depend on the way there."""
+        The update is committed and then undone by its inverse: a commit costs little, all questions can be asked of the
+        state as of any epoch, and the inverse leads back to the very same state, because what a strategy keeps for a
+        state does not depend on the way there."""
         undo: list[Update] = []
         try:
             yield self._try(update, undo)

@@ -1,12 +1,13 @@
 """Sharing the work of a stratum among tasks: which strata fall apart, and what the others have to exchange.
 
-Every derivation of a clause binds its variables to values. If one variable, the *pivot*, is chosen for each clause, a task that
-is responsible for a share of all values finds exactly the derivations whose pivot lies in its share. It needs, of an atom that
-holds the pivot, only the facts of its share (a copy of the relation *by* that column), and of the others a whole copy.
+Every derivation of a clause binds its variables to values. If one variable, the *pivot*, is chosen for each clause, a
+task that is responsible for a share of all values finds exactly the derivations whose pivot lies in its share. It
+needs, of an atom that holds the pivot, only the facts of its share (a copy of the relation *by* that column), and of
+the others a whole copy.
 
-A stratum *decomposes* when there is an argument of each of its relations that is the pivot of every clause, in the head and in
-every recursive atom: then what a task derives stays in its share, and it reaches the fixpoint alone, with the very levels and
-counts of the whole. Otherwise heads are sent to the copies that need them after every iteration.
+A stratum *decomposes* when there is an argument of each of its relations that is the pivot of every clause, in the head
+and in every recursive atom: then what a task derives stays in its share, and it reaches the fixpoint alone, with the
+very levels and counts of the whole. Otherwise heads are sent to the copies that need them after every iteration.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from elastalog.analysis.program import CheckedProgram, Constant
-from elastalog.planning.logical import Absent, Clause, Goal, LogicalProgram, LogicalStratum, Scan, StoredRelation, Test
+from elastalog.planning.logical import Clause, Goal, LogicalProgram, LogicalStratum, Scan, StoredRelation, Test
 from elastalog.planning.lower import lower
 
 _MOST_TRIALS = 20_000
@@ -33,8 +34,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class SharedClause:
-    """A clause over copies. `pivot`: the variable by which it is shared; a constant: the task with that value in its share
-    evaluates it alone; None: the first task does."""
+    """A clause over copies. `pivot`: the variable by which it is shared; a constant: the task with that value in its
+    share evaluates it alone; None: the first task does."""
 
     clause: Clause
     pivot: str | Constant | None
@@ -42,7 +43,8 @@ class SharedClause:
 
 @dataclass(frozen=True, slots=True)
 class SharePlan:
-    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes; None if it does not, and then
+    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes; None if it does not,
+    and then
     `obstacle` says why. `copies` are those of all relations, own and lower."""
 
     stratum: LogicalStratum
@@ -76,8 +78,8 @@ def share_plan(stratum: LogicalStratum) -> SharePlan:
 
 
 def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
-    """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms are
-    shared."""
+    """The best choice of a column of each relation that every clause preserves: the one under which most lower atoms
+    are shared."""
     widths = _widths(stratum)
     best: tuple[int, dict[str, int]] | None = None
     trials = 0
@@ -159,7 +161,9 @@ def _obstacle(stratum: LogicalStratum) -> str:
             own &= {term for term in goal.terms if isinstance(term, str)}
         if recursive and not own:
             return f"{rule_name(clause)} keeps no argument: no variable of its head stands in all its recursive atoms"
-        if not recursive and not any(_is_preserved(clause, stratum, {clause.head: i}) for i in range(len(clause.head_terms))):
+        if not recursive and not any(
+            _is_preserved(clause, stratum, {clause.head: i}) for i in range(len(clause.head_terms))
+        ):
             return f"{rule_name(clause)} computes every argument of its head"
         if recursive:
             kept[rule_name(clause)] = own
@@ -192,7 +196,8 @@ def _exchanging(stratum: LogicalStratum, obstacle: str) -> SharePlan:
 
 
 def _pivot(clause: Clause, copies: Mapping[str, Copy]) -> str | None:
-    """The variable under which most recursive atoms are shared, then most atoms, then the fewest new copies are made."""
+    """The variable under which most recursive atoms are shared, then most atoms, then the fewest new copies are
+    made."""
     recursive: Counter[str] = Counter()
     every: Counter[str] = Counter()
     present: Counter[str] = Counter()

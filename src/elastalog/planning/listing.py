@@ -1,4 +1,5 @@
-"""Plans as text for people to read: in which order each version of a rule visits its atoms, and through which indexes."""
+"""Plans as text for people to read: in which order each version of a rule visits its atoms, and through which
+indexes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
-from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Generate, Keep, KeepConstant, KeepEqual, Variant
+from elastalog.planning.steps import (
+    Action,
+    Compute,
+    Copy,
+    Fill,
+    Gather,
+    Generate,
+    Keep,
+    KeepConstant,
+    KeepEqual,
+    Variant,
+)
 from elastalog.planning.variants import plan_from_goal, plan_full
 
 

@@ -1,11 +1,11 @@
 """The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
 
-Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`, which no
-program can write), so that every strategy and backend handles them without knowing:
+Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
-- an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins with
-  that; a second version of the rule supplies the 0 of an empty count or sum.
+- an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
+  with that; a second version of the rule supplies the 0 of an empty count or sum.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -53,8 +53,8 @@ Goal: TypeAlias = Scan | Absent | Test
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule. `recursive_goals`:
-    the scans that read a relation of the head's own stratum."""
+    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule.
+    `recursive_goals`: the scans that read a relation of the head's own stratum."""
 
     number: int
     head: str
@@ -74,8 +74,8 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class AggregateRule:
-    """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded, None for
-    count; `bases` are those of the target and of the result."""
+    """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded,
+    None for count; `bases` are those of the target and of the result."""
 
     relation: str
     members: str
@@ -89,8 +89,8 @@ class AggregateRule:
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its facts only
-    say which values to consider, so they count as level 0 for whoever reads them."""
+    """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
+    facts only say which values to consider, so they count as level 0 for whoever reads them."""
 
     name: str
     bases: tuple[Base, ...]

@@ -197,8 +197,8 @@ class _Lowering:
         return [found, default]
 
     def collect_members(self, literal: checked.Aggregation, rule: Rule, label: str) -> tuple[str, int | None]:
-        """The hidden relation of the assignments an aggregate ranges over: its groups, then all other variables, then the
-        target if it is computed. Returns it with the column of the target."""
+        """The hidden relation of the assignments an aggregate ranges over: its groups, then all other variables, then
+        the target if it is computed. Returns it with the column of the target."""
         groups = {g.name: g.base for g in literal.groups}
         columns: dict[str, Base] = {}
         versions: list[tuple[tuple[Goal, ...], frozenset[str]]] = []
@@ -239,7 +239,8 @@ class _Lowering:
         return members, None if target is None else list(schema).index(target.name)
 
     def group_domain(self, literal: checked.Aggregation, rule: Rule, names: list[str], label: str) -> Scan:
-        """The values that the rule around an aggregate gives to group variables which the aggregate's body only tests."""
+        """The values that the rule around an aggregate gives to group variables which the aggregate's body only
+        tests."""
         domain = f"@groups.{label}.{','.join(names)}"
         if domain not in self.relations:
             goals: list[Goal] = []

@@ -1,7 +1,8 @@
 """The order in which a version of a clause visits its goals.
 
-Start where the caller says, then always: every test and negation that is bound, then the atom expected to multiply the rows
-least. An atom that shares no bound variable is taken only when nothing else is left, so a cross product that can be avoided is.
+Start where the caller says, then always: every test and negation that is bound, then the atom expected to multiply the
+rows least. An atom that shares no bound variable is taken only when nothing else is left, so a cross product that can
+be avoided is.
 """
 
 from __future__ import annotations
@@ -123,9 +124,7 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[i
     return tuple(ready)
 
 
-def _next_goal(
-    clause: Clause, waiting: list[int], bound: set[str], statistics: Statistics, wanted: list[int]
-) -> int:
+def _next_goal(clause: Clause, waiting: list[int], bound: set[str], statistics: Statistics, wanted: list[int]) -> int:
     best: tuple[float, ...] | None = None
     choice = waiting[0]
     for i in waiting:

@@ -1,7 +1,7 @@
 """How one version of a clause runs: a start, then probes, each followed by actions on the rows it gave.
 
-Rows of bindings are matrices of words; a *slot* is a column of such a matrix. Every step states the layout of the matrix it
-makes (`slots`, `width`), so a backend needs no knowledge of variables beyond the expressions of actions.
+Rows of bindings are matrices of words; a *slot* is a column of such a matrix. Every step states the layout of the
+matrix it makes (`slots`, `width`), so a backend needs no knowledge of variables beyond the expressions of actions.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ Action: TypeAlias = Fill | Copy | Compute | Generate | Keep | KeepEqual | KeepCo
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """The start: rows of a relation (the delta, all rows, or the heads of backward evaluation), or one row without columns when
+    """The start: rows of a relation (the delta, all rows, or the heads of backward evaluation), or one row without
+    columns when
     `relation` is None. `goal` is the goal whose relation is read, None for heads and for the single row.
     `is_direct`: slots are the relation's columns and there is nothing to do, so the relation's own matrix serves."""
 
@@ -93,9 +94,11 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Finds, for every row, the facts of a relation that agree with it on the key; `is_negated` keeps the rows without any.
+    """Finds, for every row, the facts of a relation that agree with it on the key; `is_negated` keeps the rows without
+    any.
 
-    `is_before`: the goal stands before the goal the version starts at, so facts of the delta are left to another version."""
+    `is_before`: the goal stands before the goal the version starts at, so facts of the delta are left to another
+    version."""
 
     relation: str
     goal: int

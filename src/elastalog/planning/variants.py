@@ -1,7 +1,7 @@
 """Versions of clauses as steps: where each variable lives after each probe, and what is carried on.
 
-A version starts at one goal (a delta, in semi-naive or incremental evaluation), at the whole of some relation, or at the head
-(backward evaluation). Variables are kept only while something later needs them.
+A version starts at one goal (a delta, in semi-naive or incremental evaluation), at the whole of some relation, or at
+the head (backward evaluation). Variables are kept only while something later needs them.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
 
 
 def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
-    """The user's order of scans for this version, from 0. Versions are numbered by the recursive atom that is the delta; rules
-    without any, and evaluation from the start, have version 0."""
+    """The user's order of scans for this version, from 0. Versions are numbered by the recursive atom that is the
+    delta; rules without any, and evaluation from the start, have version 0."""
     if clause.rule is None or not clause.rule.plan:
         return ()
     version = clause.recursive_goals.index(goal) if goal in clause.recursive_goals else 0

@@ -1,5 +1,5 @@
-"""Arrow arrays from NumPy arrays and texts, without `pa.array`: where pandas is installed that function imports it, which takes
-longer than a small program."""
+"""Arrow arrays from NumPy arrays and texts, without `pa.array`: where pandas is installed that function imports it,
+which takes longer than a small program."""
 
 from __future__ import annotations
 

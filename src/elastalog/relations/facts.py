@@ -33,8 +33,8 @@ class FactWords:
 
 
 class Relation:
-    """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`, conversion to
-    Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
+    """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`,
+    conversion to Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
 
     The relations of a session are live: they show the latest epoch whenever they are read."""
 

@@ -28,7 +28,8 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """`42`, `0x2a`, `0b101`, `1.2.3.4` (IPv4), `42u`. Its type follows from the context unless `is_unsigned` (suffix u)."""
+    """`42`, `0x2a`, `0b101`, `1.2.3.4` (IPv4), `42u`. Its type follows from the context unless `is_unsigned` (suffix
+    u)."""
 
     value: int
     is_unsigned: bool

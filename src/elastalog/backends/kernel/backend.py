@@ -31,8 +31,8 @@ from elastalog.relations.words import Dictionary
 
 
 class KernelBackend:
-    """See `backends.protocol.Backend`. With `is_annotated` every fact has a level and a count and updates can be maintained;
-    without, relations can only be evaluated anew."""
+    """See `backends.protocol.Backend`. With `is_annotated` every fact has a level and a count and updates can be
+    maintained; without, relations can only be evaluated anew."""
 
     def __init__(
         self,
@@ -163,14 +163,13 @@ class KernelBackend:
     # --- bootstrap -------------------------------------------------------------------------------------------------
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
-        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations enumerated."""
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations
+        enumerated."""
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
         elif stratum.clauses and self.is_global:
-            HeightEvaluation(
-                stratum, self.program, self.relations, self.dictionary, self._workers, self.watch
-            ).run()
+            HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
         elif stratum.clauses or self.support is Support.VECTORS:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
@@ -200,8 +199,8 @@ class KernelBackend:
     # --- updates ---------------------------------------------------------------------------------------------------
 
     def begin(self, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> tuple[int, int]:
-        """Starts an update. It is normalised against the explicit facts: insertion wins, deleting what is not explicit and
-        inserting what is are no changes. Returns how many deletions and insertions remain."""
+        """Starts an update. It is normalised against the explicit facts: insertion wins, deleting what is not explicit
+        and inserting what is are no changes. Returns how many deletions and insertions remain."""
         self._transaction = Transaction()
         for name in (*deleted, *(n for n in inserted if n not in deleted)):
             come = inserted.get(name)
@@ -349,9 +348,7 @@ class KernelBackend:
         visible = {n: e for n, e in self._transaction.changed.items() if with_hidden or not relations[n].is_hidden}
         if self.is_annotated:
             return transaction.changed_words(self.relations, visible)
-        return {
-            name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible
-        }
+        return {name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible}
 
     def state(self, relation: str) -> FactWords:
         """All facts of a relation with level and count, outside an update, for a store."""

@@ -61,9 +61,7 @@ class BackwardEvaluation:
             start[:, slot] = np.arange(len(words)) if column == ROW else words[:, column]
         pipeline.run_block(self._relations, start, len(words), _NO_BOUNDS, self._scratch, keep)
         rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
-        bodies = tuple(
-            self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans)
-        )
+        bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
         return ClauseDerivations(clause, rows[:, 0], bodies)
 
     def _facts(self, name: str, rows: Vector) -> FactWords:
@@ -71,5 +69,3 @@ class BackwardEvaluation:
         if not relation.is_annotated:
             return FactWords(relation.rows[rows])
         return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])
-
-

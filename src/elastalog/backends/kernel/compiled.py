@@ -1,8 +1,9 @@
 """What all compiled operators share: how they are compiled, how words are hashed, how memory is fetched ahead.
 
-Operators are compiled once, for every program alike, with fixed signatures, and cached on disk. They release the interpreter's
-lock, take arrays only, and are resumable: when an output block or a table is full they return, the caller makes room and calls
-again. State that outlives a call is in a small vector of int64 (`state`), whose fields are named where they are used.
+Operators are compiled once, for every program alike, with fixed signatures, and cached on disk. They release the
+interpreter's lock, take arrays only, and are resumable: when an output block or a table is full they return, the caller
+makes room and calls again. State that outlives a call is in a small vector of int64 (`state`), whose fields are named
+where they are used.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _FINISH = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def operator(result: Any, *arguments: Any) -> Callable[[F], F]:
-    """An operator with one fixed signature, compiled (or read from the cache) when it is first called: a program pays only for
-    the operators that it uses."""
+    """An operator with one fixed signature, compiled (or read from the cache) when it is first called: a program pays
+    only for the operators that it uses."""
 
     def decorate(function: F) -> F:
         return cast(F, Operator(function, result(*arguments)))
@@ -159,7 +160,31 @@ def hash_key(key):  # type: ignore[no-untyped-def]
 
 
 __all__ = [
-    "COLUMNS", "FLAG", "GROUP", "HALF", "INT", "KEYS", "LOW", "MATRIX", "NONE", "ONE", "Operator", "STATE", "WORDS",
-    "hash_columns", "hash_key", "hash_row", "increment_atomically", "index_key", "inlined", "int64", "np_int32", "operator", "pack",
-    "prefetch", "types", "uint32", "uint64",
+    "COLUMNS",
+    "FLAG",
+    "GROUP",
+    "HALF",
+    "INT",
+    "KEYS",
+    "LOW",
+    "MATRIX",
+    "NONE",
+    "ONE",
+    "STATE",
+    "WORDS",
+    "Operator",
+    "hash_columns",
+    "hash_key",
+    "hash_row",
+    "increment_atomically",
+    "index_key",
+    "inlined",
+    "int64",
+    "np_int32",
+    "operator",
+    "pack",
+    "prefetch",
+    "types",
+    "uint32",
+    "uint64",
 ]  # fmt: skip

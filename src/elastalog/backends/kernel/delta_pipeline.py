@@ -1,5 +1,5 @@
-"""A version of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a phase, and
-carries levels (see `join_levels`)."""
+"""A version of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a
+phase, and carries levels (see `join_levels`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from elastalog.relations.words import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the start. The
-    relations in `own` may be seen differently."""
+    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the
+    start. The relations in `own` may be seen differently."""
 
     is_loss: bool
     sees: int
@@ -43,9 +43,7 @@ class Phase:
         return self.sees_before if is_before else self.sees
 
 
-LOSSES = Phase(
-    True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA)
-)
+LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA))
 """The previous epoch, without what has already been lost."""
 
 GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
@@ -104,9 +102,7 @@ class DeltaPipeline:
         for start in range(0, len(entries), BLOCK):
             stop = min(start + BLOCK, len(entries))
             if gather.goal is None:
-                level_operators.gather_heads(
-                    entries, start, stop, relation.rows, relation.touched, take, place, block
-                )
+                level_operators.gather_heads(entries, start, stop, relation.rows, relation.touched, take, place, block)
                 used = stop - start
             else:
                 state[FILLED] = 0
@@ -132,7 +128,15 @@ class DeltaPipeline:
         start, stop = 0, relation.used
         while start < stop:
             level_operators.gather_levels(
-                relation.rows, start, stop, relation.level, relation.touched, gather.relation in flat, take, place, block,
+                relation.rows,
+                start,
+                stop,
+                relation.level,
+                relation.touched,
+                gather.relation in flat,
+                take,
+                place,
+                block,
                 state,
             )
             start = int(state[NEXT])

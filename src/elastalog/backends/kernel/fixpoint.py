@@ -1,7 +1,7 @@
 """Bootstrap of one stratum: semi-naive evaluation with counts, on fresh relations (algorithms 3 and 4.2).
 
-Explicit facts are the first rows of each relation. Every iteration appends what it finds, so the rows of a relation are in order
-of level, the delta of an iteration is a range of rows, and "facts before it" is a bound on row numbers.
+Explicit facts are the first rows of each relation. Every iteration appends what it finds, so the rows of a relation are
+in order of level, the delta of an iteration is a range of rows, and "facts before it" is a bound on row numbers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
-
 _GROWN = 4
 """Plans are made anew when the relations of a recursive stratum have grown by this factor."""
 
 
 class StratumPipelines:
-    """The versions of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum will hold is
-    not known beforehand, so its plans are made anew as it grows."""
+    """The versions of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum
+    will hold is not known beforehand, so its plans are made anew as it grows."""
 
     def __init__(
         self,
@@ -43,7 +42,9 @@ class StratumPipelines:
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
         self.by_delta = [
-            self._bind(plan_from_goal(clause, goal, statistics)) for clause in clauses for goal in clause.recursive_goals
+            self._bind(plan_from_goal(clause, goal, statistics))
+            for clause in clauses
+            for goal in clause.recursive_goals
         ]
         self._planned_size = self._size()
 
@@ -86,8 +87,8 @@ def evaluate(
     watch: Watch,
     limits: Mapping[str, int] | None = None,
 ) -> bool:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. False if it stopped before, because a
-    relation has as many facts as `limits` allows it (`.limitsize`)."""
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. False if it stopped before,
+    because a relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}

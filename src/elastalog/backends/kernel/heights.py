@@ -1,7 +1,8 @@
 """Bootstrap with global levels: the level of a fact is the height of its lowest proof, across strata (algorithm 4.6).
 
 Three ways, from cheap to dear:
-- the relations read below have one level each: every clause then fires at one level, and clauses run in the order of theirs;
+- the relations read below have one level each: every clause then fires at one level, and clauses run in the order of
+  theirs;
 - no recursion: one pass over all derivations, each head keeping its lowest level and how many derivations attain it;
 - recursion: levels in order, where facts of lower relations enter the delta at their own level.
 """

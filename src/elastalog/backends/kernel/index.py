@@ -37,7 +37,16 @@ class Index:
         while self.done < used:
             is_direct = self.kind == DIRECT
             self.done = postings.append(
-                rows, self.done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.pool, self._state
+                rows,
+                self.done,
+                used,
+                self.columns,
+                is_direct,
+                self.keys,
+                self.shift,
+                self.slots,
+                self.pool,
+                self._state,
             )
             if self.done < used:
                 self._make_room(rows, used)

@@ -39,8 +39,8 @@ def join(  # type: ignore[no-untyped-def]
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, is_checked, ceiling, level,
     touched, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
-    """For each row of left[start:stop] and each row of the relation below `limit` with the same key, one output row: kept words
-    of the left, taken words of the right (column -1 is the row number). If checked,
+    """For each row of left[start:stop] and each row of the relation below `limit` with the same key, one output row:
+    kept words of the left, taken words of the right (column -1 is the row number). If checked,
     only rows of a level below `ceiling`. Resumes at NEXT and WITHIN."""
     filled = state[FILLED]
     room = out.shape[0]

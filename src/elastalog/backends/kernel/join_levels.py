@@ -1,8 +1,8 @@
 """The join of incremental evaluation: atoms see a view of their relation, and bindings carry levels.
 
-The last two words of every row of bindings are the highest level of the body so far, now and before. "Before" is the previous epoch
-while losses are propagated; while gains are, it is the moment before the present delta settled. A fact that was not there
-has level ABSENT.
+The last two words of every row of bindings are the highest level of the body so far, now and before. "Before" is the
+previous epoch while losses are propagated; while gains are, it is the moment before the present delta settled. A fact
+that was not there has level ABSENT.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def join_levels(  # type: ignore[no-untyped-def]
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, used, level, touched,
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
-    """As `join.join`, over the rows in `view`. `is_flat`: the relation is of a lower stratum and its facts count as level 0.
-    With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then keeps rows whose fact is not
-    found, or found in a state of the view. Column -1 of the right is the row number."""
+    """As `join.join`, over the rows in `view`. `is_flat`: the relation is of a lower stratum and its facts count as
+    level 0. With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then keeps rows whose
+    fact is not found, or found in a state of the view. Column -1 of the right is the row number."""
     filled = state[FILLED]
     room = out.shape[0]
     first_within = state[WITHIN]
@@ -219,7 +219,8 @@ def gather_entries(  # type: ignore[no-untyped-def]
 
 @operator(types.void, WORDS, INT, INT, MATRIX, MATRIX, COLUMNS, COLUMNS, MATRIX)
 def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type: ignore[no-untyped-def]
-    """Copies columns of the rows of touched entries as heads of backward evaluation: column -1 is the entry, levels are 0."""
+    """Copies columns of the rows of touched entries as heads of backward evaluation: column -1 is the entry, levels are
+    0."""
     width = out.shape[1]
     for i in range(start, stop):
         entry = entries[i]

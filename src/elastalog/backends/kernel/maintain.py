@@ -128,7 +128,8 @@ def apply_losses(block, used, rows, table, shift, level, count, touched, emptied
 
 @inlined
 def offer(entry, fires, before, touched, pending, listed):  # type: ignore[no-untyped-def]
-    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head."""
+    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched
+    head."""
     marks = touched[entry, MARKS]
     if marks & PENDING:
         best = touched[entry, OTHER]
@@ -189,8 +190,8 @@ def apply_gains(block, used, rows, table, shift, level, count, touched, pending,
 
 @operator(types.void, MATRIX, INT, MATRIX, WORDS, STATE)
 def apply_recoveries(block, used, touched, pending, state):  # type: ignore[no-untyped-def]
-    """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they stood
-    before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
+    """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they
+    stood before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
     width = block.shape[1]
     listed = state[LISTED]
     for i in range(used):
@@ -202,8 +203,8 @@ def apply_recoveries(block, used, touched, pending, state):  # type: ignore[no-u
 
 @operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
 def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
-    """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit facts,
-    at level 0, stay as they are."""
+    """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
+    facts, at level 0, stay as they are."""
     width = rows.shape[1]
     block_width = block.shape[1]
     rows_used = state[USED]
@@ -276,8 +277,8 @@ def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
 
 @operator(INT, MATRIX, INT, types.boolean, WORDS)
 def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-def]
-    """Ends the update of a relation's stratum: keeps only WAS and IS, sets the level before for those who read it next, lists
-    the entries that changed (membership, or also level)."""
+    """Ends the update of a relation's stratum: keeps only WAS and IS, sets the level before for those who read it next,
+    lists the entries that changed (membership, or also level)."""
     listed = 0
     for entry in range(used):
         marks = touched[entry, MARKS] & (WAS | IS)

@@ -1,9 +1,10 @@
 """The delta-driven Update of one stratum, operation by operation (algorithm 4.4 in its counting form).
 
-Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was counted there,
-and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so this never turns in a
-circle. Then every lost fact is looked for backwards, and gains settle in the order of their levels. Each derivation through a changed
-fact is enumerated once a phase: at the delta that contains its last changed fact, by the first goal that is in that delta.
+Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was
+counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
+this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
+levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
+fact, by the first goal that is in that delta.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from elastalog.relations.words import Dictionary
 class MaintenancePlan:
     """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
 
-    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a clause that is
-    not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and that derivation would
-    be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were never counted, needs all."""
+    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
+    clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
+    that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
+    never counted, needs all."""
 
     def __init__(
         self,
@@ -63,7 +65,8 @@ class MaintenancePlan:
 
 
 class StratumMaintenance:
-    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted` and
+    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
+    and
     `inserted` the entries of its own explicit facts that go and come."""
 
     def __init__(
@@ -127,8 +130,8 @@ class StratumMaintenance:
     # --- gains -----------------------------------------------------------------------------------------------------
 
     def begin_gains(self) -> None:
-        """Inserted explicit facts and the changes of lower relations become the delta of gains; lost facts are looked for
-        backwards in what was there before that delta."""
+        """Inserted explicit facts and the changes of lower relations become the delta of gains; lost facts are looked
+        for backwards in what was there before that delta."""
         if not (self.inserted or self.deleted or any(self.lost.values()) or self._concerns(GAINS)):
             return
         self._is_marked = True
@@ -196,8 +199,8 @@ class StratumMaintenance:
     # --- within ----------------------------------------------------------------------------------------------------
 
     def _inputs_without_lowered(self) -> dict[str, Vector]:
-        """A derivation through a fact that is only lower than before is not lost: it stays where it is counted, or its head
-        is lowered too (both of which gains see to)."""
+        """A derivation through a fact that is only lower than before is not lost: it stays where it is counted, or its
+        head is lowered too (both of which gains see to)."""
         kept = {}
         for name, entries in self.inputs.items():
             if name not in self.flat:
@@ -209,7 +212,8 @@ class StratumMaintenance:
         return kept
 
     def _concerns(self, phase: Phase) -> bool:
-        """Whether a version can start at some changed input: most changes go one way, and then half of the work is not there."""
+        """Whether a version can start at some changed input: most changes go one way, and then half of the work is not
+        there."""
         return any(
             self._starts(pipeline, name, phase) for name in self.inputs for pipeline in self.plan.forward.get(name, ())
         )

@@ -1,12 +1,12 @@
 """The annotations of facts and how an update writes them without touching the previous epoch.
 
-Every row of an annotated relation has a `level` (ABSENT when the fact is not there) and a `count`. The first time an update
-touches a row, the row gets an entry in the relation's *touched table* and its level becomes a reference to that entry
-(REFERENCE + position). The entry holds the level of the previous epoch, the current one, and what the update needs meanwhile.
-Commit copies current values back; rollback copies old levels back. Both cost what was touched.
+Every row of an annotated relation has a `level` (ABSENT when the fact is not there) and a `count`. The first time an
+update touches a row, the row gets an entry in the relation's *touched table* and its level becomes a reference to that
+entry (REFERENCE + position). The entry holds the level of the previous epoch, the current one, and what the update
+needs meanwhile. Commit copies current values back; rollback copies old levels back. Both cost what was touched.
 
-The state of a row during an update is a set of marks, so a *view* (which rows an atom sees) is a set of states: a 64-bit mask
-indexed by the marks.
+The state of a row during an update is a set of marks, so a *view* (which rows an atom sees) is a set of states: a
+64-bit mask indexed by the marks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ REFERENCE = 1 << 30
 # Columns of the touched table.
 ROW, OLD, NEW, OTHER, COUNT, MARKS = range(6)
 TOUCHED_WIDTH = 6
-"""OTHER: the level before the fact settled, while it is in the delta; the best level found so far, while it is pending."""
+"""OTHER: the level before the fact settled, while it is in the delta; the best level found so far, while it is
+pending."""
 
 # Marks.
 WAS = 1  # present in the previous epoch
@@ -32,7 +33,8 @@ UNTOUCHED = WAS | IS
 
 
 def view(required: int, excluded: int) -> int:
-    """The mask of the states that have all `required` marks and none of the `excluded` ones (as a signed 64-bit integer)."""
+    """The mask of the states that have all `required` marks and none of the `excluded` ones (as a signed 64-bit
+    integer)."""
     mask = 0
     for state in range(64):
         if state & required == required and not state & excluded:

@@ -87,8 +87,9 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The delta of an iteration: for relations of the stratum, rows [start, stop); with global levels, for lower relations, the
-    facts of `level` (None: lower relations are not part of the delta, and all their facts count as before it)."""
+    """The delta of an iteration: for relations of the stratum, rows [start, stop); with global levels, for lower
+    relations, the facts of `level` (None: lower relations are not part of the delta, and all their facts count as
+    before it)."""
 
     start: Mapping[str, int]
     stop: Mapping[str, int]
@@ -96,7 +97,8 @@ class Bounds:
 
 
 class Pipeline:
-    """One version of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row numbers."""
+    """One version of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
+    numbers."""
 
     __slots__ = ("derivations", "gather", "gather_take", "own", "probes", "seconds", "start_transform", "variant")
 

@@ -1,9 +1,9 @@
 """Operators on indexes: for a key, the rows that hold it, in ascending order.
 
-An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a hash table
-of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and how many. One row is
-kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is full. Since rows ascend, the
-facts before a round of semi-naive evaluation are a bound on row numbers.
+An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a
+hash table of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and
+how many. One row is kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is
+full. Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
 """
 
 from __future__ import annotations

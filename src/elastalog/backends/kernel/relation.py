@@ -1,4 +1,5 @@
-"""A relation of the kernel: facts as rows of words, found by a set table, joined through indexes, annotated in parallel arrays."""
+"""A relation of the kernel: facts as rows of words, found by a set table, joined through indexes, annotated in parallel
+arrays."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _FEW_ROWS = 4096
 class KernelRelation:
     """Facts of one relation. A row number identifies a fact for as long as the relation object lives.
 
-    `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update under way
-    (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at levels. All levels
-    are between `lowest` and `highest`."""
+    `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
+    under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
+    levels. All levels are between `lowest` and `highest`."""
 
     __slots__ = (
         "_state", "count", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name", "present", "rows",
@@ -69,9 +70,7 @@ class KernelRelation:
         state = self._state
         state[row_operators.USED] = self.used
         while start < stop:
-            row_operators.insert(
-                block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
-            )
+            row_operators.insert(block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state)
             self.used = int(state[row_operators.USED])
             start = int(state[row_operators.NEXT])
             if start < stop:
@@ -120,7 +119,8 @@ class KernelRelation:
         return self.used - self.present > max(self.present, _FEW_ROWS)
 
     def compact(self) -> None:
-        """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when needed."""
+        """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
+        needed."""
         kept = self.present_rows()
         size = len(kept) + len(kept) // 4 + _FIRST_ROWS
         self.rows = grown(self.rows[kept], len(kept), size)

@@ -1,7 +1,8 @@
 """Operators on the rows of a relation and its set table.
 
-The set table finds the row of a fact: open addressing, one 64-bit word a slot, 0 when empty, else the low half of the fact's
-hash above the row number + 1; the home slot is the high bits of the hash. Rows are never moved, so row numbers identify facts.
+The set table finds the row of a fact: open addressing, one 64-bit word a slot, 0 when empty, else the low half of the
+fact's hash above the row number + 1; the home slot is the high bits of the hash. Rows are never moved, so row numbers
+identify facts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MAXIMUM_LOAD = (11, 16)
 
 @inlined
 def is_below(level, touched, row, ceiling):  # type: ignore[no-untyped-def]
-    """Whether the level of a row, in the update under way, is below a ceiling: ABSENT for all facts that are present."""
+    """Whether the level of a row, in the update under way, is below a ceiling: ABSENT for all facts that are
+    present."""
     value = level[row]
     if value >= REFERENCE:
         value = touched[value - REFERENCE, NEW]
@@ -76,7 +78,8 @@ def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
 
 @operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, WORDS, INT, STATE)
 def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
-    """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row from
+    """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row
+    from
     `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
@@ -173,8 +176,8 @@ def member(  # type: ignore[no-untyped-def]
     left, start, stop, key, table, shift, rows, limit, is_checked, ceiling, level, touched, is_negated, keep, place,
     row_place, out, state,
 ):  # fmt: skip
-    """Keeps the rows of left[start:stop] whose key columns are a fact in rows[:limit] (not, if negated). `row_place`, unless
-    negative, is where the row number of that fact goes."""
+    """Keeps the rows of left[start:stop] whose key columns are a fact in rows[:limit] (not, if negated). `row_place`,
+    unless negative, is where the row number of that fact goes."""
     filled = state[FILLED]
     room = out.shape[0]
     kept = keep.shape[0]
@@ -239,7 +242,8 @@ def member(  # type: ignore[no-untyped-def]
 
 @operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
 def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
-    """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row number."""
+    """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row
+    number."""
     filled = state[FILLED]
     room = out.shape[0]
     i = start

@@ -16,8 +16,8 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 class KernelStatistics:
     """Estimates from a sample of rows, made when first asked for.
 
-    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two facts
-    agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
+    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
+    facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
 
     def __init__(self, relations: Mapping[str, KernelRelation]) -> None:
         self._relations = relations
@@ -60,6 +60,8 @@ class KernelStatistics:
             stored = self._relations[relation]
             rows = stored.rows[: stored.used]
             if stored.used > _SAMPLE:
-                rows = rows[np.random.default_rng(stored.used).choice(stored.used, _SAMPLE, replace=False, shuffle=False)]
+                rows = rows[
+                    np.random.default_rng(stored.used).choice(stored.used, _SAMPLE, replace=False, shuffle=False)
+                ]
             sample = self._samples[relation] = rows
         return sample

@@ -15,8 +15,8 @@ from elastalog.backends.kernel.relation import KernelRelation
 
 @dataclass(slots=True)
 class Transaction:
-    """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of finished relations
-    that strata above must hear of. `replaced`: relations that were evaluated anew, as they were."""
+    """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
+    finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
@@ -67,8 +67,8 @@ def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | in
 
 
 def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Vector:
-    """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata above can be
-    maintained. Returns the entries that changed."""
+    """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
+    above can be maintained. Returns the entries that changed."""
     present = old.present_rows()
     found = new.find(old.rows[present])
     is_kept = found >= 0

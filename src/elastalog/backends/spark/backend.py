@@ -1,8 +1,9 @@
 """The backend on Spark: strata are evaluated by tasks where that is possible and pays, and maintained in the driver.
 
-Bootstraps (and the strata that an update evaluates anew) run in tasks: whole fixpoints where the stratum decomposes, with an
-exchange after every iteration otherwise. Their results stay in files until the driver needs them. Small updates are followed by
-the kernel in the driver, which is the kernel's own maintenance, so that results are identical, levels and counts included.
+Bootstraps (and the strata that an update evaluates anew) run in tasks: whole fixpoints where the stratum decomposes,
+with an exchange after every iteration otherwise. Their results stay in files until the driver needs them. Small updates
+are followed by the kernel in the driver, which is the kernel's own maintenance, so that results are identical, levels
+and counts included.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A stratum that does not decompose, evaluated by tasks that run at the same time and exchange what they derive.
 
-Every task holds its share of the copies that the plan names. An iteration of a task: take the facts that all tasks derived for
-its copies in the iteration before, each new one at this level; derive from them; write the heads, ordered by the share that
-wants them, into files of its own, and a *notice* that names these. A task goes on when it has the notices of all; it ends when
-none derived anything. So iterations, levels and counts are those of the kernel.
+Every task holds its share of the copies that the plan names. An iteration of a task: take the facts that all tasks
+derived for its copies in the iteration before, each new one at this level; derive from them; write the heads, ordered
+by the share that wants them, into files of its own, and a *notice* that names these. A task goes on when it has the
+notices of all; it ends when none derived anything. So iterations, levels and counts are those of the kernel.
 
-Spark starts the tasks together and, if one fails, ends them all (barrier mode); its own barrier takes a second, the notices take
-milliseconds. The driver repeats a job that failed; files of an earlier attempt lie in another folder.
+Spark starts the tasks together and, if one fails, ends them all (barrier mode); its own barrier takes a second, the
+notices take milliseconds. The driver repeats a job that failed; files of an earlier attempt lie in another folder.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def attempt_folder(spec: TaskSpec) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Heads for one copy, in a file, ordered by the share that wants them: those of share s are rows bounds[s] to bounds[s + 1].
-    For a whole copy all rows are for everybody."""
+    """Heads for one copy, in a file, ordered by the share that wants them: those of share s are rows bounds[s] to
+    bounds[s + 1]. For a whole copy all rows are for everybody."""
 
     copy: str
     path: str
@@ -130,7 +130,8 @@ class ExchangingTask:
         yield from self.results()
 
     def derive(self, iteration: int, start: dict[str, int], stop: dict[str, int]) -> None:
-        """Runs every version of the clauses over the delta; heads are collected, each once, with the number of derivations."""
+        """Runs every version of the clauses over the delta; heads are collected, each once, with the number of
+        derivations."""
         self.empty_heads()
         bounds = Bounds(start, stop)
         counted = dict.fromkeys(map(head_name, self.widths), 0)
@@ -233,7 +234,9 @@ class ExchangingTask:
             )
             if owner.column is None:
                 # Every task holds all of it: the first one tells.
-                facts = facts if self.share == 0 else facts_with(facts.words[:0], facts.words[:0, 0], facts.words[:0, 0])
+                facts = (
+                    facts if self.share == 0 else facts_with(facts.words[:0], facts.words[:0, 0], facts.words[:0, 0])
+                )
             file = write_words(Path(self.spec.folder), name, facts)
             yield Result(self.share, name, file.path, file.rows, derivations)
             derivations = 0

@@ -25,8 +25,8 @@ _PATIENCE = 0.05
 
 
 def run_tasks(spark: SparkSession, spec: TaskSpec, watch: Watch) -> list[Result]:
-    """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all do, and
-    the job is repeated."""
+    """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all
+    do, and the job is repeated."""
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] = partial(run_task, spec)
 
     def job() -> list[Result]:

@@ -33,11 +33,9 @@ class Placement:
 
 
 def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: dict[str, int]) -> int:
-    """An estimate of the bytes that evaluating a stratum takes: its inputs, and as much again for what follows from them,
-    eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
-    inputs = sum(
-        size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items()
-    )
+    """An estimate of the bytes that evaluating a stratum takes: its inputs, and as much again for what follows from
+    them, eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
+    inputs = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
     return inputs * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
 
 

@@ -1,7 +1,7 @@
 """Relations that come into the driver's memory when somebody looks at them.
 
-What tasks have derived stays in files until then: strata above read the files, and a result that is only written out never
-becomes a relation of the kernel.
+What tasks have derived stays in files until then: strata above read the files, and a result that is only written out
+never becomes a relation of the kernel.
 """
 
 from __future__ import annotations

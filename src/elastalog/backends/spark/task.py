@@ -1,7 +1,8 @@
 """What runs inside a task: the kernel, on the share of the facts that is the task's.
 
-Nothing of the driver is captured: a task gets a `TaskSpec`, plain data, and reads and writes files. It yields one row for every
-file of results. Only the files named in the rows of a job that ended well count; a repeated task writes others.
+Nothing of the driver is captured: a task gets a `TaskSpec`, plain data, and reads and writes files. It yields one row
+for every file of results. Only the files named in the rows of a job that ended well count; a repeated task writes
+others.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from elastalog.analysis.program import Constant
 from elastalog.backends.spark.values import Values
 from elastalog.backends.spark.word_files import WordFile, read_words, shares_of, write_words
-from elastalog.analysis.program import Constant
 from elastalog.planning.decompose import SharePlan, with_copies
 from elastalog.planning.logical import Clause, LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -27,7 +28,8 @@ RESULT_COLUMNS = "share int, relation string, path string, rows bigint, derivati
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """The work of all tasks of a stratum. `inputs`: the files of every lower relation, and of the explicit facts of its own."""
+    """The work of all tasks of a stratum. `inputs`: the files of every lower relation, and of the explicit facts of its
+    own."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -80,8 +82,8 @@ class Result:
 
 
 def run_task(spec: TaskSpec, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Evaluates the shares whose numbers a task is given. An error of the program (an overflow, say) is a row too, since an
-    exception would only be repeated."""
+    """Evaluates the shares whose numbers a task is given. An error of the program (an overflow, say) is a row too,
+    since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
 
     for batch in batches:
@@ -100,7 +102,8 @@ def run_task(spec: TaskSpec, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def fault_of(share: int, error: Exception) -> Result:
-    """The row that tells the driver to evaluate the stratum itself, and so to meet the error where it can be shown well."""
+    """The row that tells the driver to evaluate the stratum itself, and so to meet the error where it can be shown
+    well."""
     return Result(share, "", "", 0, 0, json.dumps({"error": str(error)}))
 
 

@@ -1,7 +1,7 @@
 """What tasks know of the dictionary: as much of it as the clauses of their stratum look into.
 
-Joins compare words and need no dictionary. Comparisons and functors of symbols need the texts, wide numbers and floats their
-patterns. Symbols that only stand in atoms are replaced by their words, so that most strata need no text at all.
+Joins compare words and need no dictionary. Comparisons and functors of symbols need the texts, wide numbers and floats
+their patterns. Symbols that only stand in atoms are replaced by their words, so that most strata need no text at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Facts as files of words: what driver and tasks hand to each other. Parquet, a column of int32 for every column, level, count.
+"""Facts as files of words: what driver and tasks hand to each other. Parquet, a column of int32 for every column,
+level, count.
 
-A file is written under a name of its own and never changed, so that a repeated task leaves at worst a file that nobody reads.
+A file is written under a name of its own and never changed, so that a repeated task leaves at worst a file that nobody
+reads.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _MULTIPLIER = np.uint32(0x9E3779B1)
 
 @dataclass(frozen=True, slots=True)
 class WordFile:
-    """A file with facts of one relation. `column`, `share`, `shares`: whose word in that column falls in that share; column
-    None: any."""
+    """A file with facts of one relation. `column`, `share`, `shares`: whose word in that column falls in that share;
+    column None: any."""
 
     path: str
     rows: int

@@ -29,5 +29,7 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
     return MappingProxyType(entries)
 
 
-CATALOGUE: Mapping[str, Entry] = merge(SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING)
+CATALOGUE: Mapping[str, Entry] = merge(
+    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING
+)
 """Every entry by its code."""

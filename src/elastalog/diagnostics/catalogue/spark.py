@@ -18,7 +18,7 @@ SPARK: tuple[Entry, ...] = (
         "no pyspark",
         "Engine `spark` and the sources, sinks and streams of `elastalog.spark` need the package `pyspark`, version 4. Everything"
         " else works without it.",
-        'pip install elastalog\nelastalog run reach.dl --engine spark',
+        "pip install elastalog\nelastalog run reach.dl --engine spark",
         'pip install "elastalog[spark]"\nelastalog run reach.dl --engine spark',
     ),
     Entry(

@@ -1,16 +1,17 @@
-"""Elastic: small changes are followed through the derivations they touch, large ones are evaluated anew, stratum by stratum.
+"""Elastic: small changes are followed through the derivations they touch, large ones are evaluated anew, stratum by
+stratum.
 
-Invariant (the sparse state of the papers, exact after every epoch): an explicit fact t has level(t) = 0 and count(t) = 1; every
-other fact of the materialisation has
+Invariant (the sparse state of the papers, exact after every epoch): an explicit fact t has level(t) = 0 and count(t) =
+1; every other fact of the materialisation has
 
     level(t) = 1 + min over derivations d of t of max { level(f) : f in body(d) },
     count(t) = | { d : 1 + max level(body(d)) = level(t) } |,
 
-where facts of lower strata count as level 0 (local levels) or as their own level (global levels: level(t) is then the height of
-the lowest proof of t).
+where facts of lower strata count as level 0 (local levels) or as their own level (global levels: level(t) is then the
+height of the lowest proof of t).
 
-An update of a stratum has a budget, a fraction of what its last bootstrap cost. Beyond it, the stratum alone is abandoned and
-bootstrapped; the strata above see only what changed.
+An update of a stratum has a budget, a fraction of what its last bootstrap cost. Beyond it, the stratum alone is
+abandoned and bootstrapped; the strata above see only what changed.
 """
 
 from __future__ import annotations

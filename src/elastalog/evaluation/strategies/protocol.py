@@ -14,8 +14,8 @@ from elastalog.planning.logical import LogicalStratum
 
 @dataclass(slots=True)
 class StratumWork:
-    """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for a
-    bootstrap), why, how many derivations were enumerated, and how long it took."""
+    """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for
+    a bootstrap), why, how many derivations were enumerated, and how long it took."""
 
     stratum: int
     relations: tuple[str, ...]

@@ -1,9 +1,11 @@
-"""Facts between Spark DataFrames and Arrow tables. Spark has no unsigned numbers: they are decimals of 20 digits there."""
+"""Facts between Spark DataFrames and Arrow tables. Spark has no unsigned numbers: they are decimals of 20 digits
+there."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,14 +22,24 @@ if TYPE_CHECKING:
 UNSIGNED = pa.decimal128(20, 0)
 SPARK_TYPES = {Base.NUMBER: "bigint", Base.UNSIGNED: "decimal(20,0)", Base.FLOAT: "double", Base.SYMBOL: "string"}
 _MOST_DIRECT = 1_000_000
-"""Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits well."""
+"""Rows up to which a table is handed to Spark directly; more go through a Parquet file, which is faster and splits
+well."""
 
 
 def is_spark_frame(rows: Any) -> bool:
     """Whether rows are a Spark DataFrame, classic or Connect. Does not import pyspark if nobody has."""
     if "pyspark" not in sys.modules:
         return False
-    return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__)
+    return any(
+        kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(rows).__mro__
+    )
+
+
+def path_of(uri: str) -> str:
+    """A file as people name it: local ones by their path."""
+    if not uri.startswith("file:/"):
+        return uri
+    return unquote("/" + uri.removeprefix("file:").lstrip("/"))
 
 
 def spark_schema(schema: Schema) -> str:
@@ -38,8 +50,8 @@ def spark_schema(schema: Schema) -> str:
 
 
 def frame_to_arrow(frame: DataFrame) -> pa.Table:
-    """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers are
-    such."""
+    """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers
+    are such."""
     table: pa.Table = frame.toArrow()
     for i, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type) and field.type.scale == 0:
@@ -57,7 +69,8 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def facts_of_frame(schema: Schema, frame: DataFrame, place: str) -> tuple[pa.Table, list[BadRow]]:
-    """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their number."""
+    """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their
+    number."""
     require_columns(schema, frame, place)
     return read_parquet_table(schema, frame_to_arrow(frame), place)
 

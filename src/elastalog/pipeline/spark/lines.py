@@ -1,8 +1,9 @@
-"""Plain text files through Spark: split and cast by the JVM, judged by the language's own rules where that is not enough.
+"""Plain text files through Spark: split and cast by the JVM, judged by the language's own rules where that is not
+enough.
 
-Spark's CSV reader is not used: it turns empty texts into nulls, and with column pruning lets bad rows pass in silence. The JVM
-casts only what is beyond doubt, such as `-12`; the rows with anything else (`0x1f`, ` 7`, a field too many) are numbered in a
-second pass and read by the reader of `pipeline.files`, so that a file means the same to both engines.
+Spark's CSV reader is not used: it turns empty texts into nulls, and with column pruning lets bad rows pass in silence.
+The JVM casts only what is beyond doubt, such as `-12`; the rows with anything else (`0x1f`, ` 7`, a field too many) are
+numbered in a second pass and read by the reader of `pipeline.files`, so that a file means the same to both engines.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import pyarrow as pa
 from elastalog.analysis.program import Base
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
-from elastalog.pipeline.files.text import read_text
-from elastalog.pipeline.spark.frames import frame_to_arrow
+from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_text
+from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# What both the JVM and the language read alike. A byte order mark or a carriage return at the end is left to the latter.
+# What both the JVM and the language read alike. A byte order mark or a carriage return at the end is left to the
+# latter.
 _CERTAIN = {
     Base.NUMBER: ("^-?[0-9]{1,18}$", "bigint"),
     Base.UNSIGNED: ("^[0-9]{1,19}$", "decimal(20,0)"),
@@ -44,7 +46,9 @@ def read_lines(spark: SparkSession, schema: Schema, place: str, form: Format) ->
     if not seen.get["doubtful"]:
         return table, []
     doubtful = _split(_numbered(spark, place), schema, form).filter(~sql.col(_IS_CERTAIN))
-    more, bad = _judge(schema, doubtful.select(_FILE, _LINE, _TEXT).orderBy(_FILE, _LINE).collect(), form)
+    # As bytes: text that is not UTF-8 would be changed on its way here.
+    rows_to_judge = doubtful.select(_FILE, _LINE, sql.col(_TEXT).cast("binary").alias(_TEXT)).orderBy(_FILE, _LINE)
+    more, bad = _judge(schema, rows_to_judge.collect(), form)
     return joined([table, more]), bad
 
 
@@ -70,8 +74,8 @@ def _split(lines: DataFrame, schema: Schema, form: Format) -> DataFrame:
     from pyspark.sql import functions as sql
 
     fields = lines.withColumn("@fields", sql.split(_TEXT, re.escape(form.delimiter), -1))
-    # Text that is not UTF-8 holds the replacement character by now; a carriage return may belong to the line's end.
-    certain = (sql.size("@fields") == schema.arity) & ~sql.col(_TEXT).rlike("[\\r\\ufffd\\ufeff]")
+    # A carriage return may belong to the line's end, and a byte order mark to the file's beginning.
+    certain = (sql.size("@fields") == schema.arity) & ~sql.col(_TEXT).rlike("[\\r\\ufeff]") & sql.is_valid_utf8(_TEXT)
     for i, column in enumerate(schema.columns):
         value = _value(i, column)
         certain = certain & value.isNotNull()
@@ -93,10 +97,11 @@ def _judge(schema: Schema, rows: list[Any], form: Format) -> tuple[pa.Table, lis
     tables = [schema.arrow().empty_table()]
     bad: list[BadRow] = []
     for row in rows:
-        file = str(row[_FILE]).removeprefix("file://")
-        line = int(row[_LINE])
-        text = row[_TEXT] if line > 1 else row[_TEXT].removeprefix("\ufeff")
-        table, bad_here = read_text(schema, text.encode() + b"\n", file, form)
+        file, line, raw = path_of(row[_FILE]), int(row[_LINE]), bytes(row[_TEXT])
+        text = raw.removeprefix(BYTE_ORDER_MARK) if line == 1 else raw
+        # A mark in the middle of a file is text, which the reader of a whole file would not see at the beginning.
+        guard = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else b""
+        table, bad_here = read_text(schema, guard + text + b"\n", file, form)
         tables.append(table)
         bad += [BadRow(file, line, found.fault, found.text) for found in bad_here]
     return joined(tables), bad

@@ -20,8 +20,8 @@ _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 def spark_session(
     cores: int | None = None, *, memory: str = "2g", settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The active Spark session if there is one, otherwise a local one with `cores` (all of them by default) and `memory` for
-    the Java side. `settings` are added to ours, or replace them."""
+    """The active Spark session if there is one, otherwise a local one with `cores` (all of them by default) and
+    `memory` for the Java side. `settings` are added to ours, or replace them."""
     active = active_session()
     if active is not None:
         return active

@@ -16,7 +16,8 @@ Mode = Literal["overwrite", "append", "error", "ignore"]
 
 
 def relation_to_frame(spark: SparkSession, relation: Relation, annotations: bool = False) -> DataFrame:
-    """The facts of a relation, as they are now, as a DataFrame; with `annotations`, columns `@level` and `@count` follow."""
+    """The facts of a relation, as they are now, as a DataFrame; with `annotations`, columns `@level` and `@count`
+    follow."""
     return arrow_to_frame(spark, relation.to_arrow(annotations))
 
 

@@ -1,5 +1,5 @@
-"""Where Spark finds facts, and how they are read: every row is a fact of the declared columns, or is located and handled by
-the policy for bad rows."""
+"""Where Spark finds facts, and how they are read: every row is a fact of the declared columns, or is located and
+handled by the policy for bad rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
-from elastalog.pipeline.spark.frames import facts_of_frame, frame_to_arrow, require_columns
+from elastalog.pipeline.spark.frames import facts_of_frame, frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
@@ -30,8 +30,8 @@ SourceKind = Literal["text", "json", "parquet", "orc", "jdbc", "table"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Facts that Spark can read. `place`: a path, a URL or a table's name; of files also a folder or a pattern. `options`: the
-    parameters of `.input` for text, those of Spark's reader otherwise."""
+    """Facts that Spark can read. `place`: a path, a URL or a table's name; of files also a folder or a pattern.
+    `options`: the parameters of `.input` for text, those of Spark's reader otherwise."""
 
     kind: SourceKind
     place: str
@@ -52,7 +52,8 @@ def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -
 
 
 def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Policy) -> FactsRead:
-    """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by Spark."""
+    """The facts of all `.input` directives of a relation, from files or folders of files under a root, read by
+    Spark."""
     schema = Schema.of(relation)
     tables = [schema.arrow().empty_table()]
     bad: list[BadRow] = []
@@ -131,7 +132,7 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source) -> tuple[pa.Tabl
     files, numbers = rows.column("@file"), rows.column("@row")
     located = [
         BadRow(
-            str(files[row.line - 1].as_py()).removeprefix("file://"),
+            path_of(files[row.line - 1].as_py()),
             int(numbers[row.line - 1].as_py()) + 1 if source.kind == "parquet" else row.line,
             row.fault,
             row.text,

@@ -1,4 +1,5 @@
-"""Files that cannot be split by lines (headers, quoted fields, JSON): one task reads a whole file with our own reader."""
+"""Files that cannot be split by lines (headers, quoted fields, JSON): one task reads a whole file with our own
+reader."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.text import read_text
-from elastalog.pipeline.spark.frames import frame_to_arrow
+from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
@@ -50,7 +51,7 @@ def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch
 
     for batch in batches:
         for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            file = path.removeprefix("file:") if path.startswith("file:/") and path[6:7] != "/" else path
+            file = path_of(path)
             data = gzip.decompress(content) if form.is_gzip or content[:2] == b"\x1f\x8b" else content
             if form.kind is Kind.JSON_LINES:
                 table, bad = read_json_lines(schema, data, file)

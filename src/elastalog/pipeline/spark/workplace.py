@@ -1,7 +1,7 @@
 """Files that live as long as the Spark session: what is too large to hand over directly.
 
-The folder must be seen by the driver and by the executors. In local mode that is any folder; on a cluster it is named by the
-setting `spark.elastalog.workplace`, and lies on storage that all machines mount.
+The folder must be seen by the driver and by the executors. In local mode that is any folder; on a cluster it is named
+by the setting `spark.elastalog.workplace`, and lies on storage that all machines mount.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def new_folder(spark: SparkSession, kind: str) -> Path:
 
 
 def through_parquet(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A DataFrame of a large table: written as Parquet files, a few for every core, and read by Spark when it is used."""
+    """A DataFrame of a large table: written as Parquet files, a few for every core, and read by Spark when it is
+    used."""
     from pyarrow import parquet
 
     folder = new_folder(spark, "table")
