@@ -16,6 +16,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +148,11 @@ def measure_cycles(work: Workload, facts: Facts, recompute: float, seeds: int) -
             switched = 0
             for seed in range(seeds):
                 chosen = cycle.choose(size_of(cycle.total), seed)
-                seconds, changes = timed(lambda chosen=chosen: session.apply(deleted=chosen))
+                seconds, changes = timed(partial(session.apply, deleted=chosen))
                 deleting.seconds.append(seconds)
                 impact.append(changes.impact)
                 switched += _switches(session)
-                seconds, _ = timed(lambda chosen=chosen: session.apply(inserted=chosen))
+                seconds, _ = timed(partial(session.apply, inserted=chosen))
                 inserting.seconds.append(seconds)
                 switched += _switches(session)
             slowest = max(deleting.seconds + inserting.seconds)
@@ -162,8 +163,8 @@ def measure_cycles(work: Workload, facts: Facts, recompute: float, seeds: int) -
             }  # fmt: skip
             print(
                 f"  {label:>5s} facts  delete {deleting!s:>32s}   insert {inserting!s:>32s} ms   impact "
-                f"{statistics.median(impact):,.0f}   recompute / median {result[label]['faster']:,.1f}   slowest / recompute "
-                f"{result[label]['slowest']:.2f}   strata switched {switched}"
+                f"{statistics.median(impact):,.0f}   recompute / median {result[label]['faster']:,.1f}   "
+                f"slowest / recompute {result[label]['slowest']:.2f}   strata switched {switched}"
             )
     return result
 
@@ -191,9 +192,9 @@ def measure_epochs(work: Workload, facts: Facts) -> dict[str, float]:
             for number, kind in enumerate(plan):
                 if held is None:
                     held = cycle.choose(100 if kind == "small" else cycle.total // 10, 1000 + number)
-                    cost, _ = timed(lambda held=held: session.apply(deleted=held))
+                    cost, _ = timed(partial(session.apply, deleted=held))
                 else:
-                    cost, _ = timed(lambda held=held: session.apply(inserted=held))
+                    cost, _ = timed(partial(session.apply, inserted=held))
                     held = None
                 seconds += cost
         totals[name] = seconds
@@ -215,12 +216,9 @@ def measure_latency(sizes: Sequence[int]) -> dict[str, Any]:
             cost: list[float] = []
             for i in range(200):
                 fact = [(size + 2 * i, size + 2 * i + 1)]
-                for apply in (
-                    lambda fact=fact: session.apply(inserted={"e": fact}),
-                    lambda fact=fact: session.apply(deleted={"e": fact}),
-                ):
+                for is_insertion in (True, False):
                     began = time.perf_counter()
-                    apply()
+                    session.apply(inserted={"e": fact if is_insertion else []}, deleted={"e": fact})
                     cost.append(time.perf_counter() - began)
             facts = sum(len(session[name]) for name in session)
             per_fact = session.statistics().bytes / facts

@@ -1,8 +1,7 @@
 """A naive evaluator of the whole dialect: the judge of the engine, with which it shares nothing but the syntax tree.
 
 An environment maps names to values and, under spans, what it rests on: an atom to its fact, an aggregate to its members
-(each a list of environments). Values carry their types; an integer literal takes the type of what it meets.
-"""
+(each a list of environments). Values carry their types; an integer literal takes the type of what it meets."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
@@ -10,24 +9,22 @@ from itertools import product
 from typing import Any
 
 from elastalog.syntax import tree as syntax
-from tests.reference.values import AGGREGATES, RESULTS, Unsigned, apply, as_value, compare
+from tests.reference.values import BASES, RESULTS, aggregate, apply, as_value, compare
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
 Environment = dict[Any, Any]
 AROUND = ...  # the key of the names in the bodies around, which an aggregate shares
-BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 
 
 def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -> Facts:
     """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them."""
     db = explicit_facts(tree, facts, with_text_facts)
     for component in program_of(tree).components:
-        rules, size = [rule for rule in program_of(tree).rules if rule.relation in component], -1
-        while size < sum(map(len, db.values())):
-            size = sum(map(len, db.values()))
-            for relation, found in [(rule.relation, {fact for fact, _ in rule.instances(db)}) for rule in rules]:
-                db[relation] |= found
+        rules = [rule for rule in program_of(tree).rules if rule.relation in component]
+        while new := [(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]]:
+            for relation, fact in new:
+                db[relation].add(fact)
     return db
 
 
@@ -44,13 +41,12 @@ class Program:
     relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes."""
 
     def __init__(self, tree: syntax.Tree) -> None:
-        parents = {item.name: item.parents[0][0] for item in tree.items if isinstance(item, syntax.TypeDeclaration)}
+        parents = {d.name: d.parents[0][0] for d in walk(tree.items, syntax.TypeDeclaration)}
         for _ in range(len(parents)):
             parents = {name: parents.get(parent, parent) for name, parent in parents.items()}
-        declared = [item for item in tree.items if isinstance(item, syntax.RelationDeclaration)]
+        declared = walk(tree.items, syntax.RelationDeclaration)
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
-        clauses = [item for item in tree.items if isinstance(item, syntax.Clause)]
-        rules = [Rule(head, clause.body, self.schemas) for clause in clauses for head in clause.heads]
+        rules = [Rule(head, c.body, self.schemas) for c in walk(tree.items, syntax.Clause) for head in c.heads]
         self.rules = [r for r in rules if r.body or [*walk(r.head.arguments, syntax.Call | syntax.Aggregate)]]
         self.facts = [rule for rule in rules if rule not in self.rules]
         below = {name: {name} for name in self.schemas}
@@ -82,52 +78,42 @@ class Rule:
     def solve(self, body: syntax.Body, env: Environment, db: Facts) -> Iterator[Environment]:
         """The environments in which a body holds. A literal that needs an unbound variable waits."""
         for i, literal in enumerate(body):
-            rest = body[:i] + body[i + 1 :]
-            try:
-                if isinstance(literal, syntax.Disjunction):
-                    found = [(env, alternative + rest) for alternative in literal.alternatives]
-                else:
-                    found = [(extended, rest) for extended in self.extend(literal, env, db)]
-            except KeyError:
-                continue
-            for extended, left in found:
-                yield from self.solve(left, extended, db)
-            return
+            with suppress(KeyError):
+                for extended, more in list(self.extend(literal, env, db)):
+                    yield from self.solve(more + body[:i] + body[i + 1 :], extended, db)
+                return
         assert not body, "a variable is not bound"
         yield env
 
-    def extend(self, literal: Any, env: Environment, db: Facts) -> Iterator[Environment]:
-        """The environments in which a literal holds too."""
+    def extend(self, literal: Any, env: Environment, db: Facts) -> Iterator[tuple[Environment, syntax.Body]]:
+        """The environments in which a literal holds too, if more literals do."""
         match literal:
             case syntax.Atom(relation=relation):
                 named = [(i, name) for i, term in enumerate(literal.arguments) if (name := name_of(term))]
-                known = [(i, [env[name]]) for i, name in named if name in env]
                 for fact in db[relation]:
-                    if all(fact[i] in value for i, value in known):
+                    if all(fact[i] in [env.get(name, fact[i])] for i, name in named):
                         new = {**env, literal.span: (relation, fact)}
-                        if all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named) and all(
-                            value in found for value, found in zip(fact, self.arguments(literal, new, db), strict=True)
-                        ):
-                            yield new
+                        is_same = all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named)
+                        if is_same and fits(fact, self.arguments(literal, new, db)):
+                            yield new, ()
             case syntax.Negation(atom=atom):
                 bound = {**env, **dict.fromkeys(map(name_of, walk(atom, syntax.Wildcard)))}  # they match anything
                 wanted = self.arguments(atom, bound, db)
-                if all(wanted) and not any(
-                    all(found == [None] or value in found for value, found in zip(fact, wanted, strict=True))
-                    for fact in db[atom.relation]
-                ):
-                    yield env
+                if all(wanted) and not any(fits(fact, wanted) for fact in db[atom.relation]):
+                    yield env, ()
             case syntax.Comparison(left=left, right=right):
                 for side, other in ((left, right), (right, left)):
                     if literal.operator == "=" and isinstance(side, syntax.Variable) and side.name not in env:
                         found = self.values(other, env, db, self.types.get(side.name))
-                        yield from ({**env, side.name: value} for value in found)
+                        yield from (({**env, side.name: value}, ()) for value in found)
                         return
                 base = self.base(left, env) or self.base(right, env)
                 sides = [self.values(side, env, db, base) for side in (left, right)]
-                yield from (env for pair in product(*sides) if compare(literal.operator, *pair))
+                yield from ((env, ()) for pair in product(*sides) if compare(literal.operator, *pair))
+            case syntax.Disjunction():
+                yield from ((env, alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
-                yield env
+                yield env, ()
 
     def arguments(self, atom: syntax.Atom, env: Environment, db: Facts) -> list[list[Any]]:
         bases = self.schemas[atom.relation]

@@ -9,7 +9,7 @@ from tests.strategies.running import NO_RECURSION, failure
 
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc", "bf-pruned", "bfc-pruned")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
-FAST, SLOW = 10, 600
+FAST, SLOW = 8, 400
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -27,7 +27,7 @@ from tests.strategies.running import (
     vectors,
 )
 
-SEEDS = range(12)
+SEEDS = range(8)
 
 
 @pytest.mark.parametrize(

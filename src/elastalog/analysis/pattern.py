@@ -39,12 +39,12 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
         close = nearest(atom.relation, program.relations)
         raise _wrong(
             source, "E0606", f"there is no relation `{atom.relation}`", atom.relation_span,
-            help=f"did you mean `{close}`?" if close else "`elastalog show --stage checked` lists the relations",
+            advice=f"did you mean `{close}`?" if close else "`elastalog show --stage checked` lists the relations",
         )  # fmt: skip
     if len(atom.arguments) != relation.arity:
         raise _wrong(
             source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
-            help=f"write `{relation.name}({', '.join(a.name for a in relation.attributes)})`",
+            advice=f"write `{relation.name}({', '.join(a.name for a in relation.attributes)})`",
         )  # fmt: skip
     terms = tuple(_term(source, relation, i, argument) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
@@ -56,7 +56,7 @@ def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ..
     values = tuple(term for term in pattern.terms if not isinstance(term, Free))
     if len(values) < len(pattern.terms):
         span = Span(0, len(text))
-        raise _wrong(Source("<query>", text), "E0608", "a fact has no variables", span, help="write values only")
+        raise _wrong(Source("<query>", text), "E0608", "a fact has no variables", span, advice="write values only")
     return pattern.relation, values
 
 
@@ -72,13 +72,15 @@ def _only_atom(source: Source) -> syntax.Atom:
         plain, _ = parse(source)
         at_end = Span(len(source.text), len(source.text))
         if not plain.items and all(label.span.start >= len(source.text) for d in errors for label in d.labels):
-            raise _wrong(source, "E0609", "the atom is not complete", at_end, help="write one atom, as in `path(1, X)`")
+            raise _wrong(
+                source, "E0609", "the atom is not complete", at_end, advice="write one atom, as in `path(1, X)`"
+            )
         raise ElastalogError(errors)
     match tree.items:
         case (syntax.Clause(heads=(atom,), body=()),):
             return atom
     raise _wrong(
-        source, "E0609", "this is not one atom", Span(0, len(source.text)), help="write one atom, as in `path(1, X)`"
+        source, "E0609", "this is not one atom", Span(0, len(source.text)), advice="write one atom, as in `path(1, X)`"
     )
 
 
@@ -102,9 +104,9 @@ def _term(source: Source, relation: Relation, position: int, argument: syntax.Te
     name = relation.attributes[position].name
     raise _wrong(
         source, "E0610", f"attribute `{name}` of `{relation.name}` is a {base.value}", argument.span,
-        help=f"write a {base.value}, a variable, or `_`",
+        advice=f"write a {base.value}, a variable, or `_`",
     )  # fmt: skip
 
 
-def _wrong(source: Source, code: str, message: str, span: Span, *, help: str) -> ElastalogError:
-    return ElastalogError([Diagnostic(code, message, (Label(span),), help=help, source=source)])
+def _wrong(source: Source, code: str, message: str, span: Span, *, advice: str) -> ElastalogError:
+    return ElastalogError([Diagnostic(code, message, (Label(span),), help=advice, source=source)])

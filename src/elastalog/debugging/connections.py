@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.bracket import WordSet
+from elastalog.debugging.oracles import Goals
 from elastalog.debugging.reasons import steps_of
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
@@ -79,3 +81,28 @@ class Connections:
         if isinstance(item, tuple):
             return done.get(item) or Proof(self._reading.fact(item), None, (), False, None)
         return item
+
+
+class ConnectingProofs:
+    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a solution;
+    proved as far as the two differ."""
+
+    def __init__(self, setting: Setting, reading: Reading, goals: Goals) -> None:
+        self._setting = setting
+        self._reading = reading
+        self._goals = goals
+        self._went = WordSet(setting.backend.program)
+        self._present: list[Proof] = []
+
+    def look(self, changes: ChangedWords) -> None:
+        """To be called in the state of the solution, with what differs from the base."""
+        came = WordSet(self._setting.backend.program)
+        for name, (new, old) in changes.items():
+            came.add(name, new)
+            self._went.add(name, old)
+        self._present = Connections(self._setting, self._reading, came).prove(self._goals.present)
+
+    def all(self) -> tuple[Proof, ...]:
+        """To be called in the base."""
+        absent = Connections(self._setting, self._reading, self._went).prove(self._goals.absent)
+        return (*absent, *self._present)

@@ -10,8 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from elastalog.debugging import faults
 from elastalog.debugging.answers import Blame, Localisation, Suggestion, What
-from elastalog.debugging.bracket import WordSet
-from elastalog.debugging.connections import Connections
+from elastalog.debugging.connections import ConnectingProofs
 from elastalog.debugging.elements import Element, net_changes
 from elastalog.debugging.laboratory import Laboratory, Switch, words_by_relation
 from elastalog.debugging.oracles import Goals
@@ -266,27 +265,15 @@ class Debugger:
         smaller = Laboratory(self._epochs, switches, laboratory.seconds)
         weighed = [weights.get(switch.fact, 1.0) for switch in switches]
         allowed = TIME_LIMIT if time_limit is None else time_limit
-        task = Task(smaller, self._setting, signs, goals, weighed, allowed, news or (lambda _: None), is_baseline)
+        proofs = ConnectingProofs(self._setting, self._reading, goals)
+        task = Task(
+            smaller, self._setting, signs, goals, weighed, allowed, news or (lambda _: None), proofs.look, is_baseline
+        )
         found = search(task)
         if isinstance(found, NoSolution):
             return found, (), []
         flipped = [switches[i].fact for i in sorted(found.flipped)]
-        return found, self._proofs(smaller, goals, found), self._shown(question, flipped)
-
-    def _proofs(self, laboratory: Laboratory, goals: Goals, found: Found) -> tuple[Proof, ...]:
-        """Why facts that should be absent hold in the base, and why facts that should be present hold after flipping;
-        proved as far as flipping makes a difference."""
-        program = self._setting.backend.program
-        came, went = WordSet(program), WordSet(program)
-        proofs: list[Proof] = []
-        with laboratory.flipped(found.flipped) as changes:
-            for name, (new, old) in changes.items():
-                came.add(name, new)
-                went.add(name, old)
-            connections = Connections(self._setting, self._reading, came)
-            proofs += connections.prove(goals.present)
-        connections = Connections(self._setting, self._reading, went)
-        return (*connections.prove(goals.absent), *proofs)
+        return found, proofs.all(), self._shown(question, flipped)
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
         return [Element("+" if question.changes[fact] else "-", self._reading.fact(fact)) for fact in facts]

@@ -76,6 +76,9 @@ class Laboratory:
         differing = set(before).symmetric_difference(after)
         added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
         removed = [self.switches[i].fact for i in sorted(differing) if not self.switches[i].is_on(i in after)]
+        if not differing:
+            yield {}
+            return
         self.seconds.number_of_trials += 1
         trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)))
         try:

@@ -8,14 +8,18 @@ if it is a solution it is a smallest one. That needs no monotone program.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.provenance.reading import WordFact
+
+Witness: TypeAlias = Callable[[ChangedWords], None]
+"""Called in the state of a solution, with what differs from the base there."""
 
 MOST_CONDITIONS = 60
 """Conditions that are looked for at a time."""
@@ -62,7 +66,8 @@ class GraphOracle:
     """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were
     fulfilled, so that several conditions on different switches come out at once."""
 
-    def __init__(self, graph: DerivationGraph, goals: Goals, laboratory: Laboratory) -> None:
+    def __init__(self, graph: DerivationGraph, goals: Goals, laboratory: Laboratory, witness: Witness) -> None:
+        self._witness = witness
         self._graph = graph
         self._goals = goals
         self._laboratory = laboratory
@@ -73,8 +78,10 @@ class GraphOracle:
     def _verified(self, flipped: frozenset[int]) -> list[Condition]:
         """No graph has the last word: the choice is really tried."""
         try:
-            with self._laboratory.flipped(flipped):
+            with self._laboratory.flipped(flipped) as changes:
                 wrong, lacking = self._goals.unmet(self._laboratory.are_present(self._goals.all))
+                if not wrong and not lacking:
+                    self._witness(changes)
         except NoState:
             return [any_but(flipped, len(self._laboratory.switches))]
         if wrong or lacking:

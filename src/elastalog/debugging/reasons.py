@@ -11,14 +11,13 @@ the switches.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations
-from elastalog.debugging.bracket import Bracket, WordSet
+from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.polarity import BOTH, NEGATIVE, POSITIVE, Dependencies
 from elastalog.planning.logical import Absent, Clause
@@ -28,49 +27,52 @@ from elastalog.provenance.ranks import ComputedSteps
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import AnnotatedSteps, Steps
 
-MOST_CORNERS = 8
-"""Most favourable states that are tried."""
+class NeedsCorner(Exception):
+    """The most favourable state of a relation has to be tried, from the base."""
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(relation)
+        self.relation = relation
 
 
 class Corners:
-    """The states most favourable to the relations that are negated and depend on switches in one way only."""
+    """The states most favourable to relations that depend on the switches in one way only."""
 
-    def __init__(self, laboratory: Laboratory, bracket: Bracket, signs: Dependencies) -> None:
-        self._program = laboratory.backend.program
-        negated = {
-            goal.relation
-            for stratum in self._program.strata
-            for clause in stratum.clauses
-            for goal in clause.goals
-            if isinstance(goal, Absent) and goal.relation not in bracket.positive
-        }
-        by_corner: dict[frozenset[int], list[str]] = {}
-        for name in sorted(negated):
-            if signs[name] and BOTH not in signs[name].values():
-                corner = [
-                    i
-                    for i, switch in enumerate(laboratory.switches)
-                    if switch.fact[0] in signs[name] and switch.adds == (signs[name][switch.fact[0]] == POSITIVE)
-                ]
-                by_corner.setdefault(frozenset(corner), []).append(name)
+    def __init__(self, laboratory: Laboratory, signs: Dependencies) -> None:
+        self._laboratory = laboratory
+        self._signs = signs
         self._came: dict[str, WordSet] = {}
         self._went: dict[str, WordSet] = {}
-        for corner, names in list(by_corner.items())[:MOST_CORNERS]:
-            with suppress(NoState), laboratory.flipped(corner) as changes:
-                for name in names:
-                    self._came[name], self._went[name] = self._sets(changes, name)
+        self._unknown: set[str] = set()
 
-    def _sets(self, changes: ChangedWords, name: str) -> tuple[WordSet, WordSet]:
-        sides = WordSet(self._program), WordSet(self._program)
-        for side, words in zip(sides, changes.get(name, ()), strict=False):
-            side.add(name, words)
-        return sides
+    def try_corner(self, relation: str) -> None:
+        """Tries the state most favourable to a relation. The backend must be in the base."""
+        signs = self._signs[relation]
+        corner = [
+            i
+            for i, switch in enumerate(self._laboratory.switches)
+            if switch.fact[0] in signs and switch.adds == (signs[switch.fact[0]] == POSITIVE)
+        ]
+        program = self._laboratory.backend.program
+        came, went = WordSet(program), WordSet(program)
+        try:
+            with self._laboratory.flipped(corner) as changes:
+                if relation in changes:
+                    came.add(relation, changes[relation][0])
+                    went.add(relation, changes[relation][1])
+        except NoState:
+            self._unknown.add(relation)
+        self._came[relation], self._went[relation] = came, went
 
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
-        """Whether a fact holds in some state; True also where that is not known."""
+        """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
         name, row = fact
-        if name not in self._came:
+        if not self._signs[name]:
+            return holds_in_base
+        if BOTH in self._signs[name].values() or name in self._unknown:
             return True
+        if name not in self._came:
+            raise NeedsCorner(name)
         return self._came[name].has(name, row) or (holds_in_base and not self._went[name].has(name, row))
 
 
@@ -83,7 +85,6 @@ class Reasons:
         laboratory: Laboratory,
         setting: Setting,
         reading: Reading,
-        bracket: Bracket,
         signs: Dependencies,
         corners: Corners,
         flipped: Collection[int],
@@ -93,7 +94,6 @@ class Reasons:
         self._backend = laboratory.backend
         self._dictionary = setting.dictionary
         self._reading = reading
-        self._bracket = bracket
         self._signs = signs
         self._corners = corners
         self._flipped = flipped
@@ -110,7 +110,7 @@ class Reasons:
         used: dict[WordFact, tuple[WordFact, ...]] = {}
         frontier = list(dict.fromkeys(facts))
         while frontier:
-            frontier = [f for f in frontier if not self._is_constant(f) and (within is None or within.has(*f))]
+            frontier = [f for f in frontier if self._signs[f[0]] and (within is None or within.has(*f))]
             self._steps.find(f for f in frontier if f[0] not in self._reading.aggregates)
             for fact in frontier:
                 own[fact], used[fact] = self._one_step(fact)
@@ -149,20 +149,9 @@ class Reasons:
 
     def why_not(self, fact: WordFact) -> set[int]:
         """Switches that keep a fact that does not hold from holding."""
-        relation, row = fact
-        if relation in self._bracket.positive:
-            if not self._bracket.varying.has(relation, row):
-                return set()
-        elif not self._corners.can_hold(fact, holds_in_base=self._went.has(relation, row)):
+        if not self._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
             return set()
-        return self._concerning(relation, POSITIVE)
-
-    def _is_constant(self, fact: WordFact) -> bool:
-        """Whether a fact that holds here holds in all states, as far as that is known at once."""
-        relation, row = fact
-        if not self._signs[relation]:
-            return True
-        return relation in self._bracket.positive and not self._bracket.varying.has(relation, row)
+        return self._concerning(fact[0], POSITIVE)
 
     def _concerning(self, relation: str, sought: int) -> set[int]:
         """The switches that could bring about facts of a relation (POSITIVE), or change them at all (BOTH), if

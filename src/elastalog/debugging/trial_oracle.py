@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Sequence
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.bracket import Bracket, WordSet
+from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
-from elastalog.debugging.oracles import Condition, Goals, any_but
+from elastalog.debugging.oracles import Condition, Goals, Witness, any_but
 from elastalog.debugging.polarity import BOTH, Dependencies
-from elastalog.debugging.reasons import Corners, Reasons
+from elastalog.debugging.reasons import Corners, NeedsCorner, Reasons
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
 
@@ -29,16 +29,20 @@ class TrialOracle:
     ) -> None:
         self._laboratory = laboratory
         self._setting = setting
-        self._bracket = bracket
         self._signs = signs
         self._goals = goals
         self._deadline = deadline
         self._reading = Reading(setting.backend, setting.dictionary)
-        self._corners = Corners(laboratory, bracket, signs)
+        self._corners = Corners(laboratory, signs)
+        self._witness = witness
 
     def conditions(self, flipped: frozenset[int]) -> list[Condition]:
         try:
-            return self._conditions(flipped)
+            while True:
+                try:
+                    return self._conditions(flipped)
+                except NeedsCorner as needed:
+                    self._corners.try_corner(needed.relation)
         except NoState:
             return [any_but(flipped, len(self._laboratory.switches))]
 
@@ -46,6 +50,7 @@ class TrialOracle:
         with self._laboratory.flipped(flipped) as changes:
             wrong, lacking = self._goals.unmet(self._laboratory.are_present(self._goals.all))
             if not wrong and not lacking:
+                self._witness(changes)
                 return []
             reasons = self._reasons(flipped, changes)
             found = [Condition(frozenset(why), flipped) for why in self._timed(reasons, wrong)]
@@ -58,9 +63,7 @@ class TrialOracle:
         return list(dict.fromkeys(found))
 
     def _reasons(self, flipped: Collection[int], changes: ChangedWords) -> Reasons:
-        return Reasons(
-            self._laboratory, self._setting, self._reading, self._bracket, self._signs, self._corners, flipped, changes
-        )
+        return Reasons(self._laboratory, self._setting, self._reading, self._signs, self._corners, flipped, changes)
 
     def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
         began = time.perf_counter()

@@ -83,7 +83,7 @@ def present_now(relation: KernelRelation) -> Vector:
 
 def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> Vector:
     """The present rows that have one of some keys (distinct rows of a matrix) in some columns."""
-    every = np.arange(len(columns))
+    every, indexed = np.arange(len(columns)), np.array(columns, np.int64)
     take, place = np.array([ROW_NUMBER]), np.array([0])
     nothing = np.empty(0, np.int64)
     out = np.empty((BLOCK, 1), np.int32)
@@ -97,8 +97,9 @@ def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Mat
     while start < len(wanted):
         state[FILLED] = 0
         join_operators.join(
-            wanted, start, len(wanted), every, kind, keys, shift, slots, pool, relation.rows, np.array(columns, np.int64), relation.used,
-            not relation.is_settled, ABSENT, relation.level, relation.touched, nothing, nothing, take, place, out, state,
+            wanted, start, len(wanted), every, kind, keys, shift, slots, pool, relation.rows, indexed, relation.used,
+            not relation.is_settled, ABSENT, relation.level, relation.touched, nothing, nothing, take, place, out,
+            state,
         )  # fmt: skip
         start = int(state[NEXT])
         found.append(out[: int(state[FILLED]), 0].copy())

@@ -123,9 +123,9 @@ class KernelBackend:
         return is_explicit
 
     def _is_explicit(self, levels: Vector) -> Vector:
-        if self.support in (Support.LEVELS, Support.VECTORS):
-            return levels == 0
-        return (levels & 1 == 0) & (levels < ABSENT)
+        is_level = self.support in (Support.LEVELS, Support.VECTORS)
+        is_explicit: Vector = levels == 0 if is_level else (levels & 1 == 0) & (levels < ABSENT)
+        return is_explicit
 
     @property
     def has_levels(self) -> bool:

@@ -238,8 +238,8 @@ class Pipeline:
             if probe.is_member:
                 row_operators.member(
                     left, start, stop, probe.key, relation.table, relation.shift, relation.rows, limit, is_checked,
-                    ceiling, relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place, probe.row_place,
-                    out, state,
+                    ceiling, relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place,
+                    probe.row_place, out, state,
                 )  # fmt: skip
             else:
                 join_operators.join(

@@ -26,8 +26,8 @@ class KernelRelation:
     levels. All levels are between `lowest` and `highest`."""
 
     __slots__ = (
-        "_state", "count", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name", "present", "rows",
-        "shift", "table", "touched", "touched_used", "used", "width",
+        "_state", "count", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name", "present",
+        "rows", "shift", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
