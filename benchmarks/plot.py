@@ -55,3 +55,23 @@ def draw_lines(
     axes.set_title(title)
     axes.legend()
     _save(figure, path)
+
+
+def draw_histograms(
+    path: Path, title: str, x_label: str, y_label: str, series: Mapping[str, Mapping[int, float]]
+) -> None:
+    """How often each whole number occurs, in steps, one outline a series; frequencies are logarithmic."""
+    figure, axes = _axes(6.5, 4.5)
+    for label, frequencies in series.items():
+        places = range(min(frequencies), max(frequencies) + 1)
+        axes.stairs(
+            [frequencies.get(place, 0) for place in places],
+            [place - 0.5 for place in (*places, places.stop)],
+            label=label,
+        )
+    axes.set_yscale("log")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_title(title)
+    axes.legend()
+    _save(figure, path)

@@ -108,7 +108,7 @@ def open(
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
     `program`: a path, a program text, or a `Program`. `facts`: a folder with a file for every `.input`, or a mapping of
-    relation names to rows. `strategy`: how updates are done (`elastic`, `recompute`). `levels`: `local`, or `global`
+    relation names to rows. `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global`
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.pipeline.spark.session import spark_session as session
 from elastalog.pipeline.spark.sinks import write_frame
 from elastalog.pipeline.spark.sources import Source
-from elastalog.pipeline.spark.streams import StreamHandle, apply_updates, change_feed
+from elastalog.pipeline.spark.streams import StreamHandle, apply_diff_files, apply_updates, change_feed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from elastalog.session import Session
 
 __all__ = [
-    "Source", "StreamHandle", "apply_updates", "bad_rows", "change_feed", "csv", "facts", "jdbc", "json", "orc", "parquet",
-    "session", "table", "tsv", "write",
+    "Source", "StreamHandle", "apply_diff_files", "apply_updates", "bad_rows", "change_feed", "csv", "facts", "jdbc",
+    "json", "orc", "parquet", "session", "table", "tsv", "write",
 ]  # fmt: skip
 
 

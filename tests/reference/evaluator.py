@@ -4,12 +4,14 @@ An environment maps names to values and, under spans, what it rests on: an atom 
 (each a list of environments). Values carry their types; an integer literal takes the type of what it meets."""
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from elastalog.syntax import tree as syntax
-from tests.reference.values import BASES, RESULTS, aggregate, apply, as_value, compare
+from tests.reference.values import BASES, RESULTS, aggregate, apply, as_value, compare, fits
+from tests.reference.walking import name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
@@ -61,9 +63,7 @@ class Program:
 program_of = lru_cache(maxsize=64)(Program)
 
 
-class Rule:
-    """`head :- body.`"""
-
+class Rule:  # head :- body.
     def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]]) -> None:
         self.relation, self.head, self.schemas = head.relation, head, schemas
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
@@ -137,9 +137,7 @@ class Rule:
                     members.setdefault(frozenset(i for i in found.items() if isinstance(i[0], str)), []).append(found)
                 env[term.span] = list(members.values())
                 targets = [self.values(term.target, m[0], db) if term.target else [1] for m in members.values()]
-                values = [value for target in targets for value in target]
-                base = RESULTS.get(operator) or want or BASES.get(type((*values, 0)[0]), "number")
-                return [as_value(AGGREGATES[operator](values), base)] if values or operator in ("count", "sum") else []
+                return aggregate(operator, [value for target in targets for value in target], want)
         return [as_value(term.value, want or "")]
 
     def base(self, term: Any, env: Environment) -> str | None:
@@ -149,21 +147,3 @@ class Rule:
         if isinstance(term, syntax.Variable):
             return BASES.get(type(env[term.name]), "number")
         return "unsigned" if getattr(term, "is_unsigned", False) else BASES.get(type(getattr(term, "value", None)))
-
-
-def name_of(term: Any) -> str | None:
-    """The name of a variable; a wildcard is a variable of its own."""
-    return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)
-
-
-def walk(node: Any, kind: Any, is_deep: bool = True) -> Iterator[Any]:
-    """The nodes of a kind in a node; those inside of aggregates only if `is_deep`."""
-    if isinstance(node, kind):
-        yield node
-    for child in node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]:
-        if is_deep or not isinstance(child, syntax.Aggregate):
-            yield from walk(child, kind, is_deep)
-
-
-def names(node: Any, is_deep: bool = True) -> set[str]:
-    return {variable.name for variable in walk(node, syntax.Variable, is_deep)}

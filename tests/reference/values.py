@@ -47,6 +47,17 @@ def compare(name: str, left: Any, right: Any) -> bool:
     return is_same == (name == "=") if name in ("=", "!=") else bool(COMPARISONS[name](left, right))
 
 
+def fits(fact: tuple[Any, ...], wanted: list[list[Any]]) -> bool:
+    """Whether every value of a fact is one of those wanted in its place; [None] stands for any."""
+    return all(found == [None] or value in found for value, found in zip(fact, wanted, strict=True))
+
+
+def aggregate(operator: str, values: list[Any], want: str | None) -> list[Any]:
+    """The result where the type `want` is wanted: none for an operator that says nothing about no values."""
+    base = RESULTS.get(operator) or want or BASES.get(type((*values, 0)[0]), "number")
+    return [as_value(AGGREGATES[operator](values), base)] if values or operator in ("count", "sum") else []
+
+
 def power(a: Any, b: Any) -> Any:
     if isinstance(a, int):
         return None if b < 0 else a**b if abs(a) < 2 or b < 65 else TOO_LARGE
@@ -66,6 +77,7 @@ def to_float(a: Any) -> float | None:
     return float(a) if not isinstance(a, str) or re.fullmatch(FLOAT, a) else None
 
 
+BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": min, "max": max}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
 COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from elastalog.backends.kernel import set_maintenance
 from tests.generators.construction import Features
 from tests.strategies.running import NO_RECURSION, failure
 
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc", "bf-pruned", "bfc-pruned")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
+COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
 FAST, SLOW = 8, 400
 
 
@@ -22,6 +24,13 @@ def test_facts_are_those_of_the_reference(strategy: str, features: Features) -> 
 def test_counting_is_right_without_recursion() -> None:
     for seed in range(FAST):
         assert failure(seed, "counting", NO_RECURSION) is None
+
+
+@pytest.mark.parametrize("strategy", ["bf", "dred"])
+def test_computed_heads_are_found_forwards(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_maintenance, "_MANY", 1)
+    for seed in range(4 * FAST):
+        assert failure(seed, strategy, COMPUTED) is None
 
 
 MARKED = [("dred", "eager"), ("bf", "eager"), ("bf", "linked"), ("bfc", "linked"), ("bfc-pruned", "eager")]

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
+from elastalog.cli import comparison
 from elastalog.cli.main import cli
 from elastalog.pipeline.streams import read_stream, with_next
 from elastalog.relations.schema import Schema
@@ -147,7 +148,8 @@ def test_stream_refuses_marks_that_the_strategy_has_not(folder: Path) -> None:
     assert "E0903" in done.stderr
 
 
-def test_compare_runs_what_can_run(folder: Path) -> None:
+def test_compare_shows_what_can_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "run_alone", comparison.run_here)
     plot = folder / "plot.svg"
     done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", str(plot),
                "--strategies", "counting,bfc+linked")  # fmt: skip
@@ -157,3 +159,10 @@ def test_compare_runs_what_can_run(folder: Path) -> None:
     assert {line.split()[0] for line in lines} == {"bfc+linked", "counting:"}
     assert "cannot maintain a recursive program" in lines[-1]
     assert plot.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_compare_runs_each_strategy_in_a_process_of_its_own(folder: Path) -> None:
+    done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", "-", "--strategies", "elastic,dredc")
+    assert done.exit_code == 0, done.output
+    assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"elastic", "dredc"}

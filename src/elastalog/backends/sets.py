@@ -106,7 +106,8 @@ class SetMaintenance(Protocol):
         nothing has touched, since they are present; not so if every head is known to be present."""
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        """Those of some facts that a rule derives under SURVIVING evaluation."""
+        """Those of some facts that a rule derives under SURVIVING evaluation; a non-recursive rule may also be
+        evaluated on the new state of lower strata, which only finds what holds after the update."""
 
     def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
         """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING

@@ -78,7 +78,6 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
                 outcome.updates.append(time.perf_counter() - began)
                 for counter, number in update.stats.work.counters.as_dict().items():
                     totals[counter] = totals.get(counter, 0) + number
-                totals["derivations"] += update.stats.work.derivations - update.stats.work.counters.derivations
             outcome.sizes = {relation: len(db[relation]) for relation in db}
     except elastalog.ElastalogError as fault:
         outcome.fault = fault.diagnostics[0].message if fault.diagnostics else str(fault)

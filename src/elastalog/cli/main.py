@@ -24,6 +24,7 @@ COMMANDS: Final[dict[str, str]] = {
     "export": "elastalog.cli.export:export",
     "explain": "elastalog.cli.explain:explain",
     "whynot": "elastalog.cli.whynot:whynot",
+    "debug": "elastalog.cli.debug:debug",
     "stream": "elastalog.cli.stream:stream",
     "compare": "elastalog.cli.compare:compare",
     "explain-error": "elastalog.cli.explain_error:explain_error",

@@ -10,6 +10,7 @@ import click
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.spark_stream import SparkStream, run_spark_stream, spark_stream_options
 from elastalog.cli.standard_output import checked_output
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _TO_TERMINAL = "-"
 @click.command()
 @program_argument
 @click.option(
-    "--updates", required=True, type=click.Path(exists=True), metavar="PATH",
+    "--updates", type=click.Path(exists=True), metavar="PATH",
     help="Folder of updates, or one table with a column `step`.",
 )  # fmt: skip
 @click.option(
@@ -31,6 +32,7 @@ _TO_TERMINAL = "-"
     help="Look one update ahead and mark what it will question (dred, bf, bfc).",
 )  # fmt: skip
 @session_options
+@spark_stream_options
 @click.option(
     "-D", "--output", metavar="DIR", help="Write the outputs there after the last update; - for standard output."
 )
@@ -46,8 +48,13 @@ def stream(
     ctx: click.Context,
     /,
     program: str,
-    updates: str,
+    updates: str | None,
     marks: str,
+    source: str | None,
+    store: str | None,
+    changes: str | None,
+    checkpoint: str | None,
+    once: bool,
     output: str | None,
     show_changes: bool,
     stats: str | None,
@@ -62,14 +69,24 @@ def stream(
     `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
     is at fault, those before it have been applied, and the command ends.
 
+    With --source and --store Spark watches a folder instead: every diff file that appears in it becomes an epoch of the
+    store, once, whatever is interrupted and started again.
+
     \b
     Examples:
       elastalog stream reach.dl -F facts --updates updates/ -D out
       elastalog stream reach.dl -F facts --updates changes.parquet --show-changes
       elastalog stream reach.dl -F facts --updates updates/ --strategy bfc --marks linked --stats
+      elastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
+    if (updates is None) == (source is None):
+        raise click.UsageError("Give either --updates or --source.")
     with exit_codes(form, verbosity), checked_output():
+        if updates is None:
+            asked = SparkStream(source, store, changes, checkpoint, once)
+            run_spark_stream(program, asked, SessionOptions(**options), form, verbosity)
+            return
         from elastalog.cli.run import _write
 
         loaded = load_program(program, form, verbosity)
@@ -121,11 +138,9 @@ def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpd
 
 def record_row(record: EpochRecord) -> dict[str, Any]:
     """What an update did and cost, by name."""
-    counters = record.work.counters.as_dict()
-    counters["derivations"] = record.work.derivations
     return {
         "batch": record.batch, "epoch": record.epoch, "deleted": record.deleted, "inserted": record.inserted,
-        "impact": record.impact, "seconds": round(record.seconds, 6), **counters,
+        "impact": record.impact, "seconds": round(record.seconds, 6), **record.work.counters.as_dict(),
     }  # fmt: skip
 
 

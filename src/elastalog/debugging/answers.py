@@ -92,8 +92,8 @@ class Suggestion(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The epoch in which a fact last appeared or disappeared, and the part of its update that did it; none for the
-    first epoch."""
+    """The epoch in which a fact last appeared or disappeared, and the part of its update that did it. No update is to
+    blame for a fact that has held since the earliest epoch known."""
 
     fact: Fact
     what: What
@@ -102,7 +102,7 @@ class Blame:
     localisation: Localisation | None
 
     def __str__(self) -> str:
-        head = f"{self.fact} {self.what} in epoch {self.epoch}"
         if self.localisation is None:
-            return f"{head}, the first one"
-        return "\n".join((f"{head}, because of", *(f"  {element}" for element in self.elements)))
+            return f"{self.fact} has held since epoch {self.epoch}, the earliest that is known"
+        head = f"{self.fact} {self.what} in epoch {self.epoch}, because of"
+        return "\n".join((head, *(f"  {element}" for element in self.elements)))

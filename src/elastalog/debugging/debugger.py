@@ -160,7 +160,10 @@ class Debugger:
         first, last = (now - 1, now) if epochs is None else epochs
         if not oldest <= first < last <= now:
             raise faults.no_such_epochs(first, last, oldest, now)
-        sides = [tuple(dict.fromkeys(Fact(*self._read_fact(fact)) for fact in side)) for side in (unwanted, missing)]
+        sides = [
+            tuple(dict.fromkeys(Fact(*self._read_fact(fact)) for fact in ([side] if isinstance(side, str) else side)))
+            for side in (unwanted, missing)
+        ]
         if not sides[0] and not sides[1]:
             raise faults.no_faults()
         for fact in sides[0]:
@@ -253,23 +256,33 @@ class Debugger:
         is_baseline: bool,
     ) -> tuple[Found | NoSolution, tuple[Proof, ...], list[Element]]:
         """What was found, the proofs for it, and the elements that are flipped."""
-        program = self._setting.backend.program
-        signs = dependencies(program, {switch.fact[0] for switch in laboratory.switches})
-        absent, present = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
-        chosen = list(range(len(laboratory.switches)))
+        signs = dependencies(self._setting.backend.program, {switch.fact[0] for switch in laboratory.switches})
+        allowed = tuple(switch for switch in laboratory.switches if switch.fact not in kept)
+        switches = allowed
         if not is_baseline:
-            chosen = useful(laboratory.switches, signs, absent, present)
-        switches = tuple(s for s in (laboratory.switches[i] for i in chosen) if s.fact not in kept)
-        if not switches:
-            return NoSolution(is_proven=True), (), []
-        smaller = Laboratory(self._epochs, switches, laboratory.seconds)
-        weighed = [weights.get(switch.fact, 1.0) for switch in switches]
-        allowed = TIME_LIMIT if time_limit is None else time_limit
-        proofs = ConnectingProofs(self._setting, self._reading, goals)
-        task = Task(
-            smaller, self._setting, signs, goals, weighed, allowed, news or (lambda _: None), proofs.look, is_baseline
-        )
-        found = search(task)
+            absent, present = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
+            switches = tuple(allowed[i] for i in useful(allowed, signs, absent, present))
+        while True:
+            if not switches:
+                return NoSolution(is_proven=True), (), []
+            smaller = Laboratory(self._epochs, switches, laboratory.seconds)
+            proofs = ConnectingProofs(self._setting, self._reading, goals)
+            found = search(
+                Task(
+                    smaller,
+                    self._setting,
+                    signs,
+                    goals,
+                    [weights.get(switch.fact, 1.0) for switch in switches],
+                    TIME_LIMIT if time_limit is None else time_limit,
+                    news or (lambda _: None),
+                    proofs.look,
+                    is_baseline,
+                )
+            )
+            if not smaller.has_met_no_state or len(switches) == len(allowed):
+                break
+            switches = allowed  # what seemed useless may lead past a state without a result
         if isinstance(found, NoSolution):
             return found, (), []
         flipped = [switches[i].fact for i in sorted(found.flipped)]

@@ -55,7 +55,7 @@ def not_in_update(element: str, first: int, last: int) -> ElastalogError:
 def nothing_left(rejected: Iterable[object], is_proven: bool) -> ElastalogError:
     named = ", ".join(map(str, rejected))
     if is_proven:
-        message = f"while {named} stay applied, no part of the update can be undone that removes all faults"
+        message = f"no part of the update can be undone to remove all faults, if {named} must stay"
         advice = "reject less, or look for the fault in the rules"
     else:
         message = f"no suggestion without {named} was found in the time given"

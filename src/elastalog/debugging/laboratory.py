@@ -58,6 +58,8 @@ class Laboratory:
     epochs: Epochs
     switches: tuple[Switch, ...]
     seconds: Seconds = field(default_factory=Seconds)
+    has_met_no_state: bool = False
+    """Whether some state that was tried had no result."""
 
     @property
     def backend(self) -> Backend:
@@ -86,6 +88,7 @@ class Laboratory:
         except LimitReached:
             raise
         except ElastalogError as error:
+            self.has_met_no_state = True
             raise NoState from error
         finally:
             self.seconds.trials += time.perf_counter() - began

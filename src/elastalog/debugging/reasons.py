@@ -113,22 +113,22 @@ class Reasons:
             frontier = [f for f in frontier if self._signs[f[0]] and (within is None or within.has(*f))]
             self._steps.find(f for f in frontier if f[0] not in self._reading.aggregates)
             for fact in frontier:
-                own[fact], used[fact] = self._one_step(fact)
+                own[fact], used[fact] = self._one_step(fact, is_guess=within is not None)
             following = dict.fromkeys(body for fact in frontier for body in used[fact])
             frontier = [body for body in following if body not in own]
         return [self._below(fact, own, used) for fact in facts]
 
-    def _one_step(self, fact: WordFact) -> tuple[set[int], tuple[WordFact, ...]]:
+    def _one_step(self, fact: WordFact, is_guess: bool) -> tuple[set[int], tuple[WordFact, ...]]:
         """The switches that the last step of a fact's proof rests on directly, and the facts that it uses."""
         if fact[0] in self._reading.aggregates:
-            return self._concerning(fact[0], BOTH), ()
+            return self.concerning(fact[0], BOTH), ()
         step = self._steps.known[fact]
         if step.is_explicit:
             return ({self._switch_of[fact]} if fact in self._switch_of else set()), ()
         assert step.clause is not None
         found: set[int] = set()
         for goal in step.clause.goals:
-            if isinstance(goal, Absent) and self._signs[goal.relation]:
+            if isinstance(goal, Absent) and self._signs[goal.relation] and not is_guess:
                 found |= self._why_negated(goal, step.clause, fact, step.bodies)
         return found, step.bodies
 
@@ -151,9 +151,9 @@ class Reasons:
         """Switches that keep a fact that does not hold from holding."""
         if not self._corners.can_hold(fact, holds_in_base=self._went.has(*fact)):
             return set()
-        return self._concerning(fact[0], POSITIVE)
+        return self.concerning(fact[0], POSITIVE)
 
-    def _concerning(self, relation: str, sought: int) -> set[int]:
+    def concerning(self, relation: str, sought: int) -> set[int]:
         """The switches that could bring about facts of a relation (POSITIVE), or change them at all (BOTH), if
         turned."""
         found = set()
@@ -175,7 +175,7 @@ class Reasons:
             else:
                 word = words.get(term)
             if word is None:  # computed, or met in no fact so far: any fact of the relation may be meant
-                return self._concerning(goal.relation, POSITIVE)
+                return self.concerning(goal.relation, POSITIVE)
             row.append(word)
         return self.why_not((goal.relation, tuple(row)))
 

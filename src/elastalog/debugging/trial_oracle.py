@@ -9,7 +9,7 @@ from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.oracles import Condition, Goals, Witness, any_but
-from elastalog.debugging.polarity import BOTH, Dependencies
+from elastalog.debugging.polarity import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.reasons import Corners, NeedsCorner, Reasons
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
@@ -22,10 +22,10 @@ class TrialOracle:
         self,
         laboratory: Laboratory,
         setting: Setting,
-        bracket: Bracket,
         signs: Dependencies,
         goals: Goals,
         deadline: float,
+        witness: Witness,
     ) -> None:
         self._laboratory = laboratory
         self._setting = setting
@@ -56,7 +56,7 @@ class TrialOracle:
             found = [Condition(frozenset(why), flipped) for why in self._timed(reasons, wrong)]
             groups: dict[frozenset[int], list[WordFact]] = {}
             for fact in lacking:
-                groups.setdefault(frozenset(reasons.why_not(fact)), []).append(fact)
+                groups.setdefault(frozenset(reasons.concerning(fact[0], POSITIVE)), []).append(fact)
             for switches, facts in groups.items():
                 narrowed = _Narrowing(self, flipped, switches, facts).run()
                 found += [Condition(frozenset(narrowed[fact]), flipped) for fact in facts]

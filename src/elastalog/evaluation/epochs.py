@@ -85,6 +85,7 @@ class Epochs:
         try:
             deleted, inserted = backend.begin(update.deleted, update.inserted)
             work = self.strategy.update(backend)
+            work.counters.derivations = work.derivations
             changes = backend.changes()
             seconds = time.perf_counter() - began
             record = EpochRecord(

@@ -98,7 +98,7 @@ def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Mat
         state[FILLED] = 0
         join_operators.join(
             wanted, start, len(wanted), every, kind, keys, shift, slots, pool, relation.rows, indexed, relation.used,
-            not relation.is_settled, ABSENT, relation.level, relation.touched, nothing, nothing, take, place, out,
+            not relation.is_settled, relation.level, relation.touched, nothing, nothing, take, place, out,
             state,
         )  # fmt: skip
         start = int(state[NEXT])

@@ -11,7 +11,7 @@ from elastalog.backends.kernel.join import EVERY
 from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.marks import DELTA, IS, LOST, WAS, view
 from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.pipeline import BLOCK, Scratch, Sink, bind_actions, bind_probe, columns
+from elastalog.backends.kernel.pipeline import BLOCK, Bounds, Scratch, Sink, bind_actions, bind_probe, columns
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
@@ -117,30 +117,37 @@ class DeltaPipeline:
         self, relations: Mapping[str, KernelRelation], flat: frozenset[str], scratch: Scratch, sink: Sink
     ) -> None:
         """Enumerates all derivations of the present state, with their levels."""
+        name = self.gather.relation
+        stop = 1 if name is None else relations[name].used
+        self.run_range(relations, flat, 0, stop, None, scratch, sink)
+
+    def run_range(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        start: int,
+        stop: int,
+        bounds: Bounds | None,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds the
+        rows of the relations of the stratum."""
         gather = self.gather
         block, state = self._space(scratch)[0]
         if gather.relation is None:
             block[0, -LEVELS:] = 0
-            self._pass_on(relations, flat, block, 1, GAINS, scratch, sink)
+            self._pass_on(relations, flat, block, 1, GAINS, scratch, sink, bounds)
             return
         relation = relations[gather.relation]
         take, place = self.gather_take
-        start, stop = 0, relation.used
+        is_flat = gather.relation in flat
         while start < stop:
             level_operators.gather_levels(
-                relation.rows,
-                start,
-                stop,
-                relation.level,
-                relation.touched,
-                gather.relation in flat,
-                take,
-                place,
-                block,
-                state,
+                relation.rows, start, stop, relation.level, relation.touched, is_flat, take, place, block, state
             )
             start = int(state[NEXT])
-            self._pass_on(relations, flat, block, int(state[FILLED]), GAINS, scratch, sink)
+            self._pass_on(relations, flat, block, int(state[FILLED]), GAINS, scratch, sink, bounds)
 
     def _pass_on(
         self,
@@ -151,13 +158,14 @@ class DeltaPipeline:
         phase: Phase,
         scratch: Scratch,
         sink: Sink,
+        bounds: Bounds | None = None,
     ) -> None:
         if used and self.start_transform is not None:
             block, used = self.start_transform(block, used)
         if not used:
             return
         if self.probes:
-            self._probe(relations, flat, 0, block, used, phase, scratch, sink)
+            self._probe(relations, flat, 0, block, used, phase, scratch, sink, bounds)
         else:
             scratch.derivations += used
             sink(block, used)
@@ -172,6 +180,7 @@ class DeltaPipeline:
         phase: Phase,
         scratch: Scratch,
         sink: Sink,
+        bounds: Bounds | None = None,
     ) -> None:
         probe = self.probes[depth]
         relation = relations[probe.relation]
@@ -187,13 +196,14 @@ class DeltaPipeline:
         else:
             kind, keys, shift = EVERY, NO_KEYS, 0
         is_flat = probe.relation in flat
+        limit = relation.used if bounds is None else bounds.limit(probe.relation, probe.is_before, relation.used)
         is_last = depth + 1 == len(self.probes)
         start = 0
         while True:
             state[FILLED] = 0
             level_operators.join_levels(
                 left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
-                relation.used, relation.level, relation.touched, seen, phase.is_loss, is_flat, probe.is_negated,
+                limit, relation.level, relation.touched, seen, phase.is_loss, is_flat, probe.is_negated,
                 probe.keep, probe.keep_place, probe.take, probe.take_place, out, state,
             )  # fmt: skip
             used = int(state[FILLED])
@@ -207,6 +217,6 @@ class DeltaPipeline:
                         scratch.derivations += used
                         sink(result, used)
                     else:
-                        self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink)
+                        self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink, bounds)
             if start >= stop:
                 return

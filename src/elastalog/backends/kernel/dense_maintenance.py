@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel import dense_operators, maintain
+from elastalog.backends.kernel.delta_pipeline import GAINS
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
 from elastalog.backends.kernel.marks import COUNT, DELTA, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
@@ -53,6 +54,9 @@ class DenseMaintenance(StratumMaintenance):
         super().begin_losses()
 
     def begin_gains(self) -> None:
+        if not (self.inserted or self.deleted or any(self.lost.values()) or self._concerns(GAINS)):
+            return
+        self._is_marked = True
         self._mark_inputs(DELTA, LOST)
         self._change_explicit(self.inserted, 1)
         for name, entries in self.inserted.items():

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.memory import Matrix
 from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
@@ -143,12 +143,6 @@ class Workers:
         insert = self._sink(pipeline, counted)
         with self._measured(pipeline):
             pipeline.run(self.relations, start, stop, bounds, self.scratch, insert)
-
-    def run_rows(self, pipeline: Pipeline, rows: Vector, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """The same from some rows of the start's relation."""
-        insert = self._sink(pipeline, counted)
-        with self._measured(pipeline):
-            pipeline.run_rows(self.relations, rows, bounds, self.scratch, insert)
 
     def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
         head = self.relations[pipeline.variant.clause.head]

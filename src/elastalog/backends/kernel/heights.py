@@ -4,7 +4,8 @@ Three ways, from cheap to dear:
 - the relations read below have one level each: every clause then fires at one level, and clauses run in the order of
   theirs;
 - no recursion: one pass over all derivations, each head keeping its lowest level and how many derivations attain it;
-- recursion: levels in order, where facts of lower relations enter the delta at their own level.
+- recursion: levels in order; a derivation that fires later than the next level, because of a fact of a lower relation,
+  waits in a calendar.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import numpy as np
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
-from elastalog.backends.kernel.levels import levels_now, note_levels
-from elastalog.backends.kernel.marks import ABSENT
+from elastalog.backends.kernel.join_levels import LEVELS
+from elastalog.backends.kernel.levels import note_levels
 from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Scan
-from elastalog.planning.variants import plan_from_goal, plan_full
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
+from elastalog.planning.variants import plan_full
 from elastalog.relations.words import Dictionary
 
 
@@ -115,23 +116,31 @@ class HeightEvaluation:
             pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
             evaluate(self.stratum, pipelines, self.relations, self.workers, self.watch)
             return
-        entries = {relation.name: RowsByLevel(relation) for relation in lower}
-        top = max((rows.highest for rows in entries.values()), default=0)
         recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
-        entering = self._plan_entering()
-        planned = 0
-        start = {relation.name: 0 for relation in self.own}
+        carrying = [self._carry(pipeline) for pipeline in recursive.by_delta]
+        calendar = Calendar(self.relations, self.watch)
+        scratch = Scratch()
         stop = {relation.name: relation.used for relation in self.own}
+        for pipeline in recursive.once:
+            first = DeltaPipeline(pipeline.variant, self.dictionary, self.source)
+            first.run_all(self.relations, self.flat, scratch, calendar.sink(pipeline, None, stop))
+        start = dict.fromkeys(stop, 0)
         level = 0
         while True:
-            bounds = Bounds(start, stop, level)
-            for pipeline in entering:
-                self._enter(pipeline, entries, bounds)
-            for pipeline in recursive.by_delta:
+            bounds = Bounds(start, stop)
+            calendar.insert(level + 1, stop)
+            for i, pipeline in enumerate(recursive.by_delta):
                 name = pipeline.gather.relation
                 assert name is not None
-                if start[name] < stop[name]:
+                if start[name] >= stop[name]:
+                    continue
+                if level >= self._highest_below(pipeline.variant.clause):
                     self.workers.run(pipeline, start[name], stop[name], bounds, stop)
+                    continue
+                if carrying[i].variant is not pipeline.variant:
+                    carrying[i] = self._carry(pipeline)
+                sink = calendar.sink(pipeline, level + 1, stop)
+                carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
             level += 1
             start = stop
             stop = {relation.name: relation.used for relation in self.own}
@@ -140,55 +149,51 @@ class HeightEvaluation:
                 relation.level[start[relation.name] : relation.used] = level
                 found += relation.used - start[relation.name]
             self.watch.iteration(self.stratum.number, level, found)
-            if not found and level > top:
-                return
+            if not found:
+                if not calendar.levels:
+                    return
+                level = min(calendar.levels) - 1
             recursive.adapt()
-            if sum(stop.values()) > 4 * planned + 1000 and level <= top:
-                planned = sum(stop.values())
-                entering = self._plan_entering()
             self.workers.extend_indexes(self.own)
 
-    def _plan_entering(self) -> list[Pipeline]:
-        """The versions whose delta is a lower relation, or nothing, planned with the sizes of now."""
-        statistics = KernelStatistics(self.relations)
-        variants = []
-        for clause in self.stratum.clauses:
-            if not clause.scans:
-                variants.append(plan_full(clause, statistics))
-            for position, goal in enumerate(clause.goals):
-                if isinstance(goal, Scan) and goal.relation not in self.names:
-                    variants.append(plan_from_goal(clause, position, statistics))
-        return [Pipeline(variant, self.names, self.dictionary, self.source) for variant in variants]
+    def _carry(self, pipeline: Pipeline) -> DeltaPipeline:
+        """The same version, carrying levels."""
+        return DeltaPipeline(pipeline.variant, self.dictionary, self.source)
 
-    def _enter(self, pipeline: Pipeline, entries: Mapping[str, RowsByLevel], bounds: Bounds) -> None:
-        """Follows the facts of a lower relation that have the present level."""
-        assert bounds.level is not None
-        clause, name = pipeline.variant.clause, pipeline.gather.relation
-        if any(bounds.stop.get(scan.relation, 1) == 0 for scan in clause.scans):
-            return
-        if name is None:
-            if bounds.level == 0:
-                self.workers.run(pipeline, 0, 1, bounds, bounds.stop)
-            return
-        rows = entries[name].at(bounds.level)
-        if len(rows):
-            self.workers.run_rows(pipeline, rows, bounds, bounds.stop)
+    def _highest_below(self, clause: Clause) -> int:
+        """Above which level of its facts in the stratum a clause always fires one level higher."""
+        below = (self.relations[scan.relation] for scan in clause.scans if scan.relation not in self.names)
+        return max((relation.highest for relation in below), default=0)
 
 
-class RowsByLevel:
-    """The present rows of a relation, by level."""
+class Calendar:
+    """Derivations of a stratum that fire later than the next level, because a fact of a lower relation is that high. Each is kept
+    until its level has come; then its head is inserted like those that are found at that time."""
 
-    def __init__(self, relation: KernelRelation) -> None:
-        levels = levels_now(relation, slice(0, relation.used))
-        self._order = np.argsort(levels, kind="stable").astype(np.int32)
-        self._levels, starts = np.unique(levels[self._order], return_index=True)
-        self._starts = dict(zip(self._levels.tolist(), starts.tolist(), strict=True))
-        ends = np.append(starts[1:], len(levels))[: len(starts)]  # none for an empty relation
-        self._ends = dict(zip(self._levels.tolist(), ends.tolist(), strict=True))
-        present = self._levels[self._levels < ABSENT]
-        self.highest = int(present.max()) if len(present) else 0
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        self._relations = relations
+        self._watch = watch
+        self.levels: dict[int, list[tuple[KernelRelation, Matrix]]] = {}
 
-    def at(self, level: int) -> Vector:
-        """The rows of one level."""
-        start = self._starts.get(level)
-        return self._order[:0] if start is None else self._order[start : self._ends[level]]
+    def sink(self, pipeline: Pipeline, level: int | None, counted: Mapping[str, int]) -> Sink:
+        """Takes derivations: those that fire at `level` are inserted, the others kept."""
+        head = self._relations[pipeline.variant.clause.head]
+        counted_from = counted[head.name]
+
+        def take(block: Matrix, used: int) -> None:
+            fires = block[:used, -LEVELS] + 1
+            self._watch.derived(used)
+            pipeline.derivations += used
+            for at in np.unique(fires).tolist():
+                rows = np.ascontiguousarray(block[:used][fires == at])
+                if at == level:
+                    head.insert(rows, 0, len(rows), counted_from)
+                else:
+                    self.levels.setdefault(at, []).append((head, rows))
+
+        return take
+
+    def insert(self, level: int, counted: Mapping[str, int]) -> None:
+        """Inserts the heads of the derivations that fire at a level."""
+        for head, rows in self.levels.pop(level, ()):
+            head.insert(rows, 0, len(rows), counted[head.name])

@@ -25,23 +25,23 @@ from elastalog.backends.kernel.compiled import (
     uint64,
 )
 from elastalog.backends.kernel.postings import LENGTH, PLACE, SLOT_WIDTH, first_row
-from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN, is_below
+from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN, is_present
 
 DIRECT, HASHED, EVERY = range(3)
 """How postings are found: by word, by key, or all rows of the relation (a cross product)."""
 
 
 @operator(
-    types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, FLAG, INT, WORDS,
+    types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, FLAG, WORDS,
     MATRIX, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
 )  # fmt: skip
 def join(  # type: ignore[no-untyped-def]
-    left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, is_checked, ceiling, level,
+    left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, is_checked, level,
     touched, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
     """For each row of left[start:stop] and each row of the relation below `limit` with the same key, one output row:
     kept words of the left, taken words of the right (column -1 is the row number). If checked,
-    only rows of a level below `ceiling`. Resumes at NEXT and WITHIN."""
+    only rows that are present. Resumes at NEXT and WITHIN."""
     filled = state[FILLED]
     room = out.shape[0]
     first_within = state[WITHIN]
@@ -106,7 +106,7 @@ def join(  # type: ignore[no-untyped-def]
                 length = int64(slots[slot, LENGTH])
                 place = int64(slots[slot, PLACE])
             if length == 1 and kind != EVERY:
-                if place < limit and first_within == 0 and (not is_checked or is_below(level, touched, place, ceiling)):
+                if place < limit and first_within == 0 and (not is_checked or is_present(level, touched, place)):
                     if filled >= room:
                         state[NEXT] = i + g
                         state[WITHIN] = 0
@@ -128,7 +128,7 @@ def join(  # type: ignore[no-untyped-def]
                         if row >= limit:
                             is_done = True
                             break
-                        if not is_checked or is_below(level, touched, row, ceiling):
+                        if not is_checked or is_present(level, touched, row):
                             if filled >= room:
                                 break
                             for c in range(kept):

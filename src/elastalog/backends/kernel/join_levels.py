@@ -82,10 +82,10 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
     INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
 )  # fmt: skip
 def join_levels(  # type: ignore[no-untyped-def]
-    left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, used, level, touched,
+    left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched,
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
-    """As `join.join`, over the rows in `view`. `is_flat`: the relation is of a lower stratum and its facts count as
+    """As `join.join`, over the rows below `limit` that are in `view`. `is_flat`: the relation is of a lower stratum and its facts count as
     level 0. With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then keeps rows whose
     fact is not found, or found in a state of the view. Column -1 of the right is the row number."""
     filled = state[FILLED]
@@ -144,7 +144,7 @@ def join_levels(  # type: ignore[no-untyped-def]
                         break
                 home = (home + ONE) & mask
         else:
-            length = used
+            length = limit
         now = left[i, left_width - 2]
         before = left[i, left_width - 1]
         if is_negated:
@@ -173,6 +173,8 @@ def join_levels(  # type: ignore[no-untyped-def]
                 row = int64(j)
             elif length > 1:
                 row = int64(pool[place + j])
+            if row >= limit:
+                break
             if not (view >> state_of(level, touched, row)) & 1:
                 continue
             if filled >= room:

@@ -15,7 +15,6 @@ from elastalog.backends.kernel import join as join_operators
 from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel.actions import compile_actions
 from elastalog.backends.kernel.join import EVERY
-from elastalog.backends.kernel.marks import ABSENT
 from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
@@ -87,13 +86,14 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The delta of an iteration: for relations of the stratum, rows [start, stop); with global levels, for lower
-    relations, the facts of `level` (None: lower relations are not part of the delta, and all their facts count as
-    before it)."""
+    """The delta of an iteration: rows [start, stop) of each relation of the stratum."""
 
     start: Mapping[str, int]
     stop: Mapping[str, int]
-    level: int | None = None
+
+    def limit(self, relation: str, is_before: bool, used: int) -> int:
+        """The rows that a goal may read: up to the delta, before it, or all `used` rows of a lower relation."""
+        return (self.start if is_before else self.stop).get(relation, used)
 
 
 class Pipeline:
@@ -214,9 +214,7 @@ class Pipeline:
     ) -> None:
         probe = self.probes[depth]
         relation = relations[probe.relation]
-        limit = relation.used
-        if probe.is_own:
-            limit = bounds.start[probe.relation] if probe.is_before else bounds.stop[probe.relation]
+        limit = bounds.limit(probe.relation, probe.is_before, relation.used) if probe.is_own else relation.used
         if limit == 0 and not probe.is_negated:
             return
         out = scratch.block(depth + 1, probe.width)
@@ -229,23 +227,20 @@ class Pipeline:
             kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
         else:
             kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
-        is_checked, ceiling = not relation.is_settled, ABSENT
-        if bounds.level is not None and not probe.is_own and not probe.is_negated:
-            ceiling = bounds.level if probe.is_before else bounds.level + 1
-            is_checked = is_checked or relation.highest >= ceiling
+        is_checked = not relation.is_settled
         while True:
             state[FILLED] = 0
             if probe.is_member:
                 row_operators.member(
                     left, start, stop, probe.key, relation.table, relation.shift, relation.rows, limit, is_checked,
-                    ceiling, relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place,
-                    probe.row_place, out, state,
+                    relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place, probe.row_place,
+                    out, state,
                 )  # fmt: skip
             else:
                 join_operators.join(
                     left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
-                    limit, is_checked, ceiling, relation.level, relation.touched, probe.keep, probe.keep_place,
-                    probe.take, probe.take_place, out, state,
+                    limit, is_checked, relation.level, relation.touched, probe.keep, probe.keep_place, probe.take,
+                    probe.take_place, out, state,
                 )  # fmt: skip
             used = int(state[FILLED])
             start = int(state[NEXT])

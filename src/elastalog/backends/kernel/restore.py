@@ -13,6 +13,7 @@ from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel import transaction
 from elastalog.backends.kernel.levels import levels_now, note_levels
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
+from elastalog.backends.kernel.levels import note_levels
 from elastalog.backends.kernel.memory import Vector, cleared, power_of_two
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
@@ -127,9 +128,10 @@ def _filled(name: str, width: int, facts: FactWords) -> KernelRelation:
         return relation
     relation.rows = np.ascontiguousarray(facts.words, np.int32)
     # What comes from Arrow cannot be written to.
-    relation.level = np.require(facts.level, np.int32, "CW")
-    relation.count = np.require(facts.count, np.int32, "CW")
+    relation.level = np.require(facts.level, np.int32, ["C", "W"])
+    relation.count = np.require(facts.count, np.int32, ["C", "W"])
     relation.used = relation.present = size
+    note_levels(relation)
     relation.table = cleared(power_of_two(int(size / _LOAD) + 65), np.uint64)
     relation.shift = 65 - len(relation.table).bit_length()
     row_operators.rebuild(relation.rows, size, relation.table, relation.shift)

@@ -43,13 +43,12 @@ MAXIMUM_LOAD = (11, 16)
 
 
 @inlined
-def is_below(level, touched, row, ceiling):  # type: ignore[no-untyped-def]
-    """Whether the level of a row, in the update under way, is below a ceiling: ABSENT for all facts that are
-    present."""
+def is_present(level, touched, row):  # type: ignore[no-untyped-def]
+    """Whether a row of an annotated relation holds a fact now, in the update under way."""
     value = level[row]
     if value >= REFERENCE:
         value = touched[value - REFERENCE, NEW]
-    return value < ceiling
+    return value < ABSENT
 
 
 @operator(types.void, MATRIX, INT, KEYS, INT)
@@ -169,11 +168,11 @@ def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
 
 
 @operator(
-    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, INT, WORDS, MATRIX, FLAG, COLUMNS,
+    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
     COLUMNS, INT, MATRIX, STATE,
 )  # fmt: skip
 def member(  # type: ignore[no-untyped-def]
-    left, start, stop, key, table, shift, rows, limit, is_checked, ceiling, level, touched, is_negated, keep, place,
+    left, start, stop, key, table, shift, rows, limit, is_checked, level, touched, is_negated, keep, place,
     row_place, out, state,
 ):  # fmt: skip
     """Keeps the rows of left[start:stop] whose key columns are a fact in rows[:limit] (not, if negated). `row_place`,
@@ -225,7 +224,7 @@ def member(  # type: ignore[no-untyped-def]
                         if rows[row, c] != left[i + g, key[c]]:
                             is_same = False
                     if is_same:
-                        is_found = row < limit and (not is_checked or is_below(level, touched, row, ceiling))
+                        is_found = row < limit and (not is_checked or is_present(level, touched, row))
                         break
                 slot = (slot + ONE) & mask
             if is_found != is_negated:
@@ -248,7 +247,7 @@ def gather(rows, start, stop, is_checked, level, touched, take, place, out, stat
     room = out.shape[0]
     i = start
     while i < stop and filled < room:
-        if not is_checked or is_below(level, touched, i, ABSENT):
+        if not is_checked or is_present(level, touched, i):
             for c in range(take.shape[0]):
                 out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
             filled += 1

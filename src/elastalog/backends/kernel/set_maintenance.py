@@ -25,7 +25,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Clause, LogicalStratum
-from elastalog.planning.variants import plan_backward
+from elastalog.planning.variants import plan_backward, plan_full
 from elastalog.relations.words import Dictionary
 
 _SURVIVING = Phase(True, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
@@ -36,6 +36,9 @@ PHASES: Mapping[Evaluation, Phase] = {
     Evaluation.PROVED: _SURVIVING,
 }
 """PROVED also needs to know the relations of the stratum, see `StratumSets`."""
+
+_MANY = 8
+"""So many heads are found faster by enumerating a clause once than by going through a relation for each of them."""
 
 _PROVED = view(WAS | IS | PENDING, 0)
 _PROVED_BEFORE = view(WAS | IS | PENDING, DELTA)
@@ -60,6 +63,15 @@ class SetPlan:
         self._dictionary = dictionary
         self._source = source
         self._with_bodies: dict[str, list[DeltaPipeline]] | None = None
+        self._everything: dict[int, DeltaPipeline] = {}
+
+    def everything(self, clause: Clause) -> DeltaPipeline:
+        """The version of a clause that enumerates all its derivations; planned when first used."""
+        pipeline = self._everything.get(clause.number)
+        if pipeline is None:
+            variant = plan_full(clause, KernelStatistics(self._relations))
+            pipeline = self._everything[clause.number] = DeltaPipeline(variant, self._dictionary, self._source)
+        return pipeline
 
     @property
     def with_bodies(self) -> dict[str, list[DeltaPipeline]]:
@@ -169,15 +181,22 @@ class StratumSets:
         return self._take_lists()
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        self._stamp += 1
+        self._stamp += 2
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
             for pipeline in self._plan.backward.get(name, ()):
-                if len(rest) and _is_among(pipeline.variant.clause, rules):
+                clause = pipeline.variant.clause
+                if not len(rest) or not _is_among(clause, rules):
+                    continue
+                if len(rest) >= _MANY and not clause.is_recursive and _is_blind(pipeline):
+                    relation.touched[rest, OTHER] = self._stamp - 1
+                    sink = self._wanted_sink(relation)
+                    self._plan.everything(clause).run_all(self._relations, self._flat, self._scratch, sink)
+                else:
                     self._run(pipeline, rest, _SURVIVING, self._entry_sink(relation))
-                    # One derivation is enough: what this rule derives need not be looked for with the next.
-                    rest = rest[relation.touched[rest, OTHER] != self._stamp]
+                # One derivation is enough: what this rule derives need not be looked for with the next.
+                rest = rest[relation.touched[rest, OTHER] != self._stamp]
         return self._take_lists()
 
     def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
@@ -304,6 +323,17 @@ class StratumSets:
 
         return sink
 
+    def _wanted_sink(self, head: KernelRelation) -> Sink:
+        def sink(block: Matrix, used: int) -> None:
+            listed, state = self._begin(head, used)
+            set_operators.list_wanted(
+                block, used, head.rows, head.table, head.shift, head.level, head.touched, self._stamp - 1, self._stamp,
+                listed, state,
+            )  # fmt: skip
+            self._finish(head, used)
+
+        return sink
+
     def _body_sink(self, pipeline: DeltaPipeline, linked: str | None) -> Sink:
         scans = pipeline.variant.clause.scans
         own = [(i + 1, self._relations[scan.relation]) for i, scan in enumerate(scans) if scan.relation in self.own]
@@ -353,6 +383,12 @@ class StratumSets:
         lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
         self._listed.clear()
         return lists
+
+
+def _is_blind(pipeline: DeltaPipeline) -> bool:
+    """Whether a backward version has to go through a whole relation for every head, because the head is computed."""
+    first = pipeline.probes[0] if pipeline.probes else None
+    return first is not None and not first.is_member and not first.key_columns
 
 
 def _is_among(clause: Clause, rules: Rules) -> bool:

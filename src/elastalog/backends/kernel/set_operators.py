@@ -118,6 +118,24 @@ def list_entries(block, used, touched, stamp, listed_entries, state):  # type: i
     state[LISTED] = listed
 
 
+@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, MATRIX, INT, INT, WORDS, STATE)
+def list_wanted(  # type: ignore[no-untyped-def]
+    block, used, rows, table, shift, level, touched, wanted, stamp, listed_entries, state
+):
+    """Lists, each once, the heads that the evaluation number `wanted` listed last."""
+    listed = state[LISTED]
+    for i in range(used):
+        row = find_row(block, i, rows, table, shift)
+        if row < 0 or level[row] < REFERENCE:
+            continue
+        entry = level[row] - REFERENCE
+        if touched[entry, OTHER] == wanted:
+            touched[entry, OTHER] = np_int32(stamp)
+            listed_entries[listed] = entry
+            listed += 1
+    state[LISTED] = listed
+
+
 @operator(types.void, MATRIX, INT, INT, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
 def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
     """Touches the rows in one word of a block and lists their entries, each once."""

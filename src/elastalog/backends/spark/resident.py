@@ -6,7 +6,7 @@ never becomes a relation of the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, ValuesView
+from collections.abc import Callable
 from typing import Any
 
 from elastalog.backends.kernel.relation import KernelRelation
@@ -40,16 +40,18 @@ class ResidentRelations(dict[str, KernelRelation]):
         super().__setitem__(name, relation)
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        if name in self:
+            return self[name]
+        return default
 
     def fetch_all(self) -> None:
         for name in list(self.away):
             _ = self[name]
 
-    def values(self) -> ValuesView[KernelRelation]:
+    def values(self) -> Any:
         self.fetch_all()
         return super().values()
 
-    def items(self) -> ItemsView[str, KernelRelation]:
+    def items(self) -> Any:
         self.fetch_all()
         return super().items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from elastalog.cli.shell_commands import control, evaluation, provenance, reading, updates
+from elastalog.cli.shell_commands import control, debugging, evaluation, provenance, reading, updates
 from elastalog.cli.shell_commands.command import Command, Piece
 from elastalog.diagnostics.nearest import nearest
 
@@ -12,6 +12,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *updates.COMMANDS,
     *reading.COMMANDS,
     *provenance.COMMANDS,
+    *debugging.COMMANDS,
     *evaluation.COMMANDS,
     *control.COMMANDS,
 )

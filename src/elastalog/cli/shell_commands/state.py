@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.program import Value
 from elastalog.cli.fact_text import fact_text
+from elastalog.cli.shell_commands.debugging import DebuggingState
 from elastalog.cli.shell_commands.provenance import ExplanationSettings
 from elastalog.diagnostics.display import show_text
 
@@ -56,6 +57,7 @@ class ShellState:
     pending: list[PendingChange] = field(default_factory=list)
     changes: Changes | None = None
     explanations: ExplanationSettings = field(default_factory=ExplanationSettings)
+    debugging: DebuggingState = field(default_factory=DebuggingState)
 
     def say(self, line: str) -> None:
         """Writes a line of the result. On a terminal nothing in it can move the cursor."""

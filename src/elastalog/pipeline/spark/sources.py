@@ -3,14 +3,13 @@ handled by the policy for bad rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
@@ -18,6 +17,7 @@ from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
 from elastalog.pipeline.spark.frames import facts_of_frame, frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
+from elastalog.pipeline.spark.reading import absolute, reading
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
@@ -95,17 +95,18 @@ def source_of_path(place: str, parameters: Mapping[str, str] | None = None) -> S
 
 
 def _read(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow]]:
-    with _reading(source):
+    place = absolute(source.place) if source.kind in ("text", "json", "parquet", "orc") else source.place
+    with reading(source.kind, source.place):
         match source.kind:
             case "text":
                 form = Format.of(source.options, source.place.rstrip("/"))
                 is_plain = not (form.has_header or form.is_rfc4180 or not schema.columns)
-                return (read_lines if is_plain else read_whole_files)(spark, schema, source.place, form)
+                return (read_lines if is_plain else read_whole_files)(spark, schema, place, form)
             case "json":
                 form = Format(kind=Kind.JSON_LINES, is_gzip=source.place.endswith(".gz"))
-                return read_whole_files(spark, schema, source.place, form)
+                return read_whole_files(spark, schema, place, form)
             case "parquet" | "orc":
-                frame = spark.read.options(**source.options).format(source.kind).load(source.place)
+                frame = spark.read.options(**source.options).format(source.kind).load(place)
                 return _columnar(schema, frame, source)
             case "jdbc":
                 # The url stands in the place, the table among the options.
@@ -140,32 +141,3 @@ def _columnar(schema: Schema, frame: DataFrame, source: Source) -> tuple[pa.Tabl
         for row in bad
     ]
     return table, sorted(located, key=lambda row: (row.file, row.line))
-
-
-class _reading:  # noqa: N801  # read as a phrase: with _reading(source)
-    """Turns what Spark says about an unreadable source into a diagnostic."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        from pyspark.errors import PySparkException
-
-        if not isinstance(error, PySparkException):
-            return
-        condition: Callable[[], str | None] = error.getCondition
-        reason = condition() or type(error).__name__
-        raise ElastalogError(
-            [
-                Diagnostic(
-                    code="E1105",
-                    message=f"Spark cannot read {self.source.kind} from `{self.source.place}`: {reason}",
-                    notes=(str(error).splitlines()[0][:300],),
-                    help="check the place, its format and your rights to it",
-                    location=self.source.place,
-                )
-            ]
-        ) from None

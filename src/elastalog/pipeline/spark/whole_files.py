@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -57,7 +57,9 @@ def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch
                 table, bad = read_json_lines(schema, data, file)
             else:
                 table, bad = read_text(schema, data, file, form)
-            rows = [(row.file, row.line, row.fault.code, row.fault.reason, row.text, None) for row in bad]
+            rows: list[tuple[Any, ...]] = [
+                (row.file, row.line, row.fault.code, row.fault.reason, row.text, None) for row in bad
+            ]
             rows.append((file, table.num_rows, None, None, None, _stream(table)))
             columns = list(zip(*rows, strict=True))
             kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.string(), pa.binary())

@@ -30,8 +30,10 @@ def workplace(spark: SparkSession) -> Path:
     found = _made.get(application)
     if found is None:
         root = spark.conf.get(SETTING, None)
-        if root is None and not spark.sparkContext.master.startswith("local"):
-            raise ElastalogError([_no_workplace(spark.sparkContext.master)])
+        master = spark.sparkContext.master or ""
+        is_one_machine = master.startswith("local")  # `local-cluster` too
+        if root is None and not is_one_machine:
+            raise ElastalogError([_no_workplace(master)])
         if root is None:
             found = Path(tempfile.mkdtemp(prefix="elastalog-"))
         else:

@@ -1,0 +1,121 @@
+"""`elastalog debug`"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.limits import duration
+from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.store_options import is_store, opened
+
+if TYPE_CHECKING:
+    from elastalog.debugging.answers import Answer
+
+
+@click.command()
+@program_argument
+@session_options
+@click.option(
+    "--update", "updates", multiple=True, type=click.Path(exists=True), metavar="FILE",
+    help="Diff file that is applied after the facts, as an epoch; may be repeated. A store has its own updates.",
+)  # fmt: skip
+@click.option("--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated.")
+@click.option("--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated.")
+@click.option("--reject", multiple=True, metavar="ELEMENT", help="Part of the update that must stay, as +edge(1,2).")
+@click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
+@click.option("--blame", metavar="FACT", help="Show which epoch a fact last came or went in, and why.")
+@click.option(
+    "--epochs", nargs=2, type=click.IntRange(1), metavar="A B", help="Between these epochs.  [default: the last update]"
+)
+@click.option("--time-limit", default="60s", show_default=True, callback=duration, help="Time for the search.")
+@click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
+@format_option
+@verbosity_options
+@click.pass_context
+def debug(
+    ctx: click.Context,
+    /,
+    program: str,
+    updates: tuple[str, ...],
+    unwanted: tuple[str, ...],
+    missing: tuple[str, ...],
+    reject: tuple[str, ...],
+    localise: bool,
+    blame: str | None,
+    epochs: tuple[int, int] | None,
+    time_limit: float,
+    proofs: bool,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Find the smallest part of an update whose undoing removes faults.
+
+    Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
+    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two.
+
+    \b
+    Examples:
+      elastalog debug reach.dl -F facts --update monday.diff --unwanted 'path(1, 4)'
+      elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
+      elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
+      elastalog debug reach.store --blame 'path(1, 4)'
+    """
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    if is_store(program):
+        if updates:
+            raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
+    elif not updates:
+        raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
+    if localise and reject:
+        raise click.UsageError("--reject is about suggestions; leave it out, or --localise.")
+    with exit_codes(form, verbosity), announcing(verbosity):
+        with opened(program, SessionOptions(**options), form, verbosity) as session:
+            for path in updates:
+                session.apply(path)
+            if blame is not None:
+                click.echo(str(session.blame(blame)))
+                return
+            news = _news(verbosity)
+            if localise:
+                answer: Answer = session.localise(
+                    unwanted, missing, epochs=epochs, time_limit=time_limit, on_progress=news
+                )
+            else:
+                answer = session.suggest(
+                    unwanted, missing, reject, time_limit=time_limit, epochs=epochs, on_progress=news
+                )
+            click.echo(_shown(answer, form, proofs))
+            _tell_time(answer, verbosity)
+
+
+def _news(verbosity: Verbosity) -> Any:
+    if verbosity == "verbose" or (verbosity == "normal" and sys.stderr.isatty()):
+        return lambda message: click.echo(message, err=True)
+    return None
+
+
+def _shown(answer: Answer, form: str, proofs: bool) -> str:
+    if form == "json":
+        return answer.to_json()
+    parts = [str(answer)]
+    if proofs:
+        parts += [str(proof) for proof in answer.proofs]
+    return "\n\n".join(parts)
+
+
+def _tell_time(answer: Answer, verbosity: Verbosity) -> None:
+    """Where the time went, for those who want to know."""
+    if verbosity == "verbose":
+        spent = answer.seconds
+        click.echo(
+            f"provenance {spent.provenance:.3f} s, 0/1 programs {spent.solving:.3f} s,"
+            f" {spent.number_of_trials} trials {spent.trials:.3f} s",
+            err=True,
+        )

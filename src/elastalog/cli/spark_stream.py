@@ -1,0 +1,93 @@
+"""`elastalog stream --source`: a folder watched by Spark, its updates kept in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from elastalog.cli.exits import Verbosity
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
+from elastalog.cli.store_options import is_store, writing
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from elastalog.session import Session
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class SparkStream:
+    """What the user said about a stream on Spark."""
+
+    source: str | None
+    store: str | None
+    changes: str | None
+    checkpoint: str | None
+    once: bool
+
+
+def spark_stream_options(command: _Command) -> _Command:
+    """The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
+    options = (
+        click.option(
+            "--source", metavar="DIR", help="Folder of diff files for Spark to watch; each is an epoch. Needs --store."
+        ),
+        click.option(
+            "--store", type=click.Path(), metavar="STORE", help="Store of the epochs; made if it is not there."
+        ),
+        click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
+        click.option(
+            "--checkpoint", type=click.Path(), metavar="DIR", help="Spark's notes.  [default: STORE.checkpoint]"
+        ),
+        click.option("--once", is_flag=True, help="End when all files that are there have been applied."),
+    )
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def run_spark_stream(
+    program: str, asked: SparkStream, options: SessionOptions, form: str, verbosity: Verbosity
+) -> None:
+    """Applies the files of a folder until it is interrupted, or once."""
+    if asked.source is None or asked.store is None:
+        raise click.UsageError("--source and --store belong together")
+    from elastalog.pipeline.spark.session import spark_session
+    from elastalog.pipeline.spark.streams import apply_diff_files
+
+    spark = spark_session()
+    with announcing(verbosity), _session(program, asked.store, options, form, verbosity) as session:
+        handle = apply_diff_files(
+            spark,
+            asked.source,
+            session,
+            checkpoint=asked.checkpoint or f"{asked.store}.checkpoint",
+            changes=asked.changes,
+            available_now=asked.once,
+        )
+        if verbosity != "quiet" and not asked.once:
+            click.echo(f"epoch {session.epoch}: watching {asked.source}; end with Ctrl-C", err=True)
+        try:
+            # In pieces, so that Ctrl-C is heard.
+            while not handle.wait(1):
+                pass
+        finally:
+            handle.stop()
+            if verbosity != "quiet":
+                told = f"{handle.applied:,} updates applied"
+                told += f", {handle.repeated:,} had been before" if handle.repeated else ""
+                click.echo(f"epoch {session.epoch}: {told}", err=True)
+
+
+def _session(
+    program: str, store: str, options: SessionOptions, form: str, verbosity: Verbosity
+) -> AbstractContextManager[Session]:
+    if is_store(store):
+        return writing(store, form, verbosity)
+    loaded = load_program(program, form, verbosity)
+    return open_session(loaded, options, form=form, verbosity=verbosity, store=store)

@@ -1,0 +1,24 @@
+"""Walking through syntax trees, for the reference evaluator."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from elastalog.syntax import tree as syntax
+
+
+def walk(node: Any, kind: Any, is_deep: bool = True) -> Iterator[Any]:
+    """The nodes of a kind in a node; those inside of aggregates only if `is_deep`."""
+    if isinstance(node, kind):
+        yield node
+    for child in node if isinstance(node, tuple) else [getattr(node, name) for name in getattr(node, "__slots__", ())]:
+        if is_deep or not isinstance(child, syntax.Aggregate):
+            yield from walk(child, kind, is_deep)
+
+
+def names(node: Any, is_deep: bool = True) -> set[str]:
+    return {variable.name for variable in walk(node, syntax.Variable, is_deep)}
+
+
+def name_of(term: Any) -> str | None:
+    """The name of a variable; a wildcard is a variable of its own."""
+    return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)

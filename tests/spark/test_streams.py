@@ -1,0 +1,196 @@
+"""Streams of updates: each is applied once, whatever happens in between, and the change feed tells what it changed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+
+import elastalog
+import elastalog.spark
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+.input edge
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+SCHEMA = "op string, x bigint, y bigint"
+
+
+def put(folder: Path, number: int, rows: list[tuple[str, int, int]]) -> None:
+    """A file of a stream, which appears whole."""
+    folder.mkdir(exist_ok=True)
+    columns = list(zip(*rows, strict=True))
+    table = pa.table({"op": columns[0], "x": columns[1], "y": columns[2]})
+    parquet.write_table(table, folder / f".{number}")
+    os.rename(folder / f".{number}", folder / f"{number:04}.parquet")
+
+
+def source(spark: Any, folder: Path) -> Any:
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def play(spark: Any, db: Any, tmp_path: Path, **options: Any) -> elastalog.spark.StreamHandle:
+    handle = elastalog.spark.apply_updates(
+        source(spark, tmp_path / "in"),
+        db,
+        relation="edge",
+        checkpoint=tmp_path / "notes",
+        available_now=True,
+        **options,
+    )
+    handle.wait()
+    return handle
+
+
+def test_every_batch_is_an_epoch_and_the_feed_tells_its_changes(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2), ("+", 2, 3)])
+    put(tmp_path / "in", 2, [("-", 2, 3), ("+", 2, 4)])
+    with elastalog.open(PROGRAM, facts={}) as db:
+        handle = play(spark, db, tmp_path, changes=tmp_path / "feed")
+        assert (handle.applied, handle.repeated, db.epoch) == (2, 0, 3)
+        assert set(db["path"]) == {(1, 2), (2, 4), (1, 4)}
+    feed = elastalog.spark.change_feed(spark, tmp_path / "feed", "path")
+    assert {tuple(row) for row in feed.collect()} == {
+        ("+", 1, 2, 2), ("+", 2, 3, 2), ("+", 1, 3, 2), ("-", 2, 3, 3), ("-", 1, 3, 3), ("+", 2, 4, 3), ("+", 1, 4, 3),
+    }  # fmt: skip
+
+
+def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None:
+    """The session applies the first batch; then, before Spark notes it, something fails."""
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    put(tmp_path / "in", 2, [("-", 1, 2)])
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        apply, calls = db.apply, []
+
+        def failing(*arguments: Any, **named: Any) -> Any:
+            changes = apply(*arguments, **named)
+            calls.append(named["batch"])
+            if len(calls) == 1:
+                raise OSError("the power failed")
+            return changes
+
+        db.apply = failing  # type: ignore[method-assign]
+        with pytest.raises(OSError, match="the power failed"):
+            play(spark, db, tmp_path)
+        assert db.epoch == 2
+    # A new process would open the store again and start the stream with the same checkpoint.
+    with elastalog.open(store=tmp_path / "store") as db:
+        handle = play(spark, db, tmp_path)
+        assert (handle.applied, handle.repeated, db.epoch) == (1, 1, 3)
+        assert len(db["path"]) == 0
+
+
+def test_the_feed_is_made_up_after_a_crash(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        play(spark, db, tmp_path, changes=tmp_path / "feed")
+        # An epoch is committed, and the process ends before the feed has it.
+        db.apply({"edge": [(2, 3)]})
+    put(tmp_path / "in", 2, [("+", 3, 4)])
+    with elastalog.open(store=tmp_path / "store") as db:
+        play(spark, db, tmp_path, changes=tmp_path / "feed")
+    feed = elastalog.spark.change_feed(spark, tmp_path / "feed", "edge")
+    assert sorted(tuple(row) for row in feed.collect()) == [("+", 1, 2, 2), ("+", 2, 3, 3), ("+", 3, 4, 4)]
+
+
+def test_a_strange_operation_is_refused_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2), ("*", 2, 3)])
+    with elastalog.open(PROGRAM, facts={}) as db:
+        with pytest.raises(ElastalogError, match=r"`\*` in column `op`") as raised:
+            play(spark, db, tmp_path)
+        assert [d.code for d in raised.value.diagnostics] == ["E1108"]
+        assert (db.epoch, len(db["edge"])) == (1, 0)
+
+
+def test_a_stream_without_the_columns_is_refused(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    stream = source(spark, tmp_path / "in").drop("y")
+    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match="no column `y`"):
+        elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint=tmp_path / "notes")
+
+
+def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n", encoding="utf-8")
+    (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.diff").write_text("+edge(2, 3).\n+edge(3, 4).\n", encoding="utf-8")
+    (tmp_path / "in" / "2.diff").write_text("-edge(1, 2).\n", encoding="utf-8")
+    arguments = [
+        "stream",
+        "reach.dl",
+        "-F",
+        "facts",
+        "--source",
+        "in",
+        "--store",
+        "store",
+        "--changes",
+        "feed",
+        "--once",
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        first = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert first.exit_code == 0, first.output
+        assert "epoch 3: 2 updates applied" in first.stderr
+        # The notes of Spark are lost: the store still knows what it has.
+        subprocess.run(["rm", "-r", "store.checkpoint"], check=True)
+        second = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert "epoch 3: 0 updates applied, 2 had been before" in second.stderr
+    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+        assert set(db["path"]) == {(2, 3), (3, 4), (2, 4)}
+
+
+@pytest.mark.slow
+def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> None:
+    """`kill -9`, and start again, until everything is applied. Numbers are toggled, so that a repetition would show."""
+    choice = random.Random(7)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("", encoding="utf-8")
+    (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    updates = 60
+    for number in range(1, updates + 1):
+        sign = "+" if number % 2 else "-"
+        text = f"{sign}edge(0, 1).\n+edge({number}, {number + 1}).\n"
+        (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
+    command = [
+        sys.executable, "-m", "elastalog.cli", "stream", "reach.dl", "-F", "facts", "--source", "in", "--store",
+        "store", "--once",
+    ]  # fmt: skip
+    kills = 0
+    for _ in range(40):
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            if kills < 20:
+                process.wait(choice.uniform(6, 14))
+            else:
+                process.wait(240)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            time.sleep(0.2)
+            continue
+        if process.returncode == 0:
+            break
+    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+        assert db.epoch == updates + 1
+        assert set(db["edge"]) == {(n, n + 1) for n in range(1, updates + 1)}
