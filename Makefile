@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,shell
+EXTRAS  ?= dev,debug,shell,spark
 # Test processes; 0 runs the tests in this one.
 JOBS    ?= 0
 PYTEST  ?=
@@ -22,7 +22,7 @@ help: ## list the targets
 
 setup: $(READY) ## create .venv and install the project into it
 
-demo: $(READY) ## a short tour, on the example programs
+demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
 
 test: $(READY) ## run every test
@@ -33,7 +33,7 @@ check: $(READY) ## format, lint, types, layers and the fast tests; under two min
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow" $(PYTEST)
+	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(PYTEST)
 
 bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/results/ and benchmarks/plots/
 	$(BIN)/python -m benchmarks.parse_speed
@@ -48,7 +48,8 @@ clean: ## remove .venv, caches and build results
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.
-$(READY): pyproject.toml scripts/find_python.sh
+$(READY): pyproject.toml scripts/find_python.sh scripts/java.sh
 	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@sh scripts/java.sh $(BIN)/python
 	@touch $@

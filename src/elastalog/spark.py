@@ -19,8 +19,6 @@ from elastalog.pipeline.spark.sources import Source
 from elastalog.pipeline.spark.streams import StreamHandle, apply_diff_files, apply_updates, change_feed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from elastalog.session import Session
 
 __all__ = [
@@ -78,8 +76,9 @@ def write(
     write_frame(db[relation].to_spark(), kind, place, mode=mode, options=options)
 
 
-def bad_rows(db: Session) -> DataFrame:
-    """The rows that were set aside or skipped when the session was opened: relation, file, line, code, reason, text."""
+def bad_rows(db: Session) -> Any:
+    """A DataFrame of the rows that were set aside or skipped when the session was opened: relation, file, line, code,
+    reason, text."""
     from elastalog.pipeline.spark.quarantine import bad_rows_frame
 
     return bad_rows_frame(db.reports)

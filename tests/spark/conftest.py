@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
     from elastalog.pipeline.spark.java import provide_java
-    from elastalog.pipeline.spark.session import spark_session
+    from elastalog.pipeline.spark.session import JAVA_OPTIONS, spark_session
 
     try:
         provide_java()
@@ -34,7 +34,7 @@ def spark() -> Iterator[Any]:
         memory="1g",
         # Tests run small jobs: the first compiler of Java is enough for them, and no stratum is too small for tasks.
         settings={
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
             "spark.elastalog.leastRows": "0",
         },
     )

@@ -172,12 +172,13 @@ def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> 
         text = f"{sign}edge(0, 1).\n+edge({number}, {number + 1}).\n"
         (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
     command = [
-        sys.executable, "-m", "elastalog.cli", "stream", "reach.dl", "-F", "facts", "--source", "in", "--store",
+        sys.executable, "-m", "elastalog.cli.main", "stream", "reach.dl", "-F", "facts", "--source", "in", "--store",
         "store", "--once",
     ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(elastalog.__file__).parents[1])}
     kills = 0
     for _ in range(40):
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
         try:
             if kills < 20:
                 process.wait(choice.uniform(6, 14))
@@ -189,8 +190,9 @@ def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> 
             kills += 1
             time.sleep(0.2)
             continue
-        if process.returncode == 0:
-            break
+        assert process.returncode == 0
+        break
     with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+        assert kills > 5
         assert db.epoch == updates + 1
         assert set(db["edge"]) == {(n, n + 1) for n in range(1, updates + 1)}

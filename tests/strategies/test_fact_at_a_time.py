@@ -14,7 +14,7 @@ from tests.reference.evaluator import evaluate, program_of
 from tests.strategies.running import Known, contents, pending
 
 POSITIVE = Features(negation=False, aggregates=False)
-SEEDS = range(15)
+SEEDS = range(10)
 
 
 def ground(text: str, explicit: Known) -> tuple[list[set[str]], list[Derivation]]:

@@ -16,7 +16,7 @@ from tests.generators.updates import Update
 from tests.strategies.running import contents, pending
 
 POSITIVE = Features(negation=False, aggregates=False)
-SEEDS = range(40)
+SEEDS = range(10)
 
 
 def of_inputs(update: Update, inputs: tuple[str, ...]) -> Update:
@@ -40,7 +40,7 @@ def test_dred_over_deletes_the_same_facts_with_marks(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(dred, "over_delete", over_delete)
     used = 0
-    for seed in SEEDS:
+    for seed in (*SEEDS, 36):
         program, updates = seeded_case(seed, POSITIVE, 6)
         runs = []
         for is_announced in (False, True):
@@ -78,7 +78,9 @@ def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch)
 
     def everything(self: Marking, stratum: SetMaintenance) -> Facts:
         relations = stratum._relations  # type: ignore[attr-defined]
-        rows = {name: relations[name].present_rows()[::2] for name in stratum.own if not relations[name].touched_used}
+        rows = {
+            name: relations[name].present_rows()[::2].copy() for name in stratum.own if not relations[name].touched_used
+        }
         return stratum.facts_of_rows(rows)
 
     monkeypatch.setattr(Marking, "candidates", everything)

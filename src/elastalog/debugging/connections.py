@@ -84,8 +84,8 @@ class Connections:
 
 
 class ConnectingProofs:
-    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a solution;
-    proved as far as the two differ."""
+    """Why facts that should be absent hold in the base, and why facts that should be present hold in the state of a
+    solution; proved as far as the two differ."""
 
     def __init__(self, setting: Setting, reading: Reading, goals: Goals) -> None:
         self._setting = setting

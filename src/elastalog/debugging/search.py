@@ -87,7 +87,8 @@ def search(task: Task) -> Found | NoSolution:
 
 
 def _solve(task: Task, deadline: float) -> Found | NoSolution:
-    """Learns from trials first, since mostly a few are enough; then from the derivation graph, where there is an exact one."""
+    """Learns from trials first, since mostly a few are enough; then from the derivation graph, where there is an exact
+    one."""
     program = ZeroOneProgram(task.weights)
     oracle: Oracle = TrialOracle(task.laboratory, task.setting, task.signs, task.goals, deadline, task.witness)
     known = 0
@@ -114,7 +115,8 @@ def _solve(task: Task, deadline: float) -> Found | NoSolution:
 
 
 def _graph_oracle(task: Task, program: ZeroOneProgram) -> Oracle | None:
-    """The derivation graph as an oracle, with its derivations stated in the program; None if it is not exact or too large."""
+    """The derivation graph as an oracle, with its derivations stated in the program; None if it is not exact or too
+    large."""
     laboratory, goals = task.laboratory, task.goals
     bracket = Bracket(laboratory, task.signs)
     names = {relation for relation, _ in goals.all}

@@ -131,8 +131,8 @@ class DeltaPipeline:
         scratch: Scratch,
         sink: Sink,
     ) -> None:
-        """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds the
-        rows of the relations of the stratum."""
+        """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds
+        the rows of the relations of the stratum."""
         gather = self.gather
         block, state = self._space(scratch)[0]
         if gather.relation is None:

@@ -61,6 +61,8 @@ class DenseMaintenance(StratumMaintenance):
         self._change_explicit(self.inserted, 1)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
+        for name, entries in self.deleted.items():
+            self._wait_for_next_level(name, entries)
         for name, parts in self.lost.items():
             for entries in parts:
                 self._wait_for_next_level(name, entries)

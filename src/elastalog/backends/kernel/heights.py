@@ -167,8 +167,8 @@ class HeightEvaluation:
 
 
 class Calendar:
-    """Derivations of a stratum that fire later than the next level, because a fact of a lower relation is that high. Each is kept
-    until its level has come; then its head is inserted like those that are found at that time."""
+    """Derivations of a stratum that fire later than the next level, because a fact of a lower relation is that high.
+    Each is kept until its level has come; then its head is inserted like those that are found at that time."""
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self._relations = relations

@@ -85,9 +85,9 @@ def join_levels(  # type: ignore[no-untyped-def]
     left, start, stop, key, kind, keys, shift, slots, pool, rows, columns, limit, level, touched,
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
-    """As `join.join`, over the rows below `limit` that are in `view`. `is_flat`: the relation is of a lower stratum and its facts count as
-    level 0. With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then keeps rows whose
-    fact is not found, or found in a state of the view. Column -1 of the right is the row number."""
+    """As `join.join`, over the rows below `limit` that are in `view`. `is_flat`: the relation is of a lower stratum and
+    its facts count as level 0. With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then
+    keeps rows whose fact is not found, or found in a state of the view. Column -1 of the right is the row number."""
     filled = state[FILLED]
     room = out.shape[0]
     first_within = state[WITHIN]

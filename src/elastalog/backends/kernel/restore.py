@@ -13,7 +13,6 @@ from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel import transaction
 from elastalog.backends.kernel.levels import levels_now, note_levels
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.levels import note_levels
 from elastalog.backends.kernel.memory import Vector, cleared, power_of_two
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges

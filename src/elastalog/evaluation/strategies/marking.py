@@ -7,7 +7,8 @@ others are implicit.
   marks only if U1 proved or inserted it, with *linked* marks whenever that is so. Marked facts are candidates of the
   next deletion from its start.
 - DRed. An implicit fact is marked ("will be over-deleted") if U1 rederived or inserted it and it has a derivation
-  with a body fact that is marked, explicit or implicit. Marked facts enter D together with E2⁻.
+  with a body fact that is marked, explicit or an implicit one of the same stratum (those of lower strata may be
+  rederived before they matter). Marked facts enter D together with E2⁻.
 
 Marks never change a result: a candidate that is not questionable is proved, an over-deleted fact that still follows
 is rederived. So it does not matter when U2 becomes known, or whether the update that follows is U2 at all.
@@ -93,9 +94,6 @@ class Marking:
             return
         if self.kind is Marks.LINKED:
             self._exploring[stratum.own[0]] = stratum.rows_of(delta)
-        if self.is_transitive:
-            below = {name: rows for name, rows in self._coming.items() if name not in stratum.own}
-            delta = union(delta, stratum.having(stratum.facts_of_rows(below), Mark.PRESENT))
         marked: Facts = {}
         while delta:
             found = stratum.heads(Evaluation.NEW, delta, is_every_head_known=True)

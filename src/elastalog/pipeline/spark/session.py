@@ -14,6 +14,7 @@ from elastalog.pipeline.spark.java import provide_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JAVA_OPTIONS = f"-XX:+UseParallelGC -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -53,7 +54,7 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.default.parallelism": str(cores),
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.adaptive.enabled": "false",
