@@ -1,8 +1,10 @@
-"""The examples of the README and the tutorial, run as a reader would, in one folder, in order.
+"""The documentation is true: examples do what the pages say, links lead somewhere, references leave nothing out.
+
+The examples of the README and the tutorial are run as a reader would run them, in one folder, in order.
 
 A block that begins with the comment of a file name (`// reach.dl`, `# tour.py`) is that file; Python files are run, and
 a block `text` right after one is all it prints. In a block `console`, lines after `$ ` are commands, the others what
-they print, errors included. Blocks `sh` are not run.
+they print, errors included. Blocks `sh` are not run there; those of the how-to guides are, without looking at output.
 """
 
 from __future__ import annotations
@@ -13,11 +15,26 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 
+import click
 import pytest
 
+import elastalog
+from elastalog.cli.main import COMMANDS, cli
+from elastalog.session import Session
+
 ROOT = Path(__file__).resolve().parents[2]
+HOW_TO = ("load-facts", "update-and-watch-changes", "choose-a-strategy", "explain-a-fact")
+REACH = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.output path
+"""
 PAGES = ("README.md", "docs/tutorial/first-steps.md")
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 
@@ -105,6 +122,26 @@ def test_every_example_does_what_the_page_says(page: str, tmp_path: Path) -> Non
     assert tried > 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", HOW_TO)
+def test_every_example_of_a_how_to_guide_runs(page: str, tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    (reader.folder / "reach.dl").write_text(REACH, encoding="utf-8")
+    (reader.folder / "monday.diff").write_text("+edge(7, 8).\n", encoding="utf-8")
+    (reader.folder / "facts").mkdir()
+    (reader.folder / "facts" / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n", encoding="utf-8")
+    (reader.folder / "updates").mkdir()
+    (reader.folder / "updates" / "1.diff").write_text("-edge(2, 3).\n", encoding="utf-8")
+    (reader.folder / "updates" / "2.diff").write_text("+edge(2, 3).\n", encoding="utf-8")
+    for block in blocks_of(f"docs/how-to/{page}.md"):
+        if block.kind == "python":
+            output, code = reader.run("python", "-c", block.content)
+            assert code == 0, output
+        elif block.kind == "sh":
+            output, code = reader.run("bash", "-ec", block.content)
+            assert code == 0, output
+
+
 @pytest.mark.parametrize("page", DOCUMENTS)
 def test_every_link_leads_to_a_file(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
@@ -122,3 +159,24 @@ def test_every_make_target_exists(page: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert targets
     assert targets <= set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_has_every_option_of_a_command(name: str) -> None:
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### `{name}[ `].*?(?=^##)", text + "\n##", re.MULTILINE | re.DOTALL)
+    assert section is not None, name
+    shared = text[text.index("## Options that several commands have") :]
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    options = {max(option.opts, key=len) for option in command.params if isinstance(option, click.Option)}
+    missing = {option for option in options if f"`{option}" not in section[0] and f"`{option}" not in shared}
+    assert not missing
+
+
+def test_the_reference_has_every_method_of_a_session() -> None:
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    public = [name for name in vars(Session) if not name.startswith("_")]
+    assert [name for name in public if f"db.{name}" not in text] == []
+    keywords = signature(elastalog.open).parameters
+    assert [name for name in keywords if f"`{name}`" not in text] == []

@@ -134,3 +134,14 @@ def _without_facts(text: str, facts: dict[str, list[tuple[object, ...]]]) -> str
     """The program without the facts of its text, which updates may have deleted."""
     kept = [line for line in text.split("\n") if ":-" in line or line.startswith(".") or not line.strip()]
     return "\n".join(kept) if facts else text
+
+
+@pytest.mark.parametrize("strategy", ["dense", "dred", "dredc", "bf", "bfc", "counting"])
+def test_an_explicit_fact_that_also_follows_stays_when_it_is_deleted(strategy: str) -> None:
+    program = ".decl e(x: number)\n.decl p(x: number)\n.decl q(x: number)\np(x) :- e(x).\nq(x) :- p(x).\n"
+    with elastalog.open(program, {"e": [(1,)], "p": [(1,), (2,)]}, strategy=strategy) as db:
+        db.apply(deleted={"p": [(1,), (2,)]})
+        assert set(db["p"]) == set(db["q"]) == {(1,)}
+        db.apply(deleted={"e": [(1,)]})
+        assert not db["p"]
+        assert not db["q"]

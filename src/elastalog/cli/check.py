@@ -27,8 +27,12 @@ def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: boo
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
+        from elastalog.planning.lower import lower
         from elastalog.program import Program
 
-        warnings = Program.load(program).warnings
+        loaded = Program.load(program)
+        # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
+        lower(loaded.checked)
+        warnings = loaded.warnings
         if warnings or form == "json":
             show_diagnostics(warnings, form, verbosity)

@@ -31,7 +31,8 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
     for stratum in program.strata:
         if not stratum.clauses and stratum.aggregate is None:
             continue
-        yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{' (recursive)' if stratum.is_recursive else ''}"
+        kind = " (recursive)" if stratum.is_recursive else ""
+        yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
         if stratum.aggregate is not None:
             fold = stratum.aggregate
             yield f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"

@@ -1,0 +1,110 @@
+"""Relations and indexes of the kernel against sets and dictionaries, with words that force every way of addressing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elastalog.backends.kernel import join as join_operators
+from elastalog.backends.kernel.index import Index
+from elastalog.backends.kernel.join import DIRECT, HASHED
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
+
+NARROW = st.integers(0, 6)
+WORDS = st.one_of(NARROW, st.integers(-3, 3), st.sampled_from([2**30, 2**31 - 1, -(2**30), 100_000]))
+
+
+def rows_of(width: int, words: st.SearchStrategy[int] = WORDS) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    return st.lists(st.tuples(*[words] * width), max_size=60)
+
+
+def matrix(rows: list[tuple[int, ...]], width: int) -> np.ndarray:
+    return np.array(rows, np.int32).reshape(-1, width)
+
+
+def matches(index: Index, relation: KernelRelation, keys: np.ndarray, room: int) -> list[tuple[int, int]]:
+    """(position of the key, row) for all rows, joined through output blocks of `room` rows."""
+    left = np.concatenate([keys, np.arange(len(keys), dtype=np.int32)[:, None]], axis=1)
+    out, state = np.empty((room, 2), np.int32), np.zeros(8, np.int64)
+    key = np.arange(keys.shape[1])
+    found: list[tuple[int, int]] = []
+    start = 0
+    while start < len(left):
+        state[FILLED] = 0
+        join_operators.join(
+            left, start, len(left), key, index.kind, index.keys, index.shift, index.slots, index.pool, relation.rows,
+            index.columns, relation.used, False, relation.level, relation.touched, np.array([keys.shape[1]]),
+            np.array([0]), np.array([-1]), np.array([1]), out, state,
+        )  # fmt: skip
+        found += [(int(a), int(b)) for a, b in out[: int(state[FILLED])]]
+        start = int(state[NEXT])
+    assert int(state[WITHIN]) == 0
+    return found
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_relation_holds_each_fact_once_and_counts_it(width: int, data: st.DataObject) -> None:
+    rows = data.draw(rows_of(width))
+    relation = KernelRelation("r", width, is_annotated=True)
+    relation.insert(matrix(rows, width), 0, len(rows), 0)
+    held = [tuple(map(int, row)) for row in relation.rows[: relation.used]]
+    assert held == list(dict.fromkeys(rows))
+    assert relation.count[: relation.used].tolist() == [rows.count(row) for row in held]
+    others = data.draw(rows_of(width))
+    found = relation.find(matrix(others, width)).tolist()
+    assert found == [held.index(row) if row in held else -1 for row in others]
+
+
+@pytest.mark.parametrize("columns", [(0,), (1,), (0, 2), (2, 1), (0, 1, 2)])
+@settings(max_examples=60, deadline=None)
+@given(parts=st.lists(rows_of(3), max_size=4), room=st.integers(1, 40))
+def test_an_index_finds_the_rows_of_a_key_in_order(columns: tuple[int, ...], parts: list, room: int) -> None:
+    relation = KernelRelation("r", 3, is_annotated=False)
+    index: Index | None = None
+    for part in parts:
+        relation.insert(matrix(part, 3), 0, len(part), 0)
+        index = relation.index(columns)
+    if index is None:
+        return
+    held = [tuple(map(int, row)) for row in relation.rows[: relation.used]]
+    keys = sorted({tuple(row[c] for c in columns) for row in held} | {(5, 5, 5)[: len(columns)]})
+    expected = [
+        (position, row)
+        for position, key in enumerate(keys)
+        for row, fact in enumerate(held)
+        if tuple(fact[c] for c in columns) == key
+    ]
+    assert matches(index, relation, matrix(keys, len(columns)), room) == expected
+
+
+def test_direct_addressing_gives_way_to_hashing_when_a_word_does_not_fit() -> None:
+    relation = KernelRelation("r", 2, is_annotated=False)
+    first = matrix([(i, i) for i in range(5000)], 2)
+    relation.insert(first, 0, len(first), 0)
+    assert relation.index((0,)).kind == DIRECT
+    second = matrix([(-1, 0), (2**31 - 1, 0), (7, 1)], 2)
+    relation.insert(second, 0, len(second), 0)
+    index = relation.index((0,))
+    assert index.kind == HASHED
+    keys = matrix([(7,), (-1,), (2**31 - 1,), (6000,)], 1)
+    assert matches(index, relation, keys, 3) == [(0, 7), (0, 5002), (1, 5000), (2, 5001)]
+
+
+def test_a_large_index_grows_its_tables() -> None:
+    rng = np.random.default_rng(1)
+    words = rng.integers(-(2**31), 2**31, (200_000, 2)).astype(np.int32)
+    words[::3, 0] = 17
+    relation = KernelRelation("r", 2, is_annotated=False)
+    relation.load(words)
+    index = relation.index((0,))
+    held = relation.rows[: relation.used]
+    assert len(matches(index, relation, matrix([(17,)], 1), 5000)) == int((held[:, 0] == 17).sum())
+    sample = np.ascontiguousarray(held[1:50:3, :1])
+    assert [row for _, row in matches(index, relation, sample, 5000)] == [
+        int(row) for word in sample[:, 0] for row in np.flatnonzero(held[:, 0] == word)
+    ]

@@ -1,0 +1,82 @@
+"""The order in which versions of a rule visit their goals."""
+
+from __future__ import annotations
+
+from elastalog.planning.logical import Clause
+from elastalog.planning.lower import lower
+from elastalog.planning.order import NoStatistics
+from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
+from elastalog.program import Program
+
+DECLARATIONS = """
+.decl a(x: number, y: number)
+.decl b(x: number, y: number)
+.decl c(x: number, y: number)
+.decl p(x: number, y: number)
+"""
+
+
+class Sizes:
+    """Relations with given fan-outs; everything else is large."""
+
+    def __init__(self, **fanouts: float) -> None:
+        self.fanouts = fanouts
+
+    def rows(self, relation: str) -> float:
+        return self.fanouts.get(relation, 1e6)
+
+    def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
+        return self.fanouts.get(relation, 1e6)
+
+
+def clause(rule: str) -> Clause:
+    return lower(Program.parse(DECLARATIONS + rule).checked).strata[-1].clauses[0]
+
+
+def visited(rule: str, start: int = 0, **fanouts: float) -> list[str]:
+    return [probe.relation for probe in plan_from_goal(clause(rule), start, Sizes(**fanouts)).probes]
+
+
+def test_the_atom_with_the_least_fanout_comes_first() -> None:
+    rule = "p(x, z) :- a(x, y), b(y, z), c(x, w), a(w, z)."
+    assert visited(rule, b=100, c=2)[0] == "c"
+    assert visited(rule, b=2, c=100)[0] == "b"
+
+
+def test_an_atom_that_is_bound_is_a_membership_test_and_comes_at_once() -> None:
+    plan = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, z), c(x, y)."), 0, NoStatistics())
+    assert [(probe.relation, probe.is_member) for probe in plan.probes] == [("c", True), ("b", False)]
+
+
+def test_a_cross_product_comes_last() -> None:
+    assert visited("p(x, w) :- a(x, y), b(z, w), c(y, z).", b=1, c=1000) == ["c", "b"]
+
+
+def test_negations_and_tests_come_as_soon_as_they_are_bound() -> None:
+    plan = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, z), !c(x, y), x < y."), 0, NoStatistics())
+    assert plan.gather.actions
+    assert [probe.is_negated for probe in plan.probes] == [True, False]
+
+
+def test_a_full_version_starts_at_the_smallest_relation() -> None:
+    plan = plan_full(clause("p(x, z) :- a(x, y), b(y, z)."), Sizes(a=1e6, b=10))
+    assert plan.gather.relation == "b"
+
+
+def test_backward_evaluation_starts_at_the_head() -> None:
+    plan = plan_backward(clause("p(x, z) :- a(x, y), b(y, z)."), NoStatistics())
+    assert plan.gather.relation == "p"
+    assert plan.probes[0].key_columns == (0,)
+    assert plan.probes[-1].is_member
+
+
+def test_a_plan_of_the_user_is_obeyed() -> None:
+    rule = "p(x, z) :- a(x, y), b(y, z), c(y, w).\n.plan 0:(1, 3, 2)"
+    plan = plan_full(clause(rule), Sizes(a=1, b=1, c=1000))
+    assert [plan.gather.relation, *(probe.relation for probe in plan.probes)] == ["a", "c", "b"]
+
+
+def test_only_what_is_needed_later_is_kept() -> None:
+    plan = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, w), c(w, z)."), 0, Sizes(b=1, c=10))
+    assert set(plan.probes[0].slots) == {"x", "w"}
+    assert plan.probes[1].width == 2
