@@ -119,7 +119,8 @@ def measure(
     if not options.without_delta:
         delta, delta_seconds = ask(session, question, unwanted, missing, options.delta_limit, True)
     return Case(
-        seed, kind, question, len(unwanted) + len(missing), impact, len(ours.elements), ours.minimum, ours.bound, seconds,
+        seed, kind, question, len(unwanted) + len(missing), impact, len(ours.elements), ours.minimum, ours.bound,
+        seconds,
         ours.seconds.provenance, ours.seconds.solving, ours.seconds.trials, ours.seconds.number_of_trials,
         None if delta is None else len(delta.elements), delta_seconds,
         None if delta is None else delta.seconds.number_of_trials,
@@ -128,13 +129,15 @@ def measure(
 
 def line(case: Case) -> str:
     proven = "minimum" if case.minimum else f"at least {case.bound:g}"
-    text = f"seed {case.seed:3} {case.kind:8} {case.question:8} {case.faults:2} faults: {case.size:2} ({proven}) {case.seconds:8.3f} s"
-    text += (
-        f" [provenance {case.provenance:.3f}, 0/1 {case.solving:.3f}, {case.number_of_trials} trials {case.trials:.3f}]"
-    )
+    parts = [
+        f"seed {case.seed:3} {case.kind:8} {case.question:8} {case.faults:2} faults:",
+        f"{case.size:2} ({proven}) {case.seconds:8.3f} s",
+        f"[provenance {case.provenance:.3f}, 0/1 {case.solving:.3f}, {case.number_of_trials} trials {case.trials:.3f}]",
+    ]
     if case.delta_seconds is not None:
-        text += f"; delta debugging {case.delta_size:2} {case.delta_seconds:8.2f} s, {case.delta_trials} trials, {case.ratio:.1f}x"
-    return text
+        parts.append(f"delta debugging {case.delta_size:2} {case.delta_seconds:8.2f} s, {case.delta_trials} trials,")
+        parts.append(f"{case.ratio:.1f}x")
+    return " ".join(parts)
 
 
 def summary(cases: Sequence[Case]) -> list[str]:
@@ -144,21 +147,20 @@ def summary(cases: Sequence[Case]) -> list[str]:
         compared = [case for case in own if case.ratio is not None]
         if not own:
             continue
-        proven = sum(case.minimum for case in own)
-        lines.append(
-            f"{question}: {len(own)} questions, {proven} proven minimum, median {_median([c.seconds for c in own]):.3f} s"
-        )
+        proven, middle = sum(case.minimum for case in own), _median([case.seconds for case in own])
+        lines.append(f"{question}: {len(own)} questions, {proven} proven minimum, median {middle:.3f} s")
         total = sum(case.seconds for case in own)
         parts = [("provenance", "provenance"), ("0/1 programs", "solving"), ("trials", "trials")]
         shares = ", ".join(f"{name} {sum(getattr(c, part) for c in own) / total:.0%}" for name, part in parts)
         lines.append(f"  time: {shares}")
         if compared:
             mean = math.exp(sum(math.log(case.ratio or 1) for case in compared) / len(compared))
+            least = min(case.ratio or 0 for case in compared)
             smaller = sum(case.size < (case.delta_size or 0) for case in compared)
             larger = sum(case.size > (case.delta_size or 0) for case in compared)
             lines.append(
-                f"  against delta debugging: {mean:.1f}x faster at the geometric mean, least"
-                f" {min(case.ratio or 0 for case in compared):.1f}x; smaller in {smaller}, larger in {larger} of {len(compared)}"
+                f"  against delta debugging: {mean:.1f}x faster at the geometric mean, least {least:.1f}x;"
+                f" smaller in {smaller}, larger in {larger} of {len(compared)}"
             )
     slow = sorted(cases, key=lambda case: -case.seconds)[:5]
     return [*lines, "slowest:", *(f"  {line(case)}" for case in slow)]

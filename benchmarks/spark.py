@@ -117,7 +117,9 @@ def measure(name: str, case: Case, spark: Any, repeats: int, is_loop_wanted: boo
 
 
 def table(rows: list[Row]) -> str:
-    lines = [f"{'workload':16} {'facts':>12} {'loop s':>9} {'kernel s':>9} {'tasks s':>9} {'fetch s':>8} {'loop/tasks':>10} {'tasks/kernel':>12}  where"]
+    heads = (("facts", 12), ("loop s", 9), ("kernel s", 9), ("tasks s", 9), ("fetch s", 8), ("loop/tasks", 10))
+    shown = " ".join(f"{head:>{width}}" for head, width in heads)
+    lines = [f"{'workload':16} {shown} {'tasks/kernel':>12}  where"]
     for row in rows:
         tasks, kernel = min(row.tasks, default=0.0), min(row.kernel, default=0.0)
         loop = f"{row.loop[0]:9.2f}" if row.loop else f"{'–':>9}"

@@ -85,7 +85,11 @@ def _body(clause: Clause, frames: Frames, at: int | None, delta: Frames) -> Any:
         if isinstance(goal, Absent):
             right = _bindings(goal, frames[goal.relation])
             joined = joined.join(right, list(right.columns), "left_anti")
-        elif goal.operator in ("=", "!=") and isinstance(goal.left, Variable) and isinstance(goal.right, Variable | Constant):
+        elif (
+            goal.operator in ("=", "!=")
+            and isinstance(goal.left, Variable)
+            and isinstance(goal.right, Variable | Constant)
+        ):
             left = sql.col(goal.left.name)
             if isinstance(goal.right, Variable) and goal.right.name not in joined.columns:
                 raise NotExpressibleError("a variable bound by an equation")

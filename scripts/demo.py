@@ -81,7 +81,11 @@ def made_up_facts() -> dict[str, pa.Table]:
 def updates() -> list[list[tuple[str, str, str]]]:
     """Five harmless updates, and a sixth with a mistake among its changes."""
     harmless = [
-        [("+", f"t{team:02}-0-0", f"new-{number}"), ("-", f"front-{team:03}", f"t{team:02}-0-1"), ("+", f"new-{number}", "log")]
+        [
+            ("+", f"t{team:02}-0-0", f"new-{number}"),
+            ("-", f"front-{team:03}", f"t{team:02}-0-1"),
+            ("+", f"new-{number}", "log"),
+        ]
         for number, team in enumerate((3, 14, 15, 9, 26), 1)
     ]
     faulty = [("+", f"t00-{LAYERS}-{i}", "log") for i in range(10)]
@@ -161,7 +165,11 @@ def main() -> None:
 
         say("Who reaches what? Whole fixpoints in tasks where the stratum falls apart, an exchange where it does not.")
         spark = start_spark()
-        db = without_spark(facts, folder / "store") if spark is None else open_on_spark(spark, folder / "facts", folder / "store")
+        db = (
+            without_spark(facts, folder / "store")
+            if spark is None
+            else open_on_spark(spark, folder / "facts", folder / "store")
+        )
         print(f"          {len(db['reaches']):,} reaches, {len(db['twin']):,} twins, {len(db['exposed'])} exposed")
 
         if spark is not None:

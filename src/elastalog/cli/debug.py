@@ -75,24 +75,24 @@ def debug(
         raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
     if localise and reject:
         raise click.UsageError("--reject is about suggestions; leave it out, or --localise.")
-    with exit_codes(form, verbosity), announcing(verbosity):
-        with opened(program, SessionOptions(**options), form, verbosity) as session:
-            for path in updates:
-                session.apply(path)
-            if blame is not None:
-                click.echo(str(session.blame(blame)))
-                return
-            news = _news(verbosity)
-            if localise:
-                answer: Answer = session.localise(
-                    unwanted, missing, epochs=epochs, time_limit=time_limit, on_progress=news
-                )
-            else:
-                answer = session.suggest(
-                    unwanted, missing, reject, time_limit=time_limit, epochs=epochs, on_progress=news
-                )
-            click.echo(_shown(answer, form, proofs))
-            _tell_time(answer, verbosity)
+    with (
+        exit_codes(form, verbosity),
+        announcing(verbosity),
+        opened(program, SessionOptions(**options), form, verbosity) as session,
+    ):
+        for path in updates:
+            session.apply(path)
+        if blame is not None:
+            click.echo(str(session.blame(blame)))
+            return
+        settings: Any = {"epochs": epochs, "time_limit": time_limit, "on_progress": _news(verbosity)}
+        answer: Answer
+        if localise:
+            answer = session.localise(unwanted, missing, **settings)
+        else:
+            answer = session.suggest(unwanted, missing, reject, **settings)
+        click.echo(_shown(answer, form, proofs))
+        _tell_time(answer, verbosity)
 
 
 def _news(verbosity: Verbosity) -> Any:

@@ -59,6 +59,13 @@ def _plan(path: str) -> Iterator[str]:
     yield from list_plans(lower(Program.load(path).checked), NoStatistics())
 
 
+def _plan_on_spark(path: str) -> Iterator[str]:
+    from elastalog.planning.decompose import decomposition_report
+    from elastalog.program import Program
+
+    yield from decomposition_report(Program.load(path).checked)
+
+
 STAGES: Final[dict[str, Callable[[str], Iterator[str]]]] = {
     "tokens": _tokens,
     "tree": _tree,
@@ -92,12 +99,17 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
 @program_argument
 @click.argument("relation", required=False)
 @click.option("--stage", type=click.Choice(list(STAGES)), default="checked", show_default=True, help="What to show.")
+@click.option(
+    "--engine", default="local", show_default=True, type=click.Choice(["local", "spark"]),
+    help="Whose plan to show: with spark, which strata fall apart into tasks, and why the others do not.",
+)  # fmt: skip
 @format_option
 @verbosity_options
 @click.pass_context
 def show(
-    ctx: click.Context, program: str, relation: str | None, stage: str, form: str, verbose: bool, quiet: bool
-) -> None:
+    ctx: click.Context, program: str, relation: str | None, stage: str, engine: str, form: str, verbose: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
     """Show the stages of a program, or a relation of a store.
 
     Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of the program in it, or the
@@ -115,6 +127,7 @@ def show(
     Examples:
       elastalog show reach.dl --stage strata
       elastalog show reach.dl --stage tokens | head
+      elastalog show reach.dl --stage plan --engine spark
       elastalog show reach.store path@17
     """
     with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
@@ -128,5 +141,6 @@ def show(
             program = str(Path(program) / "program.dl")
         elif relation is not None:
             raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
-        for line in STAGES[stage](program):
+        lines = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
+        for line in lines(program):
             click.echo(line)

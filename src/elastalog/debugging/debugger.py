@@ -197,10 +197,12 @@ class Debugger:
         """The fact of an element as the user writes it. An update does only one thing to a fact, so the sign can be
         left out."""
         sign: str | None = None
-        if isinstance(written, tuple) and len(written) == 2 and written[0] in ("+", "-"):
+        if isinstance(written, str):
+            text = written.strip()
+            if text[:1] in ("+", "-"):
+                sign, written = text[0], text[1:]
+        elif written[0] in ("+", "-"):
             sign, written = written
-        elif isinstance(written, str) and written.strip()[:1] in ("+", "-"):
-            sign, written = written.strip()[0], written.strip()[1:]
         fact = Fact(*self._read_fact(written))
         words = self._reading.words(fact)
         came = None if words is None else question.changes.get(words)
@@ -208,7 +210,7 @@ class Debugger:
             raise faults.not_in_update(f"{sign or ''}{fact}", question.first, question.last)
         return words
 
-    def _weights(self, question: Question, weights: Mapping[Any, float]) -> dict[WordFact, float]:
+    def _weights(self, question: Question, weights: Mapping[Any, Any]) -> dict[WordFact, float]:
         found = {}
         for element, weight in weights.items():
             is_number = isinstance(weight, int | float) and not isinstance(weight, bool)

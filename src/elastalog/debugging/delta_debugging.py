@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 
 def minimise(
@@ -47,7 +48,7 @@ def minimise(
 
 def _split(elements: list[int], parts: int) -> list[list[int]]:
     ends = [len(elements) * i // parts for i in range(parts + 1)]
-    return [elements[a:b] for a, b in zip(ends, ends[1:], strict=False) if b > a]
+    return [elements[a:b] for a, b in pairwise(ends) if b > a]
 
 
 def _is_over(deadline: float | None) -> bool:

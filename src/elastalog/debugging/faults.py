@@ -23,7 +23,9 @@ def older_fault(fact: Fact, is_unwanted: bool, first: int, last: int) -> Elastal
     """The fault was there before the update."""
     was = "held already" if is_unwanted else "did not hold either"
     return _error(
-        "E1002", f"{fact} {was} in epoch {first}", advice="`blame` finds the epoch; give that one and the one before it",
+        "E1002",
+        f"{fact} {was} in epoch {first}",
+        advice="`blame` finds the epoch; give that one and the one before it",
         notes=(f"what changed between the epochs {first} and {last} cannot be the reason",),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ the switches.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,12 +27,26 @@ from elastalog.provenance.ranks import ComputedSteps
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import AnnotatedSteps, Steps
 
+
 class NeedsCorner(Exception):
     """The most favourable state of a relation has to be tried, from the base."""
 
     def __init__(self, relation: str) -> None:
         super().__init__(relation)
         self.relation = relation
+
+
+class NeedsSafeFacts(Exception):
+    """Proofs are so large that it pays to know which facts hold in every state."""
+
+
+class Safety(Protocol):
+    def has(self, fact: WordFact) -> bool:
+        """Whether a fact that holds in the base holds in every state, as far as is known."""
+
+
+MANY = 300
+"""Facts of proofs that are looked at before it is asked which are safe."""
 
 
 class Corners:
@@ -64,6 +78,22 @@ class Corners:
             self._unknown.add(relation)
         self._came[relation], self._went[relation] = came, went
 
+    def is_one_way(self, relation: str) -> bool:
+        """Whether a relation depends on each switch in one way at most, so that it has a most favourable state."""
+        return BOTH not in self._signs[relation].values()
+
+    def ensure(self, relation: str) -> None:
+        """Tries the most favourable state of a relation unless that was done. Raises NoState if it has no result."""
+        if relation not in self._came:
+            self.try_corner(relation)
+        if relation in self._unknown:
+            raise NoState
+
+    def gained(self, relation: str) -> list[WordFact]:
+        """The facts that a relation has in its most favourable state and not in the base."""
+        came = self._came[relation]
+        return [(relation, tuple(row)) for row in came.words(relation).tolist()] if came.size(relation) else []
+
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""
         name, row = fact
@@ -89,7 +119,9 @@ class Reasons:
         corners: Corners,
         flipped: Collection[int],
         changes: ChangedWords,
+        safe: Safety | None,
     ) -> None:
+        self._safe = safe
         self._switches = laboratory.switches
         self._backend = laboratory.backend
         self._dictionary = setting.dictionary
@@ -97,8 +129,9 @@ class Reasons:
         self._signs = signs
         self._corners = corners
         self._flipped = flipped
-        self._went = WordSet(self._backend.program)
-        for name, (_, went) in changes.items():
+        self._came, self._went = WordSet(self._backend.program), WordSet(self._backend.program)
+        for name, (came, went) in changes.items():
+            self._came.add(name, came)
             self._went.add(name, went)
         self._steps = steps_of(setting, reading, is_any=True)
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
@@ -110,13 +143,21 @@ class Reasons:
         used: dict[WordFact, tuple[WordFact, ...]] = {}
         frontier = list(dict.fromkeys(facts))
         while frontier:
-            frontier = [f for f in frontier if self._signs[f[0]] and (within is None or within.has(*f))]
+            if self._safe is None and within is None and len(own) + len(frontier) > MANY:
+                raise NeedsSafeFacts
+            frontier = [f for f in frontier if not self._is_safe(f) and (within is None or within.has(*f))]
             self._steps.find(f for f in frontier if f[0] not in self._reading.aggregates)
             for fact in frontier:
                 own[fact], used[fact] = self._one_step(fact, is_guess=within is not None)
             following = dict.fromkeys(body for fact in frontier for body in used[fact])
             frontier = [body for body in following if body not in own]
         return [self._below(fact, own, used) for fact in facts]
+
+    def _is_safe(self, fact: WordFact) -> bool:
+        """Whether a fact that holds here is known to hold in every state."""
+        if not self._signs[fact[0]]:
+            return True
+        return self._safe is not None and not self._came.has(*fact) and self._safe.has(fact)
 
     def _one_step(self, fact: WordFact, is_guess: bool) -> tuple[set[int], tuple[WordFact, ...]]:
         """The switches that the last step of a fact's proof rests on directly, and the facts that it uses."""

@@ -10,7 +10,8 @@ from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.oracles import Condition, Goals, Witness, any_but
 from elastalog.debugging.polarity import BOTH, POSITIVE, Dependencies
-from elastalog.debugging.reasons import Corners, NeedsCorner, Reasons
+from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons
+from elastalog.debugging.safe import SafeFacts
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
 
@@ -35,6 +36,7 @@ class TrialOracle:
         self._reading = Reading(setting.backend, setting.dictionary)
         self._corners = Corners(laboratory, signs)
         self._witness = witness
+        self._safe: SafeFacts | None = None
 
     def conditions(self, flipped: frozenset[int]) -> list[Condition]:
         try:
@@ -43,6 +45,8 @@ class TrialOracle:
                     return self._conditions(flipped)
                 except NeedsCorner as needed:
                     self._corners.try_corner(needed.relation)
+                except NeedsSafeFacts:
+                    self._safe = SafeFacts(self._laboratory, self._signs, self._corners)
         except NoState:
             return [any_but(flipped, len(self._laboratory.switches))]
 
@@ -63,7 +67,9 @@ class TrialOracle:
         return list(dict.fromkeys(found))
 
     def _reasons(self, flipped: Collection[int], changes: ChangedWords) -> Reasons:
-        return Reasons(self._laboratory, self._setting, self._reading, self._signs, self._corners, flipped, changes)
+        return Reasons(
+            self._laboratory, self._setting, self._reading, self._signs, self._corners, flipped, changes, self._safe
+        )
 
     def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
         began = time.perf_counter()
@@ -113,9 +119,9 @@ class _Narrowing:
         one."""
         for piece in (kept - used, *([switch] for switch in sorted(used))):
             smaller = kept.difference(piece)
-            if len(kept) > 1 and smaller != kept and not self._is_late():
-                if not self._try(self._candidates - smaller, [fact]):
-                    kept = smaller
+            is_tried = len(kept) > 1 and smaller != kept and not self._is_late()
+            if is_tried and not self._try(self._candidates - smaller, [fact]):
+                kept = smaller
         return kept
 
     def _try(self, turned: frozenset[int], facts: Sequence[WordFact]) -> dict[WordFact, frozenset[int]]:

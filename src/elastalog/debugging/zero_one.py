@@ -47,14 +47,18 @@ class ZeroOneProgram:
     def __init__(self, weights: Sequence[float]) -> None:
         import highspy
 
-        self._highspy = highspy
+        self._highspy: Any = highspy
         self._weights = np.array(weights, np.float64)
         self._bound = 0.0
         self._columns = 0
-        self._solver: Any = highspy.Highs()
+        self._solver = self._highspy.Highs()
         for option, value in (
-            ("output_flag", False), ("threads", 1), ("mip_rel_gap", 0.0), ("mip_abs_gap", TOLERANCE), ("random_seed", 1),
-        ):  # fmt: skip
+            ("output_flag", False),
+            ("threads", 1),
+            ("random_seed", 1),
+            ("mip_rel_gap", 0.0),
+            ("mip_abs_gap", TOLERANCE),
+        ):
             self._solver.setOptionValue(option, value)
         number = len(weights)
         self._add_columns(self._weights)

@@ -9,7 +9,10 @@ and counts included.
 from __future__ import annotations
 
 import shutil
+import uuid
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +69,9 @@ class SparkBackend(KernelBackend):
         self.is_elastic = is_elastic
         self.placements: dict[int, Placement] = {}
         """Where each stratum was last evaluated."""
-        self._new_folder = new_folder
         self._folder = new_folder("relations")
+        # Files go with the backend, however it goes.
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._written: dict[str, tuple[KernelRelation, int, tuple[WordFile, ...]]] = {}
         self._least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
         self.relations = ResidentRelations(self.relations, self._fetch)
@@ -86,6 +90,8 @@ class SparkBackend(KernelBackend):
         width = self.program.relations[name].width
         relation, explicit = restore.restored(name, width, self.is_annotated, read_words(files, width), ())
         self._explicit[name] = explicit
+        for file in files:
+            Path(file.path).unlink(missing_ok=True)
         return relation
 
     def _files(self, name: str) -> tuple[WordFile, ...]:
@@ -143,11 +149,12 @@ class SparkBackend(KernelBackend):
 
     def _run(self, stratum: LogicalStratum, plan: SharePlan) -> int | None:
         """Evaluates a stratum in tasks. None if they could not: then nothing has changed."""
-        folder = self._new_folder("stratum")
+        folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
+        folder.mkdir()
         inputs = {copy.relation: self._files(copy.relation) for copy in plan.copies}
         clauses = tuple(shared.clause for shared in plan.clauses)
         spec = TaskSpec(
-            self.program, _with_words(plan, self.dictionary), inputs, Values.of(self.dictionary, clauses),
+            replace(self.program, strata=()), _with_words(plan, self.dictionary), inputs, Values.of(self.dictionary, clauses),
             self.shares, str(folder), self.is_annotated, self.is_global,
         )  # fmt: skip
         try:
@@ -200,7 +207,5 @@ def _present(relation: KernelRelation) -> FactWords:
 
 
 def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
-    from dataclasses import replace
-
     clauses = tuple(replace(shared, clause=with_words(shared.clause, dictionary)) for shared in plan.clauses)
     return replace(plan, clauses=clauses)

@@ -155,7 +155,8 @@ class ExchangingTask:
             words, count = heads.rows[: heads.used], heads.count[: heads.used]
             bounds: tuple[int, ...] = (0, heads.used)
             if copy.column is not None:
-                shares = shares_of(words[:, copy.column], self.spec.shares)
+                # Numbers of 16 bits are sorted by their digits, in linear time.
+                shares = shares_of(words[:, copy.column], self.spec.shares).astype(np.uint16)
                 order = np.argsort(shares, kind="stable")
                 words, count = words[order], count[order]
                 sizes = np.bincount(shares, minlength=self.spec.shares)
@@ -174,15 +175,14 @@ class ExchangingTask:
         facts = [np.array(block[:, :-1], order="C") for block in blocks]
         for words in facts:
             relation.insert(words, 0, len(words), first)
-        new = slice(first, relation.used)
         if relation.is_annotated and relation.used > first:
-            totals = np.zeros(relation.used - first, np.int64)
+            # Inserting has counted every row as one derivation; only those of several need another look.
             for words, block in zip(facts, blocks, strict=True):
-                rows = relation.find(words)
+                several = np.flatnonzero(block[:, -1] > 1)
+                rows = relation.find(words[several])
                 is_new = rows >= first
-                totals += np.bincount(rows[is_new] - first, block[is_new, -1], len(totals)).astype(np.int64)
-            relation.level[new] = level
-            relation.count[new] = totals
+                np.add.at(relation.count, rows[is_new], block[several[is_new], -1] - 1)
+            relation.level[first : relation.used] = level
         relation.present = relation.used
 
     def opened(self, parcel: Parcel, copy: Copy) -> np.ndarray:

@@ -14,7 +14,8 @@ from elastalog.backends.spark.word_files import WordFile
 
 
 class ResidentRelations(dict[str, KernelRelation]):
-    """The relations of a backend. Those in `away` are fetched when asked for."""
+    """The relations of a backend. Those in `away` are fetched when asked for by name; until then an empty relation stands
+    for them, which no update has touched."""
 
     def __init__(
         self, relations: dict[str, KernelRelation], fetch: Callable[[str, tuple[WordFile, ...]], KernelRelation]
@@ -25,6 +26,8 @@ class ResidentRelations(dict[str, KernelRelation]):
 
     def send_away(self, name: str, files: tuple[WordFile, ...]) -> None:
         """From now on the relation is what the files hold."""
+        before = super().__getitem__(name)
+        super().__setitem__(name, KernelRelation(name, before.width, before.is_annotated))
         self.away[name] = files
 
     def __getitem__(self, name: str) -> KernelRelation:
@@ -47,11 +50,3 @@ class ResidentRelations(dict[str, KernelRelation]):
     def fetch_all(self) -> None:
         for name in list(self.away):
             _ = self[name]
-
-    def values(self) -> Any:
-        self.fetch_all()
-        return super().values()
-
-    def items(self) -> Any:
-        self.fetch_all()
-        return super().items()

@@ -32,7 +32,8 @@ def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
     text = arguments.text
     starts = list(_starts(text))
     if not starts or text[: starts[0]].strip(" ,"):
-        raise arguments.error("E0652", "a sign is missing", advice="write `+` before unwanted facts, `-` before missing ones")
+        advice = "write `+` before unwanted facts, `-` before missing ones"
+        raise arguments.error("E0652", "a sign is missing", advice=advice)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         written = text[start + 1 : end].rstrip(" \t,")
         piece = Piece(arguments.source, arguments.start + start + 1, arguments.start + start + 1 + len(written))
@@ -64,17 +65,13 @@ def _ask(state: ShellState, command: str, arguments: Piece) -> None:
         )
     sides: dict[str, list[str]] = {"+": [], "-": []}
     for sign, piece in signed(arguments):
-        _placed(piece, lambda piece=piece: state.session.fact(piece.text))
+        try:
+            state.session.fact(piece.text)
+        except ElastalogError as error:
+            raise piece.place(error) from None
         sides[sign].append(piece.text)
     asked = state.debugging
     asked.unwanted, asked.missing, asked.rejected, asked.suggestion = sides["+"], sides["-"], [], None
-
-
-def _placed(piece: Piece, read: Callable[[], object]) -> None:
-    try:
-        read()
-    except ElastalogError as error:
-        raise piece.place(error) from None
 
 
 def _news(state: ShellState) -> Callable[[str], None] | None:
@@ -153,17 +150,33 @@ def _blame(state: ShellState, arguments: Piece) -> None:
 
 COMMANDS: Final = (
     Command(
-        "localise", "localise +R(1) -S(2)", "show which part of the last update made +facts appear and -facts disappear",
-        _localise, completes="relations",
+        "localise",
+        "localise +R(1) -S(2)",
+        "show which part of the last update made +facts appear and -facts disappear",
+        _localise,
+        completes="relations",
     ),
     Command(
-        "suggest", "suggest +R(1) -S(2)", "show the smallest part of the last update to undo, against the same faults",
-        _suggest, completes="relations",
+        "suggest",
+        "suggest +R(1) -S(2)",
+        "show the smallest part of the last update to undo, against the same faults",
+        _suggest,
+        completes="relations",
     ),
     Command(
-        "reject", "reject +E(1)", "suggest again, while parts of the update stay applied", _reject, completes="relations"
+        "reject",
+        "reject +E(1)",
+        "suggest again, while parts of the update stay applied",
+        _reject,
+        completes="relations",
     ),
     Command("apply", "apply", "undo what was suggested, as a new update", _apply),
     Command("proofs", "proofs", "show the proofs that connect the last answer with its faults", _proofs),
-    Command("blame", "blame R(1, 2)", "show the epoch a fact last came or went in, and why", _blame, completes="relations"),
-)  # fmt: skip
+    Command(
+        "blame",
+        "blame R(1, 2)",
+        "show the epoch a fact last came or went in, and why",
+        _blame,
+        completes="relations",
+    ),
+)

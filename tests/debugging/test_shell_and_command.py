@@ -1,0 +1,168 @@
+"""The shell's commands and `elastalog debug`: what they print, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from elastalog.backends.kernel.warm import warm
+from elastalog.cli.main import cli
+
+PROGRAM = """\
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+edge(1, 2).
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+UPDATE = "+edge(2, 3).\n+edge(5, 6).\n-edge(1, 2).\n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled() -> None:
+    warm()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "u.diff").write_text(UPDATE)
+    path = tmp_path / "p.dl"
+    path.write_text(PROGRAM)
+    return path
+
+
+def call(*words: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words], input=text, catch_exceptions=False)
+
+
+def shell(program: Path, *lines: str) -> Result:
+    return call("shell", program, text="insert edge(2, 3), edge(5, 6), delete edge(1, 2); commit\n" + "\n".join(lines))
+
+
+def lines_after_commit(result: Result) -> list[str]:
+    lines = result.stdout.splitlines()
+    return lines[next(i for i, line in enumerate(lines) if line.startswith("epoch 2")) + 1 :]
+
+
+# --- the shell
+
+
+def test_suggest_and_localise(program: Path) -> None:
+    result = shell(program, "suggest +path(5, 6) -path(1, 2)", "localise +path(5, 6), -path(1, 2)")
+    assert result.exit_code == 0, result.stderr
+    assert lines_after_commit(result) == [
+        "undo 2 of 3 elements of epoch 2 (verified, minimum):",
+        "  -edge(1, 2)",
+        "  +edge(5, 6)",
+        "the faults come from 2 of 3 elements of epoch 2 (verified, minimum):",
+        "  -edge(1, 2)",
+        "  +edge(5, 6)",
+    ]
+
+
+def test_proofs_connect_the_answer_with_the_faults(program: Path) -> None:
+    result = shell(program, "suggest -path(1, 2)", "proofs")
+    assert lines_after_commit(result)[2:5] == ["edge(1, 2)", "----------(R1)", "path(1, 2)"]
+
+
+def test_apply_undoes_what_was_suggested(program: Path) -> None:
+    result = shell(program, "suggest +path(2, 3)", "apply", "query edge(2, X)")
+    assert lines_after_commit(result)[2:] == [
+        "-edge(2, 3)",
+        "-path(2, 3)",
+        "epoch 3: 1 elements undone",
+        "no answers",
+    ]
+
+
+def test_reject_suggests_again_or_says_that_nothing_is_left(program: Path) -> None:
+    result = shell(program, "suggest +path(2, 3)", "reject +edge(2, 3)")
+    assert result.exit_code == 1
+    assert "error[E1006]" in result.stderr
+    result = shell(program, "commit", "reject +edge(2, 3)")
+    assert "nothing was suggested" in result.stderr
+
+
+def test_blame(program: Path) -> None:
+    result = shell(program, "blame path(1, 2)", "blame path(2, 3)")
+    assert lines_after_commit(result) == [
+        "path(1, 2) disappeared in epoch 2, because of",
+        "  -edge(1, 2)",
+        "path(2, 3) appeared in epoch 2, because of",
+        "  +edge(2, 3)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("suggest", "E0652"),
+        ("suggest path(2, 3)", "E0652"),
+        ("suggest +path(2, 3", "E0101"),
+        ("suggest +path(2)", "E0607"),
+        ("suggest +path(9, 9)", "E1001"),
+        ("localise", "E0652"),
+        ("reject +edge(2, 3)", "E0652"),
+        ("apply", "E0652"),
+        ("proofs now", "E0652"),
+        ("blame", "E0652"),
+        ("blame path(9, 9)", "E1008"),
+    ],
+)
+def test_wrong_use_is_an_error_with_its_place(program: Path, line: str, code: str) -> None:
+    result = shell(program, line)
+    assert result.exit_code == 1
+    assert f"error[{code}]" in result.stderr or code == "E0101"
+    assert "<stdin>:2:" in result.stderr
+
+
+# --- elastalog debug
+
+
+def test_debug_prints_the_suggestion(program: Path) -> None:
+    result = call("debug", program, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "undo 1 of 3 elements of epoch 2 (verified, minimum):\n  +edge(2, 3)\n",
+    )
+
+
+def test_debug_localises_with_proofs(program: Path) -> None:
+    words = ("--update", program.parent / "u.diff", "--missing", "path(1, 2)", "--localise", "--proofs")
+    result = call("debug", program, *words)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("the faults come from 1 of 3 elements of epoch 2")
+    assert "----------(R1)" in result.stdout
+
+
+def test_debug_as_json(program: Path) -> None:
+    words = ("--update", program.parent / "u.diff", "--unwanted", "path(2, 3)", "--format", "json")
+    written = json.loads(call("debug", program, *words).stdout)
+    assert written["elements"] == [{"sign": "+", "fact": "edge(2, 3)"}]
+    assert written["verified"] is True
+
+
+def test_debug_refuses_with_exit_codes(program: Path) -> None:
+    update = ("--update", program.parent / "u.diff")
+    assert call("debug", program, "--unwanted", "path(2, 3)").exit_code == 2
+    assert call("debug", program, *update, "--localise", "--reject", "+edge(2, 3)").exit_code == 2
+    older = call("debug", program, *update, "--unwanted", "path(7, 7)")
+    assert older.exit_code == 1
+    assert "error[E1001]" in older.stderr
+    left = call("debug", program, *update, "--unwanted", "path(2, 3)", "--reject", "+edge(2, 3)")
+    assert left.exit_code == 1
+    assert "error[E1006]" in left.stderr
+
+
+def test_debug_a_store(program: Path) -> None:
+    store = program.parent / "store"
+    assert call("init", store, program).exit_code == 0
+    assert call("apply", store, program.parent / "u.diff").exit_code == 0
+    result = call("debug", store, "--unwanted", "path(2, 3)")
+    assert result.stdout.splitlines()[1:] == ["  +edge(2, 3)"]
+    result = call("debug", store, "--blame", "path(1, 2)")
+    assert result.stdout == "path(1, 2) disappeared in epoch 2, because of\n  -edge(1, 2)\n"
+    assert call("debug", store, "--update", program.parent / "u.diff", "--unwanted", "path(2, 3)").exit_code == 2

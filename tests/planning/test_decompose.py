@@ -1,0 +1,86 @@
+"""Which strata fall apart, by which arguments, and what is said about the others."""
+
+from __future__ import annotations
+
+from elastalog.planning.decompose import SharePlan, decomposition_report, share_plan
+from elastalog.planning.lower import lower
+from elastalog.program import Program
+
+E = ".decl e(x: number, y: number)\n"
+P = E + ".decl p(x: number, y: number)\np(x, y) :- e(x, y).\n"
+
+
+def plan_of(text: str, relation: str = "p") -> SharePlan:
+    strata = lower(Program.parse(text).checked).strata
+    return next(share_plan(stratum) for stratum in strata if relation in stratum.relations)
+
+
+def test_right_linear_closure_keeps_the_first_argument() -> None:
+    plan = plan_of(P + "p(x, z) :- p(x, y), e(y, z).\n")
+    assert plan.arguments == {"p": 0}
+    # The first rule needs the edges of its share, the second all of them.
+    assert {copy.name for copy in plan.copies} == {"p", "e@0", "e"}
+
+
+def test_left_linear_closure_keeps_the_second() -> None:
+    assert plan_of(P + "p(x, z) :- e(x, y), p(y, z).\n").arguments == {"p": 1}
+
+
+def test_closure_by_doubling_keeps_none() -> None:
+    plan = plan_of(P + "p(x, z) :- p(x, y), p(y, z).\n")
+    assert plan.arguments is None
+    assert plan.obstacle == "rule 2 keeps no argument: no variable of its head stands in all its recursive atoms"
+    # Shared by the variable in the middle, it needs a copy by each column and none that is whole.
+    assert [shared.pivot for shared in plan.clauses][1] == "y"
+    assert {copy.name for copy in plan.copies if copy.relation == "p"} == {"p@0", "p@1"}
+
+
+def test_rules_that_keep_different_arguments() -> None:
+    plan = plan_of(P + "p(x, z) :- p(x, y), e(y, z).\np(x, z) :- e(x, y), p(y, z).\n")
+    assert plan.arguments is None
+    assert plan.obstacle is not None
+    assert plan.obstacle.endswith("rule 2 keeps `x`; rule 3 keeps `z`")
+
+
+def test_an_argument_that_moves_is_not_kept() -> None:
+    assert plan_of(P + "p(y, x) :- p(x, y).\n").arguments is None
+
+
+def test_relations_that_recur_together_may_keep_different_columns() -> None:
+    text = P + ".decl q(x: number, y: number)\nq(y, x) :- p(x, y).\np(x, z) :- q(y, x), e(y, z).\n"
+    assert plan_of(text).arguments == {"p": 0, "q": 1}
+
+
+def test_a_recursion_of_two_atoms_that_agree() -> None:
+    assert plan_of(P + "p(x, z) :- p(x, y), p(x, z), e(y, z).\n").arguments == {"p": 0}
+
+
+def test_a_constant_is_one_tasks_affair() -> None:
+    plan = plan_of(P + "p(7, y) :- e(y, 1).\np(x, z) :- p(x, y), e(y, z).\n")
+    assert plan.arguments == {"p": 0}
+    constant = plan.clauses[1].pivot
+    assert not isinstance(constant, str)
+    assert constant is not None
+    assert constant.value == 7
+
+
+def test_a_computed_argument_is_no_pivot() -> None:
+    text = ".decl a(x: number)\n.decl b(x: number)\nb(x + 1) :- a(x).\n"
+    plan = plan_of(text, "b")
+    assert plan.arguments is None
+    assert plan.obstacle == "rule 1 computes every argument of its head"
+
+
+def test_negated_atoms_are_shared_like_others() -> None:
+    text = E + ".decl p(x: number)\np(x) :- e(x, _), !e(x, x).\n"
+    assert {copy.name for copy in plan_of(text).copies} == {"p", "e@0"}
+
+
+def test_the_report() -> None:
+    program = Program.parse(P + "p(x, z) :- p(x, y), e(y, z).\n")
+    assert list(decomposition_report(program.checked)) == [
+        "stratum 1: p (recursive)",
+        "    decomposes by argument 1 of p: each task reaches the fixpoint of its share alone",
+        "    e is shared by its argument 1",
+        "    every task holds all of e",
+    ]
