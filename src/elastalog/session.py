@@ -25,7 +25,7 @@ from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.sets import Support
-from elastalog.backends.watch import Progress, Watch
+from elastalog.backends.watch import Progress, Watch, most_of_memory
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.debugger import Debugger
 from elastalog.debugging.faults import gone_on
@@ -170,7 +170,7 @@ class Session:
         self.schemas = {name: Schema.of(relation) for name, relation in program.checked.relations.items()}
         self._dictionary = Dictionary() if dictionary is None else dictionary
         self._timeout = timeout
-        self._watch = Watch(memory=memory, on_progress=on_progress)
+        self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
         chosen = make_strategy(strategy, self._watch, budget)
         if levels == "global" and chosen.support is not Support.LEVELS:
             advice = "choose strategy `elastic`, or leave out levels"

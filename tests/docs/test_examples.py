@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -62,7 +63,7 @@ def blocks_of(page: str) -> list[Block]:
     text = (ROOT / page).read_text(encoding="utf-8")
     found = list(_BLOCK.finditer(text))
     blocks = []
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in zip_longest(found, found[1:]):
         is_output = (
             following is not None and following[1] == "text" and not text[block.end() : following.start()].strip()
         )

@@ -46,7 +46,7 @@ class TrialOracle:
                 except NeedsCorner as needed:
                     self._corners.try_corner(needed.relation)
                 except NeedsSafeFacts:
-                    self._safe = SafeFacts(self._laboratory, self._signs, self._corners)
+                    self._safe = SafeFacts(self._laboratory, self._setting.dictionary, self._signs, self._corners)
         except NoState:
             return [any_but(flipped, len(self._laboratory.switches))]
 

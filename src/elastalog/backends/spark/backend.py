@@ -154,9 +154,15 @@ class SparkBackend(KernelBackend):
         inputs = {copy.relation: self._files(copy.relation) for copy in plan.copies}
         clauses = tuple(shared.clause for shared in plan.clauses)
         spec = TaskSpec(
-            replace(self.program, strata=()), _with_words(plan, self.dictionary), inputs, Values.of(self.dictionary, clauses),
-            self.shares, str(folder), self.is_annotated, self.is_global,
-        )  # fmt: skip
+            replace(self.program, strata=()),
+            _with_words(plan, self.dictionary),
+            inputs,
+            Values.of(self.dictionary, clauses),
+            self.shares,
+            str(folder),
+            self.is_annotated,
+            self.is_global,
+        )
         try:
             results = run_tasks(self.spark, spec, self.watch)
         except BaseException:

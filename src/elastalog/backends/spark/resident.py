@@ -14,8 +14,8 @@ from elastalog.backends.spark.word_files import WordFile
 
 
 class ResidentRelations(dict[str, KernelRelation]):
-    """The relations of a backend. Those in `away` are fetched when asked for by name; until then an empty relation stands
-    for them, which no update has touched."""
+    """The relations of a backend. Those in `away` are fetched when asked for by name; until then an empty relation,
+    which no update has touched, stands for them."""
 
     def __init__(
         self, relations: dict[str, KernelRelation], fetch: Callable[[str, tuple[WordFile, ...]], KernelRelation]

@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -58,7 +59,7 @@ def _packaged_java() -> Path | None:
 
 def _in_front_of(java: Path) -> Path:
     """A Java home whose `java` drops the option that the real one refuses."""
-    home = Path(tempfile.gettempdir()) / f"elastalog-java-{os.getuid()}-{abs(hash(str(java))):x}"
+    home = Path(tempfile.gettempdir()) / f"elastalog-java-{os.getuid()}-{zlib.crc32(bytes(java)):x}"
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)
     text = (
