@@ -189,9 +189,8 @@ class Session:
         self._explainer = Explainer(setting, lambda: self.epoch)
         self._lock = threading.RLock()
         self._history: list[EpochRecord] = []
-        self._debugger = Debugger(
-            setting, self._epochs, Past(self._history, lambda: self._store), self.fact, self._undo_suggested
-        )
+        past = Past(self._history, lambda: self._store, lambda: self.epoch)
+        self._debugger = Debugger(setting, self._epochs, past, self.fact, self._undo_suggested)
         self._batches = Batches()
         self._store: Store | None = None
         self._durable: DurableEpochs | None = None

@@ -95,6 +95,14 @@ def test_without_an_update_there_is_nothing_to_ask() -> None:
         assert refused(lambda: db.suggest(unwanted=["path(1, 2)"]), "E1004").startswith("there is no update")
 
 
+def test_a_session_of_an_earlier_epoch_knows_no_update(tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, facts=START, store=tmp_path / "s") as db:
+        db.apply({"edge": [(2, 3)]})
+        earlier = db.at(2)
+        refused(lambda: earlier.suggest(unwanted=["path(2, 3)"]), "E1004")
+        assert str(earlier.blame("path(2, 3)")).endswith("since epoch 2, the earliest that is known")
+
+
 def test_one_fact_may_be_given_alone(db: Session) -> None:
     assert texts(db.suggest(missing="path(5, 6)")) == ["-edge(5, 6)"]
 

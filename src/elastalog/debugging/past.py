@@ -18,9 +18,12 @@ from elastalog.storage.store import Store
 class Past:
     """Reads the records of a session, or the journal of its store where there is one."""
 
-    def __init__(self, records: Sequence[EpochRecord], store: Callable[[], Store | None]) -> None:
+    def __init__(
+        self, records: Sequence[EpochRecord], store: Callable[[], Store | None], epoch: Callable[[], int]
+    ) -> None:
         self._records = records
         self._store = store
+        self._epoch = epoch
 
     @property
     def oldest(self) -> int:
@@ -28,7 +31,7 @@ class Past:
         store = self._store()
         if store is not None:
             return store.first_epoch
-        return self._records[0].epoch if self._records else 1
+        return self._records[0].epoch if self._records else self._epoch()
 
     def updates(self, after: int, until: int) -> list[Update]:
         """The updates of the epochs after one until another, as they took effect."""

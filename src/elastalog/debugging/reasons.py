@@ -107,8 +107,8 @@ class Corners:
 
 
 class Reasons:
-    """The reasons in one state, which is being tried: `flipped` are the switches flipped, `changes` what that
-    changed."""
+    """The reasons in one state, which is being tried: `flipped` are the switches flipped, `changes` what that changed,
+    `steps` finds proofs there."""
 
     def __init__(
         self,
@@ -120,6 +120,7 @@ class Reasons:
         flipped: Collection[int],
         changes: ChangedWords,
         safe: Safety | None,
+        steps: Steps,
     ) -> None:
         self._safe = safe
         self._switches = laboratory.switches
@@ -133,7 +134,7 @@ class Reasons:
         for name, (came, went) in changes.items():
             self._came.add(name, came)
             self._went.add(name, went)
-        self._steps = steps_of(setting, reading, is_any=True)
+        self._steps = steps
         self._switch_of = {switch.fact: i for i, switch in enumerate(self._switches)}
 
     def why(self, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:

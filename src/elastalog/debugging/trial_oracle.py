@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.oracles import Condition, Goals, Witness, any_but
 from elastalog.debugging.polarity import BOTH, POSITIVE, Dependencies
-from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons
+from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons, steps_of
 from elastalog.debugging.safe import SafeFacts
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import Steps
 
 
 class TrialOracle:
@@ -37,6 +38,7 @@ class TrialOracle:
         self._corners = Corners(laboratory, signs)
         self._witness = witness
         self._safe: SafeFacts | None = None
+        self._steps: dict[frozenset[int], Steps] = {}
 
     def conditions(self, flipped: frozenset[int]) -> list[Condition]:
         try:
@@ -66,9 +68,20 @@ class TrialOracle:
                 found += [Condition(frozenset(narrowed[fact]), flipped) for fact in facts]
         return list(dict.fromkeys(found))
 
-    def _reasons(self, flipped: Collection[int], changes: ChangedWords) -> Reasons:
+    def _reasons(self, flipped: frozenset[int], changes: ChangedWords) -> Reasons:
+        # A state may be tried again, to know more about it: what was found there still holds.
+        if flipped not in self._steps:
+            self._steps = {flipped: steps_of(self._setting, self._reading, is_any=True)}
         return Reasons(
-            self._laboratory, self._setting, self._reading, self._signs, self._corners, flipped, changes, self._safe
+            self._laboratory,
+            self._setting,
+            self._reading,
+            self._signs,
+            self._corners,
+            flipped,
+            changes,
+            self._safe,
+            self._steps[flipped],
         )
 
     def _timed(self, reasons: Reasons, facts: Sequence[WordFact], within: WordSet | None = None) -> list[set[int]]:
@@ -115,14 +128,23 @@ class _Narrowing:
         return {fact: self._switches - self._candidates | self._own(fact, left[fact], kept) for fact in self._facts}
 
     def _own(self, fact: WordFact, used: frozenset[int], kept: frozenset[int]) -> frozenset[int]:
-        """What is left of the reason that the facts have in common: first without what other facts use, then one by
-        one."""
-        for piece in (kept - used, *([switch] for switch in sorted(used))):
-            smaller = kept.difference(piece)
-            is_tried = len(kept) > 1 and smaller != kept and not self._is_late()
-            if is_tried and not self._try(self._candidates - smaller, [fact]):
-                kept = smaller
+        """What is left of the reason that the facts have in common: first without what other facts use, then without
+        halves of the rest, quarters, and so on."""
+        kept = self._without(fact, kept - used, kept)
+        size = len(kept)
+        while size > 1:
+            size = (size + 1) // 2
+            rest = sorted(kept)
+            for start in range(0, len(rest), size):
+                kept = self._without(fact, frozenset(rest[start : start + size]), kept)
         return kept
+
+    def _without(self, fact: WordFact, piece: frozenset[int], kept: frozenset[int]) -> frozenset[int]:
+        """The reason without a piece, if that is still one."""
+        smaller = kept - piece
+        if not smaller or smaller == kept or self._is_late():
+            return kept
+        return kept if self._try(self._candidates - smaller, [fact]) else smaller
 
     def _try(self, turned: frozenset[int], facts: Sequence[WordFact]) -> dict[WordFact, frozenset[int]]:
         """The facts that hold after turning some switches, with the switches among the leaves of a proof; with none

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,8 +71,14 @@ class Epochs:
         backend = self.backend
         try:
             backend.begin(update.deleted, update.inserted)
-            affected = [stratum for stratum in backend.program.strata if backend.is_affected(stratum)]
-            return tuple(self.strategy.forecast(backend, stratum) for stratum in affected)
+            changed = Counter[str]()
+            for side in backend.explicit_changes():
+                changed.update({name: len(words) for name, words in side.items()})
+            sizes = (
+                (stratum, sum(changed[name] for name in (*stratum.relations, *stratum.reads)))
+                for stratum in backend.program.strata
+            )
+            return tuple(self.strategy.forecast(stratum, size) for stratum, size in sizes if size)
         finally:
             backend.rollback()
 

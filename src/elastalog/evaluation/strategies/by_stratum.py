@@ -88,5 +88,5 @@ class MaintainingStrategy:
         counters.derivations += derivations
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
-    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
+    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "update", self.name, None, None, None)

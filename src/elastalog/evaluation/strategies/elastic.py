@@ -55,8 +55,8 @@ class Elastic:
                 work.strata.append(self.update_stratum(backend, stratum))
         return work
 
-    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
-        return self.costs.forecast(stratum, backend.input_size(stratum))
+    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+        return self.costs.forecast(stratum, changes)
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum) -> StratumWork:
         began = time.perf_counter()

@@ -50,5 +50,5 @@ class Strategy(Protocol):
     def update(self, backend: Backend) -> Work:
         """Brings every stratum that the update under way affects to its new fixpoint."""
 
-    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
-        """What it would choose for a stratum, between `begin` and `commit`."""
+    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+        """What it would choose for a stratum of which so many inputs change."""

@@ -43,5 +43,5 @@ class Recompute:
                 )
         return work
 
-    def forecast(self, backend: Backend, stratum: LogicalStratum) -> Forecast:
+    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None, None)
