@@ -4,15 +4,15 @@
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
 EXTRAS  ?= dev,debug,shell,spark
-# Test processes; 0 runs the tests in this one.
-JOBS    ?= 0
+# Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
+JOBS    ?= 2
 PYTEST  ?=
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
-WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS),)
+WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench format clean
@@ -26,6 +26,7 @@ demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
 
 test: $(READY) ## run every test
+	$(BIN)/python -m elastalog.backends.kernel.warm
 	$(BIN)/python -m pytest $(WORKERS) $(PYTEST)
 
 check: $(READY) ## format, lint, types, layers and the fast tests; under two minutes

@@ -141,13 +141,15 @@ def main() -> None:
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cores", type=int, default=None)
+    parser.add_argument("--least-rows", type=int, default=2_000, help="input facts below which the driver evaluates")
     parser.add_argument("--no-loop", action="store_true", help="leave out the plain DataFrame loop")
     given = parser.parse_args()
     known = cases(data_folder(given.data))
     if unknown := [name for name in given.workloads if name not in known]:
         parser.error(f"no such workload: {', '.join(unknown)}; there are {', '.join(known)}")
     began = time.perf_counter()
-    spark = elastalog.spark.session(given.cores, memory="4g")
+    settings = {"spark.elastalog.leastRows": str(given.least_rows)}
+    spark = elastalog.spark.session(given.cores, memory="4g", settings=settings)
     started = time.perf_counter() - began
     began = time.perf_counter()
     elastalog.open(DOUBLING, facts={"edge": [(i, i + 1) for i in range(20_000)][::2]}, engine="spark", spark=spark)

@@ -7,7 +7,6 @@ What is missing on this machine (Java, pyspark) is said, and the tour goes on wi
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -203,4 +202,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

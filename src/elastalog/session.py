@@ -46,7 +46,9 @@ from elastalog.evaluation.stored import (
     stored_program,
     unmoved,
 )
-from elastalog.evaluation.strategies import STRATEGIES, MaintainingStrategy, Marks, make_strategy, marks_of
+from elastalog.evaluation.strategies import STRATEGIES, make_strategy, marks_of
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.diff import read_diff
@@ -83,7 +85,7 @@ Rows = Any
 """Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
 
 
-def open(
+def open(  # noqa: A001  # its public name
     program: str | os.PathLike[str] | Program | None = None,
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None = None,
     *,
@@ -196,8 +198,8 @@ class Session:
         self._durable: DurableEpochs | None = None
         self._is_read_only = False
         self._settings: dict[str, Any] = {
-            "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory, "timeout": timeout,
-            "budget": budget, "on_progress": on_progress,
+            "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
+            "timeout": timeout, "budget": budget, "on_progress": on_progress,
         }  # fmt: skip
         self.reports: list[Report] = []
         self._is_closed = False

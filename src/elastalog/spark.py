@@ -10,13 +10,15 @@ with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from elastalog.pipeline.spark import streams
 from elastalog.pipeline.spark.session import spark_session as session
 from elastalog.pipeline.spark.sinks import write_frame
 from elastalog.pipeline.spark.sources import Source
-from elastalog.pipeline.spark.streams import StreamHandle, apply_diff_files, apply_updates, change_feed
+from elastalog.pipeline.spark.streams import StreamHandle, apply_diff_files, change_feed
 
 if TYPE_CHECKING:
     from elastalog.session import Session
@@ -67,6 +69,39 @@ def jdbc(url: str, table: str, **options: str) -> Source:
 def table(name: str) -> Source:
     """Facts in a table or view of the Spark catalogue."""
     return Source("table", name)
+
+
+def apply_updates(
+    stream: Any,
+    db: Session | str | os.PathLike[str],
+    *,
+    relation: str,
+    checkpoint: str | os.PathLike[str],
+    source: str = "stream",
+    changes: str | os.PathLike[str] | None = None,
+    available_now: bool = False,
+    interval: str | None = None,
+) -> StreamHandle:
+    """Applies a stream to a session, or to the store at a path, which then stays open for writing while this process
+    lives. Rows have `op` (`+` or `-`) and the columns of `relation`; every micro-batch is an epoch, applied once; a
+    fact that one both inserts and deletes is inserted.
+
+    `checkpoint`: where Spark keeps how far it has come. `changes`: a folder for the change feed. `available_now`: ends
+    when everything there is has been applied; `interval`: how often to look, as `10 seconds`."""
+    if isinstance(db, str | os.PathLike):
+        import elastalog
+
+        db = elastalog.open(store=db)
+    return streams.apply_updates(
+        stream,
+        db,
+        relation=relation,
+        checkpoint=checkpoint,
+        source=source,
+        changes=changes,
+        available_now=available_now,
+        interval=interval,
+    )
 
 
 def write(

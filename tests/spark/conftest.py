@@ -17,6 +17,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            # With several test processes, one of them has the session.
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +36,7 @@ def spark() -> Iterator[Any]:
         memory="1g",
         # Tests run small jobs: the first compiler of Java is enough for them, and no stratum is too small for tasks.
         settings={
-            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -Dderby.stream.error.file=/dev/null",
             "spark.elastalog.leastRows": "0",
         },
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import elastalog
 from elastalog.backends.spark.backend import SparkBackend
+from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from tests.engine.judging import levels_of
+from tests.engine.judging import least_budget, levels_of
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -89,6 +92,50 @@ def test_the_time_limit_cancels_tasks(spark: Any) -> None:
         elastalog.open(endless, facts={"a": [(1,), (2,)]}, engine="spark", spark=spark, timeout=3)
     # The session is fit for more.
     assert len(elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)["path"]) == 16
+
+
+def test_what_an_update_evaluates_anew_runs_in_tasks(spark: Any) -> None:
+    with least_budget(0), elastalog.open(LINEAR, facts=FACTS, budget=0.0, engine="spark", spark=spark) as db:
+        list(db["path"])
+        db._backend.placements.clear()  # type: ignore[attr-defined]
+        with db.update() as update:
+            update.delete("edge", [(2, 3)])
+            update.insert("edge", [(2, 5)])
+        assert [work.how for work in update.stats.work.strata if work.relations == ("path",)] != ["update"]
+        assert placements(db) == {("path",): "tasks"}
+        # Gone: what went through 2 -> 3. Left: 1-2, 1-5, 2-5, 3-4, 3-2, 3-5, 4-2, 4-5.
+        assert set(db["path"]) == {(1, 2), (1, 5), (2, 5), (3, 4), (3, 2), (3, 5), (4, 2), (4, 5)}
+        assert set(update.changes["path"].deleted) == {(1, 3), (1, 4), (2, 2), (2, 3), (2, 4), (3, 3), (4, 3), (4, 4)}
+        fresh = elastalog.open(LINEAR, facts={"edge": list(db["edge"])})
+        assert levels_of(db) == levels_of(fresh)
+
+
+def test_a_small_update_is_followed_in_the_driver(spark: Any) -> None:
+    with elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark) as db:
+        db._backend.placements.clear()  # type: ignore[attr-defined]
+        db.apply({"edge": [(5, 6)]})
+        assert placements(db) == {}
+        assert levels_of(db) == levels_of(elastalog.open(LINEAR, facts={"edge": [*FACTS["edge"], (5, 6)]}))
+
+
+def test_proofs_are_found_in_what_tasks_derived(spark: Any) -> None:
+    with elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark) as db:
+        proof = db.explain("path(1, 5)")
+        # 1-2-3-4-5: an edge, and three more.
+        assert proof.height == 4
+
+
+def test_the_command_run_writes_the_same_files(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in FACTS["edge"]), encoding="utf-8")
+    (tmp_path / "reach.dl").write_text(LINEAR + ".input edge\n.output path\n", encoding="utf-8")
+    files = []
+    for engine in ("local", "spark"):
+        arguments = ["run", tmp_path / "reach.dl", "-F", tmp_path, "-D", tmp_path / engine, "--engine", engine]
+        outcome = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
+        assert outcome.exit_code == 0, outcome.output
+        files.append(sorted((tmp_path / engine / "path.csv").read_text(encoding="utf-8").splitlines()))
+    assert files[0] == files[1]
+    assert len(files[0]) == 16
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -95,8 +95,8 @@ def resident_bytes() -> int:
 
 
 def most_of_memory() -> int | None:
-    """The limit where the user sets none: nine tenths of the machine's memory, so that a program that outgrows it ends with a
-    diagnostic instead of being killed. None where the system does not say how much there is."""
+    """The limit where the user sets none: nine tenths of the machine's memory, so that a program that outgrows it ends
+    with a diagnostic instead of being killed. None where the system does not say how much there is."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 10 * 9
     except (AttributeError, OSError, ValueError):

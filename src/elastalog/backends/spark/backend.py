@@ -41,7 +41,7 @@ from elastalog.relations.words import Dictionary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_ROWS = 10_000
+LEAST_ROWS = 100_000
 """Input facts below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
 
 

@@ -134,8 +134,8 @@ RUN: tuple[Entry, ...] = (
     Entry(
         "E0615",
         "a limit has cut the evaluation short",
-        "`.limitsize` stops the evaluation of a stratum when a relation holds that many facts. What is there then is not"
-        " the whole answer, so there is nothing that an update could keep up to date.",
+        "`.limitsize` stops the evaluation of a stratum when a relation holds that many facts. What is there then is"
+        " not the whole answer, so there is nothing that an update could keep up to date.",
         ".decl n(x: number)\n.limitsize n(n=100)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
         ".decl n(x: number)\n.limitsize n(n=2000)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
     ),
