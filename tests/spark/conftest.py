@@ -11,6 +11,7 @@ import pytest
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 HERE = Path(__file__).parent
+NO_DERBY_LOG = "-Dderby.stream.error.file=/dev/null"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,7 +37,7 @@ def spark() -> Iterator[Any]:
         memory="1g",
         # Tests run small jobs: the first compiler of Java is enough for them, and no stratum is too small for tasks.
         settings={
-            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 -Dderby.stream.error.file=/dev/null",
+            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 {NO_DERBY_LOG}",
             "spark.elastalog.leastRows": "0",
         },
     )

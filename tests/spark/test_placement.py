@@ -74,6 +74,32 @@ def test_new_values_bring_a_stratum_to_the_driver(spark: Any) -> None:
     assert placements(db) == {("b",): "driver"}
 
 
+def test_texts_that_are_only_compared_for_equality_stay_in_the_driver(spark: Any) -> None:
+    text = """
+    .decl a(x: symbol, y: symbol)
+    .decl b(x: symbol, y: symbol)
+    b("start", y) :- a("s", y).
+    b(x, z) :- b(x, y), a(y, z).
+    """
+    facts = {"a": [("s", "t"), ("t", "u"), ("v", "w")]}
+    db = elastalog.open(text, facts=facts, engine="spark", spark=spark)
+    assert set(db["b"]) == {("start", "t"), ("start", "u")}
+    assert placements(db) == {("b",): "tasks"}
+
+
+def test_constants_of_the_program_are_no_new_values(spark: Any) -> None:
+    text = """
+    .decl a(x: symbol, f: float)
+    .decl b(x: symbol, f: float)
+    b(x, f) :- a(x, f), x != "nowhere else".
+    b("only here", 2.5) :- a(_, _).
+    b(x, f) :- a(x, f), f < 1.5.
+    """
+    db = elastalog.open(text, facts={"a": [("one", 0.5), ("nowhere else", 7.0)]}, engine="spark", spark=spark)
+    assert set(db["b"]) == {("one", 0.5), ("only here", 2.5)}
+    assert placements(db) == {("b",): "tasks"}
+
+
 @pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
 def test_an_error_of_a_rule_is_the_same_as_without_spark(spark: Any, text: str) -> None:
     text += "path(x, y + 9223372036854775807) :- path(x, y).\n"

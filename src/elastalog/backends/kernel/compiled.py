@@ -65,8 +65,15 @@ class Operator:
     def compile(self) -> Callable[..., Any]:
         """The compiled function."""
         if self._compiled is None:
-            compiler = nb.njit(self._signature, cache=True, nogil=True, boundscheck=False, error_model="numpy")
-            self._compiled = compiler(self._function)
+            options = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+            try:
+                self._compiled = nb.njit(self._signature, cache=True, **options)(self._function)
+            except RuntimeError as error:
+                # The package is imported from an archive that numba does not know as one, such as a wheel.
+                if "cannot cache" not in str(error):
+                    raise
+                self._compiled = nb.njit(self._signature, **options)(self._function)
+        assert self._compiled is not None
         return self._compiled
 
     def __call__(self, *arguments: Any) -> Any:

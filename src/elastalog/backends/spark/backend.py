@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elastalog.analysis.program import Constant
 from elastalog.backends.kernel import restore
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.kernel.backward import BackwardEvaluation
@@ -30,10 +31,10 @@ from elastalog.backends.spark.jobs import run_tasks
 from elastalog.backends.spark.placement import Placement, memory_allowed, working_set
 from elastalog.backends.spark.resident import ResidentRelations
 from elastalog.backends.spark.task import Result, TaskSpec
-from elastalog.backends.spark.values import Values, with_words
+from elastalog.backends.spark.values import Values, as_word, with_words
 from elastalog.backends.spark.word_files import WordFile, read_words, write_words
 from elastalog.backends.watch import Watch
-from elastalog.planning.decompose import SharePlan, share_plan
+from elastalog.planning.decompose import SharedClause, SharePlan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 100_000
 """Input facts below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
+
+
+_ONE_PASS = 20
+"""A stratum without recursion takes the kernel one pass over its input: so many times more facts are needed to pay."""
 
 
 class SparkBackend(KernelBackend):
@@ -137,8 +142,9 @@ class SparkBackend(KernelBackend):
         needed, allowed = working_set(self.program, stratum, sizes), memory_allowed(self.watch.memory)
         if self.is_elastic and needed <= allowed:
             return Placement("driver", f"an estimated {needed >> 20:,} MiB of {allowed >> 20:,} MiB")
-        if not self.is_elastic and sum(sizes.values()) < self._least_rows:
-            return Placement("driver", f"fewer than {self._least_rows:,} input facts")
+        least = self._least_rows * (1 if stratum.is_recursive else _ONE_PASS)
+        if not self.is_elastic and sum(sizes.values()) < least:
+            return Placement("driver", f"fewer than {least:,} input facts")
         plan = share_plan(stratum)
         if plan.decomposes:
             told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
@@ -213,5 +219,11 @@ def _present(relation: KernelRelation) -> FactWords:
 
 
 def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
-    clauses = tuple(replace(shared, clause=with_words(shared.clause, dictionary)) for shared in plan.clauses)
+    clauses = tuple(
+        SharedClause(
+            with_words(shared.clause, dictionary),
+            as_word(shared.pivot, dictionary) if isinstance(shared.pivot, Constant) else shared.pivot,
+        )
+        for shared in plan.clauses
+    )
     return replace(plan, clauses=clauses)

@@ -103,7 +103,7 @@ def _failure(error: BaseException) -> Diagnostic:
         return Diagnostic(
             code="E1106",
             message="the Python of the executors has no package `elastalog`",
-            help="give Spark the wheel: spark-submit --py-files elastalog-….whl",
+            help="give Spark the wheel, renamed: spark-submit --py-files elastalog.zip",
         )
     return Diagnostic(
         code="E1107",

@@ -6,6 +6,7 @@ their patterns. Symbols that only stand in atoms are replaced by their words, so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -26,7 +27,10 @@ class Values:
 
     @staticmethod
     def of(dictionary: Dictionary, clauses: tuple[Clause, ...]) -> Values:
-        """All wide numbers, and the texts if a clause looks into them."""
+        """All wide numbers, and the texts if a clause looks into them. The constants of the clauses are among them."""
+        for clause in clauses:
+            for constant in _constants(clause):
+                dictionary.encode_value(constant.base, constant.value)
         texts = dictionary.symbols.strings_from(0) if any(map(_looks_into_texts, clauses)) else []
         return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes())
 
@@ -42,14 +46,19 @@ class Values:
         return len(dictionary.symbols) > len(self.texts) or len(dictionary.wide) * 8 > len(self.patterns)
 
 
+def as_word(constant: Constant, dictionary: Dictionary) -> Constant:
+    """A constant that has the same word in every dictionary: of a symbol, the number of its word."""
+    if constant.base is not Base.SYMBOL:
+        return constant
+    word = dictionary.encode_value(constant.base, constant.value)
+    return replace(constant, value=word, base=Base.NUMBER) if word < WIDE else constant
+
+
 def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
     """The clause with the symbols in its atoms and head as the numbers of their words."""
 
     def term(given: str | Constant | None) -> str | Constant | None:
-        if not isinstance(given, Constant) or given.base is not Base.SYMBOL:
-            return given
-        word = dictionary.encode_value(given.base, given.value)
-        return replace(given, value=word, base=Base.NUMBER) if word < WIDE else given
+        return as_word(given, dictionary) if isinstance(given, Constant) else given
 
     def goal(given: Goal) -> Goal:
         match given:
@@ -64,6 +73,31 @@ def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
 
     head = tuple(t for t in map(term, clause.head_terms) if t is not None)
     return replace(clause, head_terms=head, goals=tuple(map(goal, clause.goals)))
+
+
+def _constants(clause: Clause) -> Iterator[Constant]:
+    for term in clause.head_terms:
+        if isinstance(term, Constant):
+            yield term
+    for goal in clause.goals:
+        if isinstance(goal, Test):
+            yield from _constants_in(goal.left)
+            yield from _constants_in(goal.right)
+        else:
+            yield from (term for term in goal.terms if isinstance(term, Constant))
+
+
+def _constants_in(expression: Expression) -> Iterator[Constant]:
+    match expression:
+        case Variable():
+            pass
+        case Constant():
+            yield expression
+        case Apply(arguments=arguments):
+            for argument in arguments:
+                yield from _constants_in(argument)
+        case _:
+            assert_never(expression)
 
 
 def _looks_into_texts(clause: Clause) -> bool:

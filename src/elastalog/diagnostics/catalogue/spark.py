@@ -52,7 +52,7 @@ SPARK: tuple[Entry, ...] = (
         "tasks without the package",
         "The Python of the executors has to find the package `elastalog` and what it needs (numba, numpy, pyarrow).",
         "spark-submit job.py",
-        "spark-submit --py-files elastalog-0.1.0-py3-none-any.whl job.py",
+        "cp elastalog-0.1.0-py3-none-any.whl elastalog.zip\nspark-submit --py-files elastalog.zip job.py",
     ),
     Entry(
         "E1107",
