@@ -16,12 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from elastalog.analysis.pattern import Free, Pattern, parse_fact, parse_pattern
+from elastalog.analysis.pattern import parse_fact, parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.sets import Support
@@ -32,10 +31,12 @@ from elastalog.debugging.faults import gone_on
 from elastalog.debugging.past import Past
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
+from elastalog.evaluation.answers import answers
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.differences import Difference, Verification, compare, difference
 from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.evaluation.stored import (
     DurableEpochs,
@@ -51,7 +52,6 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
-from elastalog.pipeline.files.diff import read_diff
 from elastalog.pipeline.files.policy import Mode, Policy, Report
 from elastalog.pipeline.files.read import read_input
 from elastalog.pipeline.spark.engine import (
@@ -69,7 +69,7 @@ from elastalog.provenance.explain import Explainer, Setting, metric_named
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
@@ -236,7 +236,7 @@ class Session:
                 if is_spark_rows(rows):
                     rows, report = read_spark_rows(self._schema(name), rows, policy, spark)
                     self.reports.append(report)
-                explicit.setdefault(name, []).append(self._words(name, rows))
+                explicit.setdefault(name, []).append(self.encode(name, rows))
         elif facts is not None:
             for relation in self.program.checked.relations.values():
                 if any(directive.kind == "input" for directive in relation.directives):
@@ -246,14 +246,15 @@ class Session:
                         else read_input(relation, Path(facts), policy)
                     )
                     self.reports.append(read.report)
-                    explicit.setdefault(relation.name, []).append(self._words(relation.name, read.table))
+                    explicit.setdefault(relation.name, []).append(self.encode(relation.name, read.table))
         joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}
         self._history.append(self._epochs.bootstrap(joined))
 
     def _start_clock(self) -> None:
         self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
 
-    def _words(self, name: str, rows: Rows) -> np.ndarray:
+    def encode(self, name: str, rows: Rows) -> np.ndarray:
+        """Facts of a relation as words."""
         if is_spark_rows(rows):
             rows, _ = read_spark_rows(self._schema(name), rows, Policy(), None)
         words = to_words(self._schema(name), rows, self._dictionary)
@@ -292,40 +293,8 @@ class Session:
 
     def query(self, text: str) -> Relation:
         """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
-        return self._answers(parse_pattern(text, self.program.checked))
-
-    def _answers(self, pattern: Pattern) -> Relation:
-        schema = self.schemas[pattern.relation]
-        columns: list[int] = []
-        key: list[int] = []
-        places: dict[str, int] = {}
-        same: list[tuple[int, int]] = []
-        answers: list[Column] = []
-        for position, (term, column) in enumerate(zip(pattern.terms, schema.columns, strict=True)):
-            match term:
-                case Free(name=None):
-                    pass
-                case Free(name=str(name)) if name in places:
-                    same.append((places[name], position))
-                case Free(name=str(name)):
-                    places[name] = position
-                    answers.append(Column(name, column.base))
-                case value:
-                    assert not isinstance(value, Free)
-                    word = self._dictionary.find_value(column.base, value)
-                    if word is None:
-                        return Relation.of(
-                            Schema(pattern.relation, tuple(answers)), self._dictionary, np.empty((0, 1), np.int32)
-                        )
-                    columns.append(position)
-                    key.append(word)
-        words = self._backend.select(pattern.relation, tuple(columns), np.array(key, np.int32)).words
-        for left, right in same:
-            words = words[words[:, left] == words[:, right]]
-        kept = words[:, list(places.values())]
-        if len(places) < schema.arity - len(columns) and len(kept):
-            kept = np.unique(kept, axis=0)
-        return Relation.of(Schema(pattern.relation, tuple(answers)), self._dictionary, kept)
+        pattern = parse_pattern(text, self.program.checked)
+        return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
@@ -341,7 +310,7 @@ class Session:
         if isinstance(written, str):
             return parse_fact(written, self.program.checked)
         name, values = written
-        self._words(name, [values])
+        self.encode(name, [values])
         return name, tuple(values)
 
     # --- explaining ------------------------------------------------------------------------------------------------
@@ -542,13 +511,13 @@ class Session:
         goes."""
         name, values = self.fact(fact)
         with self._lock, self._stored() as store:
-            return turns(store.records(store.first_epoch, store.epoch), name, self._words(name, [values]))
+            return turns(store.records(store.first_epoch, store.epoch), name, self.encode(name, [values]))
 
     def verify(self) -> Verification:
         """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
         again = Session(self.program, **self._settings)
         explicit = {name: self.explicit(name).to_arrow() for name in self.schemas}
-        again._epochs.bootstrap({name: again._words(name, table) for name, table in explicit.items()})
+        again._epochs.bootstrap({name: again.encode(name, table) for name, table in explicit.items()})
         return compare(self.schemas, self._dictionary, self._backend, again._dictionary, again._backend)
 
     @contextmanager
@@ -562,7 +531,8 @@ class Session:
         with unmoved(self._store.root):
             yield Store.open(self._store.root, read_only=True, until=self.epoch)
 
-    def _commit(self, update: Update) -> EpochRecord:
+    def commit(self, update: Update) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one."""
         with self._lock:
             if self._is_read_only:
                 raise faults.read_only("it cannot be updated")
@@ -583,7 +553,9 @@ class Session:
                 self._durable.after_commit()
             return record
 
-    def _changes(self, record: EpochRecord) -> Changes:
+    def changes_of(self, record: EpochRecord) -> Changes:
+        """What an epoch changed, as relations."""
+
         def relation(name: str, words: np.ndarray) -> Relation:
             return Relation.of(self.schemas[name], self._dictionary, words)
 
@@ -593,71 +565,6 @@ class Session:
             for name, (inserted, deleted) in record.changes.items()
         }
         return Changes(changed, lambda name: RelationChanges(relation(name, nothing), relation(name, nothing)))
-
-
-class PendingUpdate:
-    """Insertions and deletions that become one epoch. After the commit: `changes`, `stats`."""
-
-    def __init__(self, session: Session, source: str | None, batch: str | None) -> None:
-        self._session = session
-        self._source = source
-        self._batch = batch
-        self._inserted: dict[str, list[np.ndarray]] = {}
-        self._deleted: dict[str, list[np.ndarray]] = {}
-        self._record: EpochRecord | None = None
-
-    def insert(self, relation: str, rows: Rows) -> None:
-        """Explicit facts to add."""
-        self._inserted.setdefault(relation, []).append(self._session._words(relation, rows))
-
-    def delete(self, relation: str, rows: Rows) -> None:
-        """Explicit facts to remove; removing one that is not there changes nothing."""
-        self._deleted.setdefault(relation, []).append(self._session._words(relation, rows))
-
-    def read(self, path: str | os.PathLike[str]) -> None:
-        """The changes of a diff file, or of a folder of them."""
-        diff = read_diff(Path(path), self._session.schemas)
-        for name, rows in diff.deleted.items():
-            self.delete(name, rows)
-        for name, rows in diff.inserted.items():
-            self.insert(name, rows)
-
-    def as_update(self) -> Update:
-        """The update as it stands."""
-        return Update(_joined(self._deleted), _joined(self._inserted), self._source, self._batch)
-
-    def commit(self) -> Changes:
-        """Applies it: the next epoch."""
-        self._record = self._session._commit(self.as_update())
-        self._inserted, self._deleted = {}, {}
-        return self.changes
-
-    def __enter__(self) -> PendingUpdate:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.commit()
-
-    @property
-    def changes(self) -> Changes:
-        """What the update changed, once committed."""
-        return self._session._changes(self.stats)
-
-    @property
-    def stats(self) -> EpochRecord:
-        """What the update did and cost, once committed."""
-        if self._record is None:
-            raise ElastalogError(
-                [Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")]
-            )
-        return self._record
-
-
-def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for name, blocks in parts.items()}
 
 
 def _program(program: str | os.PathLike[str] | Program) -> Program:

@@ -74,6 +74,19 @@ def test_new_values_bring_a_stratum_to_the_driver(spark: Any) -> None:
     assert placements(db) == {("b",): "driver"}
 
 
+def test_the_result_does_not_depend_on_the_number_of_tasks(spark: Any) -> None:
+    wanted = levels_of(elastalog.open(LINEAR, facts=FACTS))
+    try:
+        for shares in (1, 5):
+            spark.conf.set("spark.elastalog.shares", str(shares))
+            assert levels_of(elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)) == wanted
+        spark.conf.set("spark.elastalog.shares", "1")
+        db = elastalog.open(DOUBLING, facts=FACTS, engine="spark", spark=spark)
+        assert levels_of(db) == levels_of(elastalog.open(DOUBLING, facts=FACTS))
+    finally:
+        spark.conf.unset("spark.elastalog.shares")
+
+
 def test_texts_that_are_only_compared_for_equality_stay_in_the_driver(spark: Any) -> None:
     text = """
     .decl a(x: symbol, y: symbol)

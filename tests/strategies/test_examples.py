@@ -34,7 +34,7 @@ def test_counters_between_over_deletion_and_rederivation() -> None:
         backend = backend_of(db)
         relation = backend.relations["A"]
         names = [name for (name,) in db["A"]]
-        backend.begin({"A": db._words("A", [("a",)])}, {})
+        backend.begin({"A": db.encode("A", [("a",)])}, {})
         stratum = next(s for s in backend.program.strata if "A" in s.relations)
         maintenance = backend.maintain_sets(stratum)
         deleted = dredc.over_delete(maintenance, Counters())

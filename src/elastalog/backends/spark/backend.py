@@ -30,6 +30,7 @@ from elastalog.backends.sets import Support
 from elastalog.backends.spark.jobs import run_tasks
 from elastalog.backends.spark.placement import Placement, memory_allowed, working_set
 from elastalog.backends.spark.resident import ResidentRelations
+from elastalog.backends.spark.slots import shares_for
 from elastalog.backends.spark.task import Result, TaskSpec
 from elastalog.backends.spark.values import Values, as_word, with_words
 from elastalog.backends.spark.word_files import WordFile, read_words, write_words
@@ -164,7 +165,7 @@ class SparkBackend(KernelBackend):
             _with_words(plan, self.dictionary),
             inputs,
             Values.of(self.dictionary, clauses),
-            self.shares,
+            shares_for(self.spark, are_together=not plan.decomposes),
             str(folder),
             self.is_annotated,
             self.is_global,
@@ -177,21 +178,15 @@ class SparkBackend(KernelBackend):
         if any(result.fault is not None for result in results):
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        self._adopt(plan, results)
+        self._adopt(plan, results, spec.shares)
         derivations = sum(result.derivations for result in results)
         self.watch.derivations += derivations
         self.pipelines.pop(stratum.number, None)
         return derivations
 
-    @property
-    def shares(self) -> int:
-        """The number of tasks: as many as can run at the same time."""
-        return max(1, self.spark.sparkContext.defaultParallelism)
-
-    def _adopt(self, plan: SharePlan, results: list[Result]) -> None:
+    def _adopt(self, plan: SharePlan, results: list[Result], shares: int) -> None:
         """The files of the tasks become the relations."""
         assert isinstance(self.relations, ResidentRelations)
-        shares = self.shares
         for name in plan.stratum.relations:
             column = plan.owner(name).column
             files = tuple(

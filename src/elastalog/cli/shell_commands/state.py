@@ -17,7 +17,8 @@ from elastalog.diagnostics.display import show_text
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.program import Program
-    from elastalog.session import PendingUpdate, Session
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.session import Session
 
 MOST_SHOWN = 200
 """Lines that a command shows on a terminal unless all are asked for."""

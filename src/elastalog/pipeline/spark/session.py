@@ -56,6 +56,8 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.default.parallelism": str(cores),
         "spark.sql.shuffle.partitions": str(cores),
+        # Tasks that want more slots than there are fail soon, not after ten minutes.
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
