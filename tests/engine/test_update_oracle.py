@@ -83,7 +83,7 @@ def test_the_oracle_the_definition_and_the_engine_agree() -> None:
 
 @pytest.mark.slow
 def test_they_agree_on_many_cases() -> None:
-    for seed in range(3000, 3400):
+    for seed in range(3000, 3150):
         judge_case(seed)
 
 

@@ -11,7 +11,7 @@ from tests.strategies.running import NO_RECURSION, failure
 STRATEGIES = ("dense", "dred", "dredc", "bf", "bfc", "bf-pruned", "bfc-pruned")
 RECURSIVE = Features(aggregates=False, arithmetic=False, symbols=False)
 COMPUTED = Features(aggregates=False, symbols=False, disjunctions=False)
-FAST, SLOW = 6, 400
+FAST, SLOW = 6, 60
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
