@@ -45,8 +45,15 @@ def _roads(folder: Path) -> Facts:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    edges = pq.read_table(folder / "usroads_165435.parquet")
-    return {"edge": edges, "source": pa.table({"node": edges.column(0).slice(0, 1)})}
+    roads = pq.read_table(folder / "usroads_165435.parquet")
+    one_way, other_way = roads.columns
+    edges = pa.table(
+        {
+            "from": pa.chunked_array([*one_way.chunks, *other_way.chunks]),
+            "to": pa.chunked_array([*other_way.chunks, *one_way.chunks]),
+        }
+    )
+    return {"edge": edges, "source": pa.table({"node": one_way.slice(0, 1)})}
 
 
 REACHABILITY = Workload("usroads-reachability", HERE / "programs" / "reachability.dl", _roads, folder="graphs")
