@@ -15,8 +15,8 @@ from elastalog.cli.standard_output import checked_output
 
 if TYPE_CHECKING:
     from elastalog.evaluation.epochs import EpochRecord
-    from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.session import Session
 
 _TO_TERMINAL = "-"

@@ -16,8 +16,8 @@ from elastalog.diagnostics.display import show_text
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
-    from elastalog.program import Program
     from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.program import Program
     from elastalog.session import Session
 
 MOST_SHOWN = 200
