@@ -57,6 +57,7 @@ def check_continuation(path: Path, epoch: int) -> None:
         assert state_of(session) == EXPECTED[LAST]
 
 
+@pytest.mark.slow
 def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(folder: Path) -> None:
     with failpoints.recording() as reached:
         life(folder / "recorded", lambda epoch: None)

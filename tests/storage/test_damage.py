@@ -114,6 +114,7 @@ def test_a_flipped_bit_never_changes_the_answers_of_a_session(folder: Path) -> N
     assert check_files(store)[0] == []
 
 
+@pytest.mark.slow
 def test_every_truncation_of_the_journal_gives_the_last_whole_epoch(folder: Path) -> None:
     store = lived(folder / "store", journal_epochs=100)
     expected = expected_states()
