@@ -316,17 +316,6 @@ def rollback(touched, used, level):  # type: ignore[no-untyped-def]
         level[touched[entry, ROW]] = touched[entry, OLD] if touched[entry, MARKS] & WAS else ABSENT
 
 
-@operator(INT, WORDS, MATRIX, INT, WORDS)
-def select(entries, touched, view, selected):  # type: ignore[no-untyped-def]
-    """Lists the entries whose marks are in a view."""
-    listed = 0
-    for i in range(entries.shape[0]):
-        if (view >> int64(touched[entries[i], MARKS])) & 1:
-            selected[listed] = entries[i]
-            listed += 1
-    return listed
-
-
 def room(array: np.ndarray, used: int) -> np.ndarray:
     """The array, or a longer copy if it has no `used` places."""
     if used <= len(array):

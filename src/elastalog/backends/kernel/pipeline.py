@@ -149,24 +149,6 @@ class Pipeline:
             start = int(state[NEXT])
             self._pass_on(relations, 0, block, int(state[FILLED]), self.start_transform, bounds, scratch, sink)
 
-    def run_rows(
-        self,
-        relations: Mapping[str, KernelRelation],
-        rows: Vector,
-        bounds: Bounds,
-        scratch: Scratch,
-        sink: Sink,
-    ) -> None:
-        """Enumerates the derivations whose start is one of some rows of the start's relation."""
-        assert self.gather.relation is not None
-        relation = relations[self.gather.relation]
-        block = scratch.block(0, max(self.gather.width, 1))
-        for start in range(0, len(rows), BLOCK):
-            chosen = rows[start : start + BLOCK]
-            for column, slot in self.gather.take:
-                block[: len(chosen), slot] = chosen if column < 0 else relation.rows[chosen, column]
-            self._pass_on(relations, 0, block, len(chosen), self.start_transform, bounds, scratch, sink)
-
     def run_block(
         self,
         relations: Mapping[str, KernelRelation],
