@@ -47,6 +47,16 @@ class Watch:
         self._budget = None if derivations is None else self.derivations + derivations
         self._budget_deadline = None if seconds is None else time.monotonic() + seconds
 
+    @property
+    def derivations_left(self) -> int | None:
+        """What is left of the budget, None if there is none."""
+        return None if self._budget is None else max(0, self._budget - self.derivations)
+
+    def grant(self, seconds: float) -> None:
+        """Adds time to the budget, for what comes before the work itself."""
+        if self._budget_deadline is not None:
+            self._budget_deadline += seconds
+
     def derived(self, derivations: int) -> None:
         """Counts derivations and checks what may have run out."""
         self.derivations += derivations
@@ -55,6 +65,10 @@ class Watch:
         self._blocks += 1
         if not self._blocks & 15:
             self.check()
+
+    def allowance(self, most: int) -> int:
+        """How many derivations may be made, up to `most`, before `derived` has to be called."""
+        return most if self._budget is None else min(most, self._budget - self.derivations)
 
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""

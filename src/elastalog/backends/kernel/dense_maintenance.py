@@ -1,10 +1,9 @@
-"""The dense strategy in the kernel: bootstrap and update with a vector of counts for every fact (algorithm 5,
-delta-driven).
+"""The update of the dense strategy in the kernel: a vector of counts for every fact (algorithm 5, delta-driven).
 
-An update goes as `maintenance` does, with two differences. Every derivation through a lost or lowered fact moves in
-the vector of its head, not only those at the head's first level. And a lost fact is not looked for backwards: what is
-left in its vector are its derivations from facts that were not lost, so its first non-zero level is where it may come
-back.
+It goes as `maintenance` does, driven from Python operator by operator, with two differences. Every derivation through a
+lost or lowered fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not
+looked for backwards: what is left in its vector are its derivations from facts that were not lost, so its first
+non-zero level is where it may come back.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel import dense_operators, maintain
-from elastalog.backends.kernel.delta_pipeline import GAINS
-from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
-from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
+from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.maintenance import MaintenancePlan
 from elastalog.backends.kernel.marks import COUNT, DELTA, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
 from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.pipeline import Pipeline, Scratch, Sink
+from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.vectors import FAULTS, Vectors
 from elastalog.backends.watch import Watch
@@ -30,8 +28,9 @@ _MOST_STEPS = 2
 """A derivation moves from one count to another."""
 
 
-class DenseMaintenance(StratumMaintenance):
-    """See `StratumMaintenance`. `vectors` are those of all relations."""
+class DenseMaintenance:
+    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
+    and `inserted` the entries of its own explicit facts that go and come, `vectors` those of all relations."""
 
     def __init__(
         self,
@@ -46,14 +45,53 @@ class DenseMaintenance(StratumMaintenance):
         scratch: Scratch,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(stratum, plan, relations, flat, inputs, deleted, inserted, watch, scratch)
+        self.plan = plan
+        self.relations = relations
+        self.own = stratum.relations
+        self.flat = flat
+        self.inputs = inputs
+        self.deleted = deleted
+        self.inserted = inserted
+        self.watch = watch
+        self.scratch = scratch
         self.vectors = vectors
+        self.delta: dict[str, Vector] = {}
+        self.lost: dict[str, list[Vector]] = {name: [] for name in self.own}
+        self.waiting: dict[int, list[tuple[str, Vector]]] = {}
+        self._lists: dict[str, Vector] = {}
+        self._listed: dict[str, int] = {}
+        self._state: Vector = np.zeros(8, np.int64)
+        self._ways = {name: int(maintain.ways(entries, relations[name].touched)) for name, entries in inputs.items()}
+        self._is_marked = False
 
-    def begin_losses(self) -> None:
+    def lose(self) -> None:
+        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
         self._change_explicit(self.deleted, -1)
-        super().begin_losses()
+        if not self.deleted and not self._concerns(LOSSES):
+            return
+        self._is_marked = True
+        self.delta = {**self.inputs, **self.deleted}
+        for name, entries in self.delta.items():
+            maintain.mark(entries, self.relations[name].touched, DELTA, 0)
+        while self.delta:
+            self._propagate_losses()
 
-    def begin_gains(self) -> None:
+    def _propagate_losses(self) -> None:
+        """Takes the old derivations through the delta away; heads left without any become the next delta."""
+        emptied = self._propagate(LOSSES)
+        for name, entries in self.delta.items():
+            if name in self.lost:
+                maintain.lose(entries, self.relations[name].touched)
+                if entries is not self.deleted.get(name):
+                    self.lost[name].append(entries)
+            else:
+                maintain.mark(entries, self.relations[name].touched, LOST, DELTA)
+        for name, entries in emptied.items():
+            maintain.mark(entries, self.relations[name].touched, DELTA, 0)
+        self.delta = emptied
+
+    def recover(self) -> None:
+        """Lost facts wait for the next level of their vectors."""
         if not (self.inserted or self.deleted or any(self.lost.values()) or self._concerns(GAINS)):
             return
         self._is_marked = True
@@ -68,7 +106,38 @@ class DenseMaintenance(StratumMaintenance):
                 self._wait_for_next_level(name, entries)
         self.delta = {**self.inputs, **self.inserted}
 
+    def gain(self) -> None:
+        """Offers the derivations through what came to their heads, which settle level by level."""
+        while self.delta or self.waiting:
+            if self.delta:
+                self._propagate_gains()
+            self._settle_next()
+
+    def _propagate_gains(self) -> None:
+        """Offers the derivations through the delta to their heads; the delta is then settled."""
+        self._propagate(GAINS)
+        for name, entries in self.delta.items():
+            maintain.mark(entries, self.relations[name].touched, 0, DELTA)
+        self.delta = {}
+        self._collect_waiting()
+
+    def _settle_next(self) -> None:
+        """The facts that wait for the lowest level get it and become the delta."""
+        while self.waiting:
+            level = min(self.waiting)
+            delta: dict[str, Vector] = {}
+            for name, entries in self.waiting.pop(level):
+                settled = np.empty(len(entries), np.int32)
+                number = maintain.settle(entries, self.relations[name].touched, level, settled)
+                if number:
+                    known = delta.get(name)
+                    delta[name] = settled[:number] if known is None else np.concatenate((known, settled[:number]))
+            if delta:
+                self.delta = delta
+                return
+
     def end(self, is_level_change: bool) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
         for name in self.own:
             relation, vectors = self.relations[name], self.vectors[name]
             touched = relation.touched[: relation.touched_used]
@@ -77,7 +146,23 @@ class DenseMaintenance(StratumMaintenance):
             if vectors.state[FAULTS] or (levels != touched[present, NEW]).any():
                 raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
             touched[present, COUNT] = counts
-        return super().end(is_level_change)
+        self.abandon()
+        changed = {}
+        for name in self.own:
+            relation = self.relations[name]
+            if relation.touched_used:
+                entries = np.empty(relation.touched_used, np.int32)
+                number = maintain.finish(relation.touched, relation.touched_used, is_level_change, entries)
+                if number:
+                    changed[name] = entries[:number]
+        return changed
+
+    def abandon(self) -> None:
+        """Takes the marks of this stratum off the relations below it."""
+        if self._is_marked:
+            self._mark_inputs(0, DELTA | LOST)
+
+    # --- within ----------------------------------------------------------------------------------------------------
 
     def _change_explicit(self, changed: Mapping[str, Vector], step: int) -> None:
         for name, entries in changed.items():
@@ -91,6 +176,37 @@ class DenseMaintenance(StratumMaintenance):
             touched[waiting, OTHER] = level
             touched[waiting, MARKS] |= PENDING
             self.waiting.setdefault(level, []).append((name, waiting))
+
+    def _concerns(self, phase: Phase) -> bool:
+        """Whether a version can start at some changed input: most changes go one way, and then half of the work is not
+        there."""
+        return any(
+            self._starts(pipeline, name, phase) for name in self.inputs for pipeline in self.plan.forward.get(name, ())
+        )
+
+    def _starts(self, pipeline: DeltaPipeline, name: str, phase: Phase) -> bool:
+        """Whether a version has something to start from in the delta of a relation."""
+        wanted = 1 if phase.is_loss != pipeline.is_negated_start else 2
+        return self._ways.get(name, 3) & wanted != 0
+
+    def _mark_inputs(self, added: int, removed: int) -> None:
+        for name, entries in self.inputs.items():
+            maintain.mark(entries, self.relations[name].touched, added, removed)
+
+    def _propagate(self, phase: Phase) -> dict[str, Vector]:
+        """Runs every version that starts at a changed relation; returns what the sinks listed, by relation."""
+        for name, entries in self.delta.items():
+            for pipeline in self.plan.forward.get(name, ()):
+                if self._starts(pipeline, name, phase):
+                    self._run(pipeline, entries, phase)
+        for name in self.own:
+            self.relations[name].extend_indexes()
+        return self._take_lists() if phase.is_loss else {}
+
+    def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase) -> None:
+        head = self.relations[pipeline.variant.clause.head]
+        sink = self._loss_sink(head) if phase.is_loss else self._gain_sink(head)
+        pipeline.run(self.relations, self.flat, entries, phase, self.scratch, sink)
 
     def _loss_sink(self, head: KernelRelation) -> Sink:
         vectors = self.vectors[head.name]
@@ -121,95 +237,37 @@ class DenseMaintenance(StratumMaintenance):
 
         return sink
 
+    def _begin(self, head: KernelRelation, used: int) -> tuple[Vector, Vector]:
+        head.is_settled = False
+        head.touched = maintain.room(head.touched, head.touched_used + used)
+        listed = self._listed.get(head.name, 0)
+        array = maintain.room(self._lists.get(head.name, NO_WORDS), listed + used)
+        self._lists[head.name] = array
+        state = self._state
+        state[maintain.USED] = head.used
+        state[maintain.TOUCHED] = head.touched_used
+        state[maintain.LISTED] = listed
+        return array, state
 
-def evaluate_dense(
-    stratum: LogicalStratum,
-    pipelines: StratumPipelines,
-    relations: Mapping[str, KernelRelation],
-    watch: Watch,
-    limits: Mapping[str, int] | None,
-) -> tuple[dict[str, Vectors], bool]:
-    """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
-    kept, though it found no new fact."""
-    workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
-    return workers.vectors(), is_complete
+    def _finish(self, head: KernelRelation, used: int) -> None:
+        state = self._state
+        head.used = int(state[maintain.USED])
+        head.touched_used = int(state[maintain.TOUCHED])
+        self._listed[head.name] = int(state[maintain.LISTED])
+        self.watch.derived(used)
 
+    def _take_lists(self) -> dict[str, Vector]:
+        lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
+        self._listed.clear()
+        return lists
 
-class _DenseWorkers(Workers):
-    """Counts derivations by head and iteration."""
-
-    def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
-        super().__init__(relations, watch)
-        self._hits = {name: _Hits(relations[name]) for name in stratum.relations}
-        self._iteration = 0
-        self._bounds: Mapping[str, int] | None = None
-
-    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
-        # Every iteration has bounds of its own.
-        if counted is not self._bounds:
-            self._end_iteration()
-            self._bounds = counted
-            self._iteration += 1
-        return self._hits[pipeline.variant.clause.head].sink(self.watch)
-
-    def _end_iteration(self) -> None:
-        for hits in self._hits.values():
-            hits.end_iteration(self._iteration)
-
-    def vectors(self) -> dict[str, Vectors]:
-        """All that was counted."""
-        self._end_iteration()
-        return {name: hits.vectors() for name, hits in self._hits.items()}
-
-
-class _Hits:
-    """How often each fact of a relation was derived, iteration by iteration."""
-
-    def __init__(self, relation: KernelRelation) -> None:
-        explicit = relation.used
-        self.relation = relation
-        self.rows: list[Vector] = [np.arange(explicit, dtype=np.int32)]
-        self.levels: list[Vector] = [np.zeros(explicit, np.int32)]
-        self.counts: list[Vector] = [np.ones(explicit, np.int32)]
-        self._hits: Vector = np.zeros(len(relation.rows), np.int32)
-        self._list: Vector = NO_WORDS
-        self._state: Vector = np.zeros(8, np.int64)
-        self._known = explicit
-
-    def sink(self, watch: Watch) -> Sink:
-        relation, state = self.relation, self._state
-
-        def count(block: Matrix, used: int) -> None:
-            relation.reserve(relation.used + used)
-            if len(self._hits) < len(relation.rows):
-                wider = np.zeros(len(relation.rows), np.int32)
-                wider[: len(self._hits)] = self._hits
-                self._hits = wider
-            self._list = maintain.room(self._list, int(state[maintain.LISTED]) + used)
-            state[maintain.USED] = relation.used
-            dense_operators.count_heads(
-                block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state
-            )
-            relation.used = int(state[maintain.USED])
-            watch.derived(used)
-
-        return count
-
-    def end_iteration(self, iteration: int) -> None:
-        rows = self._list[: int(self._state[maintain.LISTED])].copy()
-        counts = self._hits[rows]
-        self._hits[rows] = 0
-        self._state[maintain.LISTED] = 0
-        fresh = rows >= self._known
-        self.relation.count[rows[fresh]] = counts[fresh]
-        self._known = self.relation.used
-        self.rows.append(rows)
-        self.levels.append(np.full(len(rows), iteration, np.int32))
-        self.counts.append(counts)
-
-    def vectors(self) -> Vectors:
-        """All of it as vectors."""
-        return Vectors.of(
-            np.concatenate(self.rows), np.concatenate(self.levels), np.concatenate(self.counts), self.relation.used
-        )
+    def _collect_waiting(self) -> None:
+        """Files the entries that gained a better level under that level."""
+        for name, entries in self._take_lists().items():
+            levels = self.relations[name].touched[entries, OTHER]
+            lowest = int(levels.min())
+            if lowest == int(levels.max()):
+                self.waiting.setdefault(lowest, []).append((name, entries))
+                continue
+            for level in np.unique(levels).tolist():
+                self.waiting.setdefault(level, []).append((name, entries[levels == level]))

@@ -15,14 +15,14 @@ _SMALL_TABLE = 64
 class Index:
     """The rows of a matrix by the words in some columns. `done` rows have been added."""
 
-    __slots__ = ("_state", "columns", "done", "keys", "kind", "pool", "shift", "slots")
+    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "state")
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
-        self._state: Vector = np.zeros(8, np.int64)
+        self.state: Vector = np.zeros(8, np.int64)
         self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
         if self.kind == DIRECT:
             top = int(rows[:used, columns[0]].max()) + 1 if used else 16
@@ -46,7 +46,7 @@ class Index:
                 self.shift,
                 self.slots,
                 self.pool,
-                self._state,
+                self.state,
             )
             if self.done < used:
                 self._make_room(rows, used)
@@ -64,12 +64,12 @@ class Index:
                     wider[: len(self.slots)] = self.slots
                     self.slots = wider
                 return
-        elif self._state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
+        elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
             factor = 2 if len(self.keys) > 1 << 20 else 4
             self._widen_table(len(self.keys) * factor)
             return
         wider_pool = np.empty(max(len(self.pool) * 3 // 2, len(self.pool) + 4 * (used - self.done)), np.int32)
-        taken = int(self._state[postings.POOL_USED])
+        taken = int(self.state[postings.POOL_USED])
         wider_pool[:taken] = self.pool[:taken]
         self.pool = wider_pool
 
@@ -88,7 +88,7 @@ class Index:
         self.keys = cleared(size, np.uint64)
         self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()
-        self._state[:] = 0
+        self.state[:] = 0
         self.extend(rows, done)
 
     @property

@@ -29,6 +29,7 @@ from elastalog.backends.kernel.marks import (
     ABSENT,
     COUNT,
     DELTA,
+    DELTAS,
     FIXED,
     IS,
     LOST,
@@ -98,107 +99,25 @@ def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[n
     state[TOUCHED] = used
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, WORDS, STATE)
-def apply_losses(block, used, rows, table, shift, level, count, touched, emptied, state):  # type: ignore[no-untyped-def]
-    """Takes old derivations off the counts of their heads; lists the entries whose count reached 0."""
-    width = block.shape[1]
-    touched_used = state[TOUCHED]
-    listed = state[LISTED]
-    for i in range(used):
-        row = find_row(block, i, rows, table, shift)
-        if row < 0:
-            continue
-        value = level[row]
-        fires = block[i, width - 1] + 1
-        if value < REFERENCE:
-            if value != fires:
-                continue
-            touch(row, level, count, touched, touched_used)
-            touched_used += 1
-        entry = level[row] - REFERENCE
-        if touched[entry, MARKS] & (LOST | DELTA | FIXED) or touched[entry, OLD] != fires:
-            continue
-        touched[entry, COUNT] -= 1
-        if touched[entry, COUNT] == 0:
-            emptied[listed] = entry
-            listed += 1
-    state[TOUCHED] = touched_used
-    state[LISTED] = listed
-
-
 @inlined
-def offer(entry, fires, before, touched, pending, listed):  # type: ignore[no-untyped-def]
-    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched
-    head."""
+def offer(entry, fires, before, touched):  # type: ignore[no-untyped-def]
+    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head.
+    Whether the head now waits for that level, and did not before."""
     marks = touched[entry, MARKS]
-    if marks & PENDING:
-        best = touched[entry, OTHER]
-        if fires < best:
-            touched[entry, OTHER] = fires
-            touched[entry, COUNT] = 1
-            pending[listed] = entry
-            return listed + 1
-        if fires == best and fires != before:
-            touched[entry, COUNT] += 1
-        return listed
-    present = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
+    is_pending = marks & PENDING != 0
+    present = np_int32(ABSENT)
+    if is_pending:
+        present = touched[entry, OTHER]
+    elif marks & IS:
+        present = touched[entry, NEW]
     if fires < present:
         touched[entry, MARKS] = marks | PENDING
         touched[entry, OTHER] = fires
         touched[entry, COUNT] = 1
-        pending[listed] = entry
-        return listed + 1
+        return True
     if fires == present and fires != before:
         touched[entry, COUNT] += 1
-    return listed
-
-
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, WORDS, STATE)
-def apply_gains(block, used, rows, table, shift, level, count, touched, pending, state):  # type: ignore[no-untyped-def]
-    """Offers new derivations to their heads; facts never seen get a row. Lists entries whose best level fell."""
-    width = rows.shape[1]
-    block_width = block.shape[1]
-    rows_used = state[USED]
-    touched_used = state[TOUCHED]
-    listed = state[LISTED]
-    for i in range(used):
-        fires = block[i, block_width - 2] + 1
-        before = block[i, block_width - 1]
-        before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_row(block, i, rows, table, shift)
-        if row < 0:
-            slot = -1 - row
-            row = rows_used
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(row + 1)
-            for c in range(width):
-                rows[row, c] = block[i, c]
-            level[row] = ABSENT
-            count[row] = 0
-            rows_used += 1
-        value = level[row]
-        if value < REFERENCE:
-            if value < fires or (value == fires and fires == before):
-                continue
-            touch(row, level, count, touched, touched_used)
-            touched_used += 1
-        listed = offer(level[row] - REFERENCE, fires, before, touched, pending, listed)
-    state[USED] = rows_used
-    state[TOUCHED] = touched_used
-    state[LISTED] = listed
-
-
-@operator(types.void, MATRIX, INT, MATRIX, WORDS, STATE)
-def apply_recoveries(block, used, touched, pending, state):  # type: ignore[no-untyped-def]
-    """Offers derivations found backwards to the lost heads they were asked for (word 0 is the touched entry), as they
-    stood before the delta of gains: what the delta adds or lowers is offered when it is propagated."""
-    width = block.shape[1]
-    listed = state[LISTED]
-    for i in range(used):
-        before = block[i, width - 1]
-        if before < ABSENT:
-            listed = offer(int64(block[i, 0]), before + 1, np_int32(ABSENT), touched, pending, listed)
-    state[LISTED] = listed
+    return False
 
 
 @operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
@@ -233,6 +152,25 @@ def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
     """Adds and removes marks."""
     for i in range(entries.shape[0]):
         entry = entries[i]
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+
+
+@operator(INT, WORDS, MATRIX)
+def ways(entries, touched):  # type: ignore[no-untyped-def]
+    """Whether changes take something away (facts gone or raised, bit 0), and whether they bring something (bit 1)."""
+    found = 0
+    for i in range(entries.shape[0]):
+        marks = touched[entries[i], MARKS] & UNTOUCHED
+        found |= 3 if marks == UNTOUCHED else 1 if marks == WAS else 2 if marks == IS else 0
+    return found
+
+
+@operator(types.void, WORDS, MATRIX, INT, INT)
+def list_marked(entries, touched, added, removed):  # type: ignore[no-untyped-def]
+    """Makes entries the list of deltas, and changes their marks."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[i, DELTAS] = entry
         touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
 
 

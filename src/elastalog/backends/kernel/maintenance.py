@@ -1,23 +1,24 @@
-"""The delta-driven Update of one stratum, operation by operation (algorithm 4.4 in its counting form).
+"""The delta-driven Update of one stratum (algorithm 4.4 in its counting form), phase by phase.
 
 Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was
 counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
 this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
 levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
-fact, by the first goal that is in that delta.
+fact, by the first goal that is in that delta. The rounds of a phase run in compiled code (see `machine`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel import maintain
-from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
-from elastalog.backends.kernel.marks import DELTA, IS, LOST, MARKS, NEW, OLD, OTHER, UNTOUCHED, WAS
-from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.pipeline import Scratch
+from elastalog.backends.kernel import machine, maintain
+from elastalog.backends.kernel.addresses import address_of
+from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
+from elastalog.backends.kernel.machine_plan import MachinePlan, Workbench
+from elastalog.backends.kernel.marks import DELTA, DELTAS, LOSSES, LOST, MARKS, NEW, OLD, UNTOUCHED
+from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
@@ -25,6 +26,13 @@ from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum, Test
 from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
+
+_MOST_WORK = 1 << 17
+"""Rows that the machine makes before it looks at limits: a few milliseconds."""
+
+_NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
+_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0], np.int64)
+"""What the machine's relations may do, their deltas and their losses, when an update of a stratum begins."""
 
 
 class MaintenancePlan:
@@ -44,6 +52,9 @@ class MaintenancePlan:
         is_global: bool,
     ) -> None:
         statistics = KernelStatistics(relations)
+        self._dictionary = dictionary
+        self._own = stratum.relations
+        self._machine: MachinePlan | None = None
         self.forward: dict[str, list[DeltaPipeline]] = {}
         self.backward: dict[str, list[DeltaPipeline]] = {}
         self.recovering: dict[str, list[DeltaPipeline]] = {}
@@ -63,11 +74,20 @@ class MaintenancePlan:
             for pipeline in pipelines:
                 pipeline.prepare(relations)
 
+    def machine(self, flat: frozenset[str]) -> MachinePlan:
+        """The versions as the machine runs them; `flat` are the relations below whose facts count as level 0."""
+        if self._machine is None:
+            forward, backward, recovering = (
+                [pipeline for pipelines in versions.values() for pipeline in pipelines]
+                for versions in (self.forward, self.backward, self.recovering)
+            )
+            self._machine = MachinePlan(self._own, flat, forward, backward, recovering, self._dictionary)
+        return self._machine
+
 
 class StratumMaintenance:
     """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
-    and
-    `inserted` the entries of its own explicit facts that go and come."""
+    and `inserted` the entries of its own explicit facts that go and come."""
 
     def __init__(
         self,
@@ -79,9 +99,9 @@ class StratumMaintenance:
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
-        scratch: Scratch,
+        bench: Workbench,
     ) -> None:
-        self.plan = plan
+        self.plan = plan.machine(flat)
         self.relations = relations
         self.own = stratum.relations
         self.flat = flat
@@ -89,96 +109,64 @@ class StratumMaintenance:
         self.deleted = deleted
         self.inserted = inserted
         self.watch = watch
-        self.scratch = scratch
-        self.delta: dict[str, Vector] = {}
-        self.lost: dict[str, list[Vector]] = {name: [] for name in self.own}
-        self.waiting: dict[int, list[tuple[str, Vector]]] = {}
-        self._lists: dict[str, Vector] = {}
-        self._listed: dict[str, int] = {}
-        self._state: Vector = np.zeros(8, np.int64)
-        self._ways = {name: _ways(relations[name], entries) for name, entries in inputs.items()}
+        self.bench = bench
+        self._ways = {name: int(maintain.ways(entries, relations[name].touched)) for name, entries in inputs.items()}
         self._is_marked = False
+        self._may_gain = False
+        bench.clear()
+        self.plan.refresh(relations, with_deferred=bool(deleted))
+        bench.reserve_blocks(self.plan.widths)
+        table = self.plan.relations
+        table[:, machine.MAY_LOSE :] = _NOTHING_YET
+        for name, ways in self._ways.items():
+            table[self.plan.number[name], machine.MAY_LOSE : machine.MAY_GAIN + 1] = ways & 1, ways >> 1
 
-    # --- losses ----------------------------------------------------------------------------------------------------
-
-    def begin_losses(self) -> None:
-        """The deleted explicit facts and the changes of lower relations become the delta."""
-        if not self.deleted and not self._concerns(LOSSES):
-            return
-        self._is_marked = True
-        self.delta = {**self._inputs_without_lowered(), **self.deleted}
-        for name, entries in self.delta.items():
-            maintain.mark(entries, self.relations[name].touched, DELTA, 0)
-
-    def propagate_losses(self) -> bool:
-        """Takes the old derivations through the delta away; heads left without any become the next delta."""
-        if not self.delta:
-            return False
-        emptied = self._propagate(LOSSES)
-        for name, entries in self.delta.items():
-            if name in self.lost:
+    def lose(self) -> None:
+        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
+        if self._concerns(is_loss=True) or (self.deleted and self.plan.reads_own):
+            self._is_marked = True
+            inputs = self._inputs_without_lowered()
+            for name, entries in (*inputs.items(), *self.deleted.items()):
+                maintain.list_marked(entries, self.relations[name].touched, DELTA, 0)
+            self._set_deltas(inputs, self.deleted)
+            self._run(machine.LOSING)
+        else:
+            for name, entries in self.deleted.items():
+                maintain.list_marked(entries, self.relations[name].touched, 0, 0)
                 maintain.lose(entries, self.relations[name].touched)
-                if entries is not self.deleted.get(name):
-                    self.lost[name].append(entries)
-            else:
-                maintain.mark(entries, self.relations[name].touched, LOST, DELTA)
-        for name, entries in emptied.items():
-            maintain.mark(entries, self.relations[name].touched, DELTA, 0)
-        self.delta = emptied
-        return bool(emptied)
 
-    # --- gains -----------------------------------------------------------------------------------------------------
-
-    def begin_gains(self) -> None:
-        """Inserted explicit facts and the changes of lower relations become the delta of gains; lost facts are looked
-        for backwards in what was there before that delta."""
-        if not (self.inserted or self.deleted or any(self.lost.values()) or self._concerns(GAINS)):
+    def recover(self) -> None:
+        """Looks for the lost facts backwards, in what was there before the delta of gains."""
+        lost = self.plan.losses(self.own)
+        may_gain = self._concerns(is_loss=False)
+        if not (self.inserted or self.deleted or lost or may_gain):
             return
         self._is_marked = True
-        self._mark_inputs(DELTA, LOST)
+        for name, entries in self.inputs.items():
+            maintain.list_marked(entries, self.relations[name].touched, DELTA, LOST)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
-        for name, entries in self.deleted.items():
-            self._recover(name, entries, self.plan.backward.get(name, ()))
-        for name, parts in self.lost.items():
-            if parts:
-                entries = parts[0] if len(parts) == 1 else np.concatenate(parts)
-                self._recover(name, entries, self.plan.recovering.get(name, ()))
-        self._collect_waiting()
-        self.delta = {**self.inputs, **self.inserted}
+        if not self.plan.backward.isdisjoint(self.deleted):
+            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
+        if not self.plan.recovering.isdisjoint(lost):
+            self._recover(LOSSES, lost)
+        self._may_gain = may_gain or bool(self.inserted and self.plan.reads_own)
 
-    def propagate_gains(self) -> None:
-        """Offers the derivations through the delta to their heads; the delta is then settled."""
-        if not self.delta:
-            return
-        self._propagate(GAINS)
-        for name, entries in self.delta.items():
-            maintain.mark(entries, self.relations[name].touched, 0, DELTA)
-        self.delta = {}
-        self._collect_waiting()
-
-    def settle_next(self) -> int | None:
-        """The facts that wait for the lowest level get it and become the delta. None if none waits."""
-        while self.waiting:
-            level = min(self.waiting)
-            delta: dict[str, Vector] = {}
-            for name, entries in self.waiting.pop(level):
-                settled = np.empty(len(entries), np.int32)
-                number = maintain.settle(entries, self.relations[name].touched, level, settled)
-                if number:
-                    known = delta.get(name)
-                    delta[name] = settled[:number] if known is None else np.concatenate((known, settled[:number]))
-            if delta:
-                self.delta = delta
-                return level
-        return None
+    def gain(self) -> None:
+        """Offers the derivations through what came to their heads, which settle level by level."""
+        if self._may_gain or self.bench.is_waiting:
+            for name, entries in self.inserted.items():
+                maintain.list_marked(entries, self.relations[name].touched, 0, 0)
+            self._set_deltas(self.inputs, self.inserted)
+            self._run(machine.GAINING)
 
     def end(self, is_level_change: bool) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
-        self.abandon()
+        self._unmark()
         changed = {}
         for name in self.own:
             relation = self.relations[name]
+            relation.extend_indexes()
             if relation.touched_used:
                 entries = np.empty(relation.touched_used, np.int32)
                 number = maintain.finish(relation.touched, relation.touched_used, is_level_change, entries)
@@ -187,16 +175,19 @@ class StratumMaintenance:
         return changed
 
     def abandon(self) -> None:
-        """Takes the marks of this stratum off the relations below it."""
-        if self._is_marked:
-            self._mark_inputs(0, DELTA | LOST)
-
-    def _recover(self, name: str, entries: Vector, pipelines: Sequence[DeltaPipeline]) -> None:
-        """Looks for derivations of lost facts."""
-        for pipeline in pipelines:
-            self._run(pipeline, entries, GAINS)
+        """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
+        self.plan.keep(self.relations, self.own)
+        self.bench.clear()
+        self._unmark()
+        for name in self.own:
+            self.relations[name].extend_indexes()
 
     # --- within ----------------------------------------------------------------------------------------------------
+
+    def _unmark(self) -> None:
+        if self._is_marked:
+            for name, entries in self.inputs.items():
+                maintain.mark(entries, self.relations[name].touched, 0, DELTA | LOST)
 
     def _inputs_without_lowered(self) -> dict[str, Vector]:
         """A derivation through a fact that is only lower than before is not lost: it stays where it is counted, or its
@@ -211,116 +202,91 @@ class StratumMaintenance:
                 kept[name] = entries
         return kept
 
-    def _concerns(self, phase: Phase) -> bool:
+    def _concerns(self, is_loss: bool) -> bool:
         """Whether a version can start at some changed input: most changes go one way, and then half of the work is not
         there."""
+        forwards, against = (1, 2) if is_loss else (2, 1)
         return any(
-            self._starts(pipeline, name, phase) for name in self.inputs for pipeline in self.plan.forward.get(name, ())
+            (ways & forwards and name in self.plan.positive) or (ways & against and name in self.plan.negative)
+            for name, ways in self._ways.items()
         )
 
-    def _starts(self, pipeline: DeltaPipeline, name: str, phase: Phase) -> bool:
-        """Whether a version has something to start from in the delta of a relation."""
-        ways = self._ways.get(name)
-        if ways is None:
-            return True
-        loses, gains = ways
-        return loses if phase.is_loss != pipeline.is_negated_start else gains
+    def _set_deltas(self, inputs: Mapping[str, Vector], own: Mapping[str, Vector]) -> None:
+        """The lists of deltas become the delta of the next phase."""
+        table, number = self.plan.relations, self.plan.number
+        table[:, machine.LIST : machine.TO + 1] = _NO_DELTA
+        for deltas in (inputs, own):
+            for name, entries in deltas.items():
+                table[number[name], machine.TO] = len(entries)
 
-    def _mark_inputs(self, added: int, removed: int) -> None:
-        for name, entries in self.inputs.items():
-            maintain.mark(entries, self.relations[name].touched, added, removed)
+    def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
+        """Looks for the facts of a list backwards."""
+        self._set_deltas({}, {})
+        for name, length in lengths.items():
+            self.plan.relations[self.plan.number[name], machine.LIST : machine.TO + 1] = column, 0, length
+        self._run(machine.RECOVERING)
 
-    def _propagate(self, phase: Phase) -> dict[str, Vector]:
-        """Runs every version that starts at a changed relation; returns what the sinks listed, by relation."""
-        for name, entries in self.delta.items():
-            for pipeline in self.plan.forward.get(name, ()):
-                if self._starts(pipeline, name, phase):
-                    self._run(pipeline, entries, phase)
-        for name in self.own:
-            self.relations[name].extend_indexes()
-        return self._take_lists() if phase.is_loss else {}
+    def _run(self, phase: int) -> None:
+        """Runs a phase to its end, doing what the machine asks for."""
+        plan, bench = self.plan, self.bench
+        state = bench.state
+        state[machine.PHASE] = phase
+        state[machine.STAGE] = 0
+        state[machine.DERIVED] = 0
+        state[machine.WORK] = 0
+        state[machine.WORK_ALLOWED] = self._allowance()
+        reason = machine.CHECK
+        while reason != machine.DONE:
+            try:
+                reason = machine.advance(
+                    state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
+                    bench.waiting, bench.heap,
+                )  # fmt: skip
+            finally:
+                # Whatever interrupts the update now, a rollback must know how far it went.
+                self.plan.keep(self.relations, self.own)
+            self._serve(reason)
+        self.watch.derivations += int(state[machine.DERIVED])
 
-    def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase) -> None:
-        head = self.relations[pipeline.variant.clause.head]
-        if phase.is_loss:
-            sink = self._loss_sink(head)
-        elif pipeline.gather.goal is None:
-            sink = self._recovery_sink(head)
-        else:
-            sink = self._gain_sink(head)
-        pipeline.run(self.relations, self.flat, entries, phase, self.scratch, sink)
+    def _allowance(self) -> int:
+        return max(self.watch.allowance(_MOST_WORK), 1)
 
-    def _loss_sink(self, head: KernelRelation):  # type: ignore[no-untyped-def]
-        def sink(block: Matrix, used: int) -> None:
-            listed, state = self._begin(head, used)
-            maintain.apply_losses(
-                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, listed, state
-            )
-            self._finish(head, used)
+    def _serve(self, reason: int) -> None:
+        plan, bench, state = self.plan, self.bench, self.bench.state
+        depth = int(state[machine.DEPTH])
+        block_rows = int(bench.frames[depth, machine.END])
+        match reason:
+            case machine.NO_ROOM:
+                version = int(plan.versions[state[machine.VERSION]])
+                number = int(plan.code[version + machine.HEAD])
+                head = self.relations[plan.names[number]]
+                head.reserve(head.used + block_rows)
+                head.touched = maintain.room(head.touched, head.touched_used + block_rows)
+                plan.refresh_relation(number, head)
+            case machine.NO_NODES:
+                bench.reserve_nodes(block_rows)
+            case machine.NO_LEVELS:
+                bench.reserve_levels(int(state[machine.HIGHEST]))
+            case machine.NO_INDEX:
+                place = int(state[machine.INDEX])
+                plan.extend_index(place, self.relations)
+            case machine.ACTIONS:
+                self._act(depth, block_rows)
+            case machine.CHECK:
+                derived = int(state[machine.DERIVED])
+                state[machine.DERIVED] = 0
+                state[machine.WORK] = 0
+                self.watch.derived(derived)
+                self.watch.check()
+                state[machine.WORK_ALLOWED] = self._allowance()
 
-        return sink
-
-    def _gain_sink(self, head: KernelRelation):  # type: ignore[no-untyped-def]
-        def sink(block: Matrix, used: int) -> None:
-            head.reserve(head.used + used)
-            listed, state = self._begin(head, used)
-            maintain.apply_gains(
-                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, listed, state
-            )
-            self._finish(head, used)
-
-        return sink
-
-    def _recovery_sink(self, head: KernelRelation):  # type: ignore[no-untyped-def]
-        def sink(block: Matrix, used: int) -> None:
-            listed, state = self._begin(head, used)
-            maintain.apply_recoveries(block, used, head.touched, listed, state)
-            self._finish(head, used)
-
-        return sink
-
-    def _begin(self, head: KernelRelation, used: int) -> tuple[Vector, Vector]:
-        head.is_settled = False
-        head.touched = maintain.room(head.touched, head.touched_used + used)
-        listed = self._listed.get(head.name, 0)
-        array = maintain.room(self._lists.get(head.name, _FIRST_LIST), listed + used)
-        self._lists[head.name] = array
-        state = self._state
-        state[maintain.USED] = head.used
-        state[maintain.TOUCHED] = head.touched_used
-        state[maintain.LISTED] = listed
-        return array, state
-
-    def _finish(self, head: KernelRelation, used: int) -> None:
-        state = self._state
-        head.used = int(state[maintain.USED])
-        head.touched_used = int(state[maintain.TOUCHED])
-        self._listed[head.name] = int(state[maintain.LISTED])
-        self.watch.derived(used)
-
-    def _take_lists(self) -> dict[str, Vector]:
-        lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
-        self._listed.clear()
-        return lists
-
-    def _collect_waiting(self) -> None:
-        """Files the entries that gained a better level under that level."""
-        for name, entries in self._take_lists().items():
-            levels = self.relations[name].touched[entries, OTHER]
-            lowest = int(levels.min())
-            if lowest == int(levels.max()):
-                self.waiting.setdefault(lowest, []).append((name, entries))
-                continue
-            for level in np.unique(levels).tolist():
-                self.waiting.setdefault(level, []).append((name, entries[levels == level]))
-
-
-def _ways(relation: KernelRelation, entries: Vector) -> tuple[bool, bool]:
-    """Whether changes of a relation take something away (facts gone or raised), and whether they bring something."""
-    marks = relation.touched[entries, MARKS] & UNTOUCHED
-    stays = marks == UNTOUCHED
-    is_moved = bool(stays.any())
-    return is_moved or bool((marks == WAS).any()), is_moved or bool((marks == IS).any())
-
-
-_FIRST_LIST: Vector = NO_WORDS
+    def _act(self, depth: int, used: int) -> None:
+        """Runs actions in Python on the block that the machine has just filled."""
+        plan, bench, frame = self.plan, self.bench, self.bench.frames[depth]
+        transform, width = plan.transforms[int(bench.state[machine.ACTION])]
+        block, used = transform(bench.block(depth, width), used)
+        # A range may have given more rows than the usual block has room for.
+        self._given = block
+        frame[machine.BLOCK_AT] = address_of(block)
+        frame[machine.BLOCK_ROWS] = len(block)
+        frame[machine.END] = used

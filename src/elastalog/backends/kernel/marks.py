@@ -15,10 +15,11 @@ ABSENT = 1 << 29
 REFERENCE = 1 << 30
 
 # Columns of the touched table.
-ROW, OLD, NEW, OTHER, COUNT, MARKS = range(6)
-TOUCHED_WIDTH = 6
+ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSSES, DELTAS = range(8)
+TOUCHED_WIDTH = 8
 """OTHER: the level before the fact settled, while it is in the delta; the best level found so far, while it is
-pending."""
+pending. LOSSES and DELTAS are not of the entry: read downwards, they are two lists of entries (facts that lost their
+last derivation; the delta), which so have room for every entry."""
 
 # Marks.
 WAS = 1  # present in the previous epoch

@@ -23,11 +23,11 @@ class KernelRelation:
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`."""
+    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers."""
 
     __slots__ = (
-        "_state", "count", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name", "present",
-        "rows", "shift", "table", "touched", "touched_used", "used", "width",
+        "_state", "count", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name",
+        "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
@@ -36,6 +36,7 @@ class KernelRelation:
         self.is_annotated = is_annotated
         self.used = 0
         self.present = 0
+        self.generation = 0
         self.lowest = 0
         self.highest = 0
         self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
@@ -64,6 +65,11 @@ class KernelRelation:
             self.table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
             self.shift = 65 - len(self.table).bit_length()
             row_operators.rebuild(self.rows, self.used, self.table, self.shift)
+
+    @property
+    def room(self) -> int:
+        """How many rows there may be before something has to grow."""
+        return min(len(self.rows), int(len(self.table) * _LOAD))
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
@@ -133,6 +139,7 @@ class KernelRelation:
         self.touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         self.indexes.clear()
         self.is_settled = True
+        self.generation += 1
 
     @property
     def nbytes(self) -> int:
