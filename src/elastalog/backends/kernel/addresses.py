@@ -24,7 +24,9 @@ def address_of(array: Vector) -> int:
 def piece(function: Any) -> Any:
     """A function that compiled code calls, compiled together with its callers; of an operator, what it does."""
     plain = function.function if isinstance(function, Operator) else function
-    return nb.njit(nogil=True, boundscheck=False, error_model="numpy")(plain)
+    return nb.njit(nogil=True, boundscheck=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+        plain
+    )
 
 
 def _pointer_to(element: Any) -> Any:

@@ -37,7 +37,6 @@ class DenseMaintenance:
         stratum: LogicalStratum,
         plan: MaintenancePlan,
         relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
         inputs: Mapping[str, Vector],
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
@@ -48,7 +47,7 @@ class DenseMaintenance:
         self.plan = plan
         self.relations = relations
         self.own = stratum.relations
-        self.flat = flat
+        self.flat = plan.flat
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted

@@ -23,6 +23,7 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.native.operators import Operator
 from elastalog.planning.logical import LogicalStratum, Test
 from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
@@ -41,17 +42,19 @@ class MaintenancePlan:
     `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
-    never counted, needs all."""
+    never counted, needs all. `flat` are the relations below whose facts count as level 0."""
 
     def __init__(
         self,
         stratum: LogicalStratum,
         relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
         dictionary: Dictionary,
         source: Source,
         is_global: bool,
     ) -> None:
         statistics = KernelStatistics(relations)
+        self.flat = flat
         self._dictionary = dictionary
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
@@ -74,15 +77,24 @@ class MaintenancePlan:
             for pipeline in pipelines:
                 pipeline.prepare(relations)
 
-    def machine(self, flat: frozenset[str]) -> MachinePlan:
-        """The versions as the machine runs them; `flat` are the relations below whose facts count as level 0."""
+    @property
+    def machine(self) -> MachinePlan:
+        """The versions as the machine runs them."""
         if self._machine is None:
             forward, backward, recovering = (
                 [pipeline for pipelines in versions.values() for pipeline in pipelines]
                 for versions in (self.forward, self.backward, self.recovering)
             )
-            self._machine = MachinePlan(self._own, flat, forward, backward, recovering, self._dictionary)
+            self._machine = MachinePlan(self._own, self.flat, forward, backward, recovering, self._dictionary)
         return self._machine
+
+
+def load_operators() -> None:
+    """Compiles what updates run, or finds it in the cache, so that the first update need not."""
+    for module in (machine, maintain):
+        for value in vars(module).values():
+            if isinstance(value, Operator):
+                value.compile()
 
 
 class StratumMaintenance:
@@ -94,17 +106,16 @@ class StratumMaintenance:
         stratum: LogicalStratum,
         plan: MaintenancePlan,
         relations: Mapping[str, KernelRelation],
-        flat: frozenset[str],
         inputs: Mapping[str, Vector],
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
         bench: Workbench,
     ) -> None:
-        self.plan = plan.machine(flat)
+        self.plan = plan.machine
         self.relations = relations
         self.own = stratum.relations
-        self.flat = flat
+        self.flat = plan.flat
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted

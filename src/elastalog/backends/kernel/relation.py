@@ -80,7 +80,7 @@ class KernelRelation:
             self.used = int(state[row_operators.USED])
             start = int(state[row_operators.NEXT])
             if start < stop:
-                self.reserve(max(self.used + 64, int(self.used * 1.5)))
+                self.reserve(self.used + 64)
 
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""

@@ -78,7 +78,7 @@ class _CountingWorkers(Workers):
                 if is_recursive or not is_kept:
                     head.count[first : head.used] = of_new_facts
                 if done < used:
-                    head.reserve(max(head.used + 64, int(head.used * 1.5)))
+                    head.reserve(head.used + 64)
             self.watch.derived(used)
 
         return insert
