@@ -1,0 +1,176 @@
+"""The machine leaves off whenever something has to be done in Python, and goes on as if it had not: relations, indexes,
+the queue and its levels to grow, actions to run, limits to look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.kernel import machine, maintenance
+from tests.engine.judging import levels_of
+
+CLOSURE = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl loop(x: number)
+loop(x) :- path(x, x).
+.decl apart(x: number, y: number)
+apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
+"""
+
+REACH = """
+.decl source(x: number)
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(x) :- source(x).
+reach(y) :- reach(x), edge(x, y).
+"""
+
+COMPUTED = """
+.decl n(x: number)
+.decl total(x: number, y: number)
+.decl steps(x: number, y: number)
+total(x, x + y) :- n(x), n(y), x < y, x * y % 3 != 1.
+steps(x, i) :- total(x, y), i = range(0, y).
+.decl up(x: number)
+up(x) :- n(x).
+up(x + 1) :- up(x), x < 400.
+"""
+
+
+class Reasons:
+    """Counts why the machine returns."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[int] = Counter()
+        self._advance = machine.advance
+
+    def __call__(self, *arguments: Any) -> int:
+        reason = self._advance(*arguments)
+        self.seen[int(reason)] += 1
+        return reason
+
+
+@pytest.fixture
+def reasons(monkeypatch: pytest.MonkeyPatch) -> Reasons:
+    counting = Reasons()
+    monkeypatch.setattr(machine, "advance", counting)
+    return counting
+
+
+def judge(program: str, facts: dict[str, Any], updates: list[dict[str, Any]], levels: str = "local") -> None:
+    """After every update the session equals a new one of the same facts, annotations included."""
+    explicit = {name: set(map(tuple, rows)) for name, rows in facts.items()}
+    with elastalog.open(program, facts=facts, budget=None, levels=levels, engine="local") as db:
+        for update in updates:
+            db.apply(**update)
+            for name, rows in update.get("deleted", {}).items():
+                explicit[name] -= set(map(tuple, rows))
+            for name, rows in update.get("inserted", {}).items():
+                explicit[name] |= set(map(tuple, rows))
+            with elastalog.open(
+                program, facts={name: sorted(rows) for name, rows in explicit.items()}, levels=levels, engine="local"
+            ) as fresh:
+                assert levels_of(db) == levels_of(fresh)
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_a_chain_of_many_levels(reasons: Reasons, levels: str) -> None:
+    chain = [(i, i + 1) for i in range(1500)]
+    facts = {"source": [(0,)], "edge": [*chain, (0, 1000)]}
+    middle = [(700, 701)]
+    judge(
+        REACH,
+        facts,
+        [{"deleted": {"edge": middle}}, {"deleted": {"edge": [(0, 1000)]}}, {"inserted": {"edge": middle}}],
+        levels,
+    )
+    assert reasons.seen[machine.NO_LEVELS]
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_an_update_that_multiplies_a_relation(reasons: Reasons, levels: str) -> None:
+    left, right = [(i, 1000) for i in range(150)], [(1001, 2000 + i) for i in range(150)]
+    bridge = [(1000, 1001)]
+    judge(
+        CLOSURE,
+        {"edge": [*left, *right]},
+        [{"inserted": {"edge": bridge}}, {"deleted": {"edge": bridge}}, {"inserted": {"edge": [*bridge, (2000, 0)]}}],
+        levels,
+    )
+    assert reasons.seen[machine.NO_ROOM]
+    assert reasons.seen[machine.NO_NODES]
+
+
+def test_an_index_of_the_stratum_that_is_full(reasons: Reasons) -> None:
+    judge(
+        ".decl e, p(x: number, y: number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), p(y, z).",
+        {"e": [(0, 1)]},
+        [{"inserted": {"e": [(i, i + 1) for i in range(1, 60)]}}, {"deleted": {"e": [(30, 31)]}}],
+    )
+    assert reasons.seen[machine.NO_INDEX]
+
+
+def test_expressions_and_ranges(reasons: Reasons) -> None:
+    judge(
+        COMPUTED,
+        {"n": [(1,), (5,)]},
+        [
+            {"inserted": {"n": [(i,) for i in range(2, 40)]}},
+            {"deleted": {"n": [(1,), (20,)]}},
+            {"inserted": {"n": [(900,)]}},
+        ],
+    )
+    assert reasons.seen[machine.ACTIONS]
+
+
+def test_a_range_of_more_rows_than_a_block(reasons: Reasons) -> None:
+    judge(
+        ".decl n(x: number)\n.decl i(x: number, y: number)\ni(x, y) :- n(x), y = range(0, x).",
+        {"n": [(3,)]},
+        [{"inserted": {"n": [(machine.BLOCK * 2 + 5,)]}}, {"deleted": {"n": [(3,)]}}],
+    )
+
+
+def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
+    reasons: Reasons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    edges = [tuple(edge) for edge in rng.integers(0, 120, (400, 2)).tolist()]
+    monkeypatch.setattr(maintenance, "_MOST_WORK", 50)
+    with elastalog.open(CLOSURE, facts={"edge": edges[:300]}, budget=None, engine="local") as db:
+        before = levels_of(db)
+        backend = db._backend
+        stops = iter(range(2, 400, 3))
+        check = backend.watch.check
+        left = next(stops)
+
+        def interrupting() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            check()
+
+        monkeypatch.setattr(backend.watch, "check", interrupting)
+        update = {"inserted": {"edge": edges[300:]}, "deleted": {"edge": edges[:30]}}
+        interrupted = 0
+        while True:
+            try:
+                db.apply(**update)
+                break
+            except KeyboardInterrupt:
+                interrupted += 1
+                assert levels_of(db) == before
+                left = next(stops)
+        assert interrupted > 3
+        assert reasons.seen[machine.CHECK] > interrupted
+        explicit = set(edges[:300]) - set(edges[:30]) | set(edges[300:])
+        with elastalog.open(CLOSURE, facts={"edge": sorted(explicit)}, engine="local") as fresh:
+            assert levels_of(db) == levels_of(fresh)
