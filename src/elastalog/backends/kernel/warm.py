@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-PACKAGE = "elastalog.backends.kernel"
+PACKAGES = ("elastalog.backends.kernel", "elastalog.relations")
 MESSAGE = "compiling the kernel, once per machine…"
 
 _PATIENCE = 1.0
@@ -51,14 +52,24 @@ def announced_compilation(announce: Callable[[str], None], *, at_once: bool) -> 
 
 
 def warm() -> None:
-    """Compiles every operator of the kernel that is not in the cache."""
-    from elastalog.backends.kernel.compiled import Operator
+    """Compiles every operator that is not in the cache."""
+    from elastalog.native.operators import Operator
 
-    package = import_module(PACKAGE)
-    for module in pkgutil.iter_modules(package.__path__, f"{PACKAGE}."):
-        for value in vars(import_module(module.name)).values():
-            if isinstance(value, Operator):
-                value.compile()
+    _forget_outdated_machine()
+    for package in PACKAGES:
+        for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+            for value in vars(import_module(module.name)).values():
+                if isinstance(value, Operator):
+                    value.compile()
+
+
+def _forget_outdated_machine() -> None:
+    """The machine is made of the other modules, which numba's cache does not look at."""
+    folder = Path(__file__).parent
+    newest = max(source.stat().st_mtime for source in folder.glob("*.py"))
+    for index in (folder / "__pycache__").glob("machine.*.nbi"):
+        if index.stat().st_mtime < newest:
+            index.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
