@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import machine, maintenance
+from elastalog.backends.kernel.machine import layout, run, update
 from tests.engine.judging import levels_of
 
 CLOSURE = """
@@ -49,7 +49,7 @@ class Reasons:
 
     def __init__(self) -> None:
         self.seen: Counter[int] = Counter()
-        self._advance = machine.advance
+        self._advance = update.advance
 
     def __call__(self, *arguments: Any) -> int:
         reason = self._advance(*arguments)
@@ -60,7 +60,7 @@ class Reasons:
 @pytest.fixture
 def reasons(monkeypatch: pytest.MonkeyPatch) -> Reasons:
     counting = Reasons()
-    monkeypatch.setattr(machine, "advance", counting)
+    monkeypatch.setattr(update, "advance", counting)
     return counting
 
 
@@ -68,11 +68,11 @@ def judge(program: str, facts: dict[str, Any], updates: list[dict[str, Any]], le
     """After every update the session equals a new one of the same facts, annotations included."""
     explicit = {name: set(map(tuple, rows)) for name, rows in facts.items()}
     with elastalog.open(program, facts=facts, budget=None, levels=levels, engine="local") as db:
-        for update in updates:
-            db.apply(**update)
-            for name, rows in update.get("deleted", {}).items():
+        for change in updates:
+            db.apply(**change)
+            for name, rows in change.get("deleted", {}).items():
                 explicit[name] -= set(map(tuple, rows))
-            for name, rows in update.get("inserted", {}).items():
+            for name, rows in change.get("inserted", {}).items():
                 explicit[name] |= set(map(tuple, rows))
             with elastalog.open(
                 program, facts={name: sorted(rows) for name, rows in explicit.items()}, levels=levels, engine="local"
@@ -91,7 +91,7 @@ def test_a_chain_of_many_levels(reasons: Reasons, levels: str) -> None:
         [{"deleted": {"edge": middle}}, {"deleted": {"edge": [(0, 1000)]}}, {"inserted": {"edge": middle}}],
         levels,
     )
-    assert reasons.seen[machine.NO_LEVELS]
+    assert reasons.seen[layout.NO_LEVELS]
 
 
 @pytest.mark.parametrize("levels", ["local", "global"])
@@ -104,8 +104,8 @@ def test_an_update_that_multiplies_a_relation(reasons: Reasons, levels: str) -> 
         [{"inserted": {"edge": bridge}}, {"deleted": {"edge": bridge}}, {"inserted": {"edge": [*bridge, (2000, 0)]}}],
         levels,
     )
-    assert reasons.seen[machine.NO_ROOM]
-    assert reasons.seen[machine.NO_NODES]
+    assert reasons.seen[layout.NO_ROOM]
+    assert reasons.seen[layout.NO_NODES]
 
 
 def test_an_index_of_the_stratum_that_is_full(reasons: Reasons) -> None:
@@ -114,7 +114,7 @@ def test_an_index_of_the_stratum_that_is_full(reasons: Reasons) -> None:
         {"e": [(0, 1)]},
         [{"inserted": {"e": [(i, i + 1) for i in range(1, 60)]}}, {"deleted": {"e": [(30, 31)]}}],
     )
-    assert reasons.seen[machine.NO_INDEX]
+    assert reasons.seen[layout.NO_INDEX]
 
 
 def test_expressions_and_ranges(reasons: Reasons) -> None:
@@ -127,14 +127,14 @@ def test_expressions_and_ranges(reasons: Reasons) -> None:
             {"inserted": {"n": [(900,)]}},
         ],
     )
-    assert reasons.seen[machine.ACTIONS]
+    assert reasons.seen[layout.ACTIONS]
 
 
 def test_a_range_of_more_rows_than_a_block(reasons: Reasons) -> None:
     judge(
         ".decl n(x: number)\n.decl i(x: number, y: number)\ni(x, y) :- n(x), y = range(0, x).",
         {"n": [(3,)]},
-        [{"inserted": {"n": [(machine.BLOCK * 2 + 5,)]}}, {"deleted": {"n": [(3,)]}}],
+        [{"inserted": {"n": [(layout.BLOCK * 2 + 5,)]}}, {"deleted": {"n": [(3,)]}}],
     )
 
 
@@ -143,7 +143,7 @@ def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
 ) -> None:
     rng = np.random.default_rng(1)
     edges = [tuple(edge) for edge in rng.integers(0, 120, (400, 2)).tolist()]
-    monkeypatch.setattr(maintenance, "_MOST_WORK", 50)
+    monkeypatch.setattr(run, "_MOST_WORK", 50)
     with elastalog.open(CLOSURE, facts={"edge": edges[:300]}, budget=None, engine="local") as db:
         before = levels_of(db)
         backend = db._backend
@@ -159,18 +159,18 @@ def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
             check()
 
         monkeypatch.setattr(backend.watch, "check", interrupting)
-        update = {"inserted": {"edge": edges[300:]}, "deleted": {"edge": edges[:30]}}
+        change = {"inserted": {"edge": edges[300:]}, "deleted": {"edge": edges[:30]}}
         interrupted = 0
         while True:
             try:
-                db.apply(**update)
+                db.apply(**change)
                 break
             except KeyboardInterrupt:
                 interrupted += 1
                 assert levels_of(db) == before
                 left = next(stops)
         assert interrupted > 3
-        assert reasons.seen[machine.CHECK] > interrupted
+        assert reasons.seen[layout.CHECK] > interrupted
         explicit = set(edges[:300]) - set(edges[:30]) | set(edges[300:])
         with elastalog.open(CLOSURE, facts={"edge": sorted(explicit)}, engine="local") as fresh:
             assert levels_of(db) == levels_of(fresh)

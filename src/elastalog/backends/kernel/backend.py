@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from elastalog.backends.kernel import aggregate as aggregates
-from elastalog.backends.kernel import maintain, restore, transaction
+from elastalog.backends.kernel import maintain, reprogram, restore, shifts, transaction
 from elastalog.backends.kernel.backward import BackwardEvaluation
-from elastalog.backends.kernel.dense_maintenance import DenseMaintenance, evaluate_dense
+from elastalog.backends.kernel.dense_fixpoint import evaluate_dense
+from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
 from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.heights import HeightEvaluation
-from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance
+from elastalog.backends.kernel.machine.bench import Workbench
+from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.marks import ABSENT, FIXED
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.parallel import make_workers
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.set_fixpoint import evaluate_counted
-from elastalog.backends.kernel.set_maintenance import SetPlan, StratumSets
+from elastalog.backends.kernel.set_maintenance import StratumSets
+from elastalog.backends.kernel.set_plan import SetPlan
 from elastalog.backends.kernel.transaction import Transaction
 from elastalog.backends.kernel.vectors import Vectors
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
@@ -28,6 +32,8 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+
+T = TypeVar("T")
 
 
 class KernelBackend:
@@ -45,7 +51,6 @@ class KernelBackend:
         jobs: int = 1,
         watch: Watch | None = None,
     ) -> None:
-        self.program = program
         self.dictionary = dictionary
         self.is_annotated = is_annotated
         self.is_global = is_global
@@ -56,13 +61,20 @@ class KernelBackend:
         }
         self.pipelines: dict[int, StratumPipelines] = {}
         self._workers = make_workers(self.relations, self.watch, jobs)
-        self._plans: dict[int, MaintenancePlan] = {}
-        self._set_plans: dict[int, SetPlan] = {}
         self.vectors: dict[str, Vectors] = {}
-        self._backward = BackwardEvaluation(program, self.relations, dictionary)
         self._scratch = Scratch()
+        self._bench = Workbench()
         self._transaction = Transaction()
         self._explicit: dict[str, int] = {}
+        self.is_complete = True
+        self._follow(program)
+
+    def _follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self.program = program
+        self._plans: dict[int, MaintenancePlan] = {}
+        self._set_plans: dict[int, SetPlan] = {}
+        self._backward = BackwardEvaluation(program, self.relations, self.dictionary)
         self._flat = program.flat
         self._limits = {
             relation.name: int(directive.parameters["n"])
@@ -70,7 +82,6 @@ class KernelBackend:
             for directive in relation.directives
             if directive.kind == "limitsize"
         }
-        self.is_complete = True
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self._explicit_only = frozenset(
             name
@@ -78,6 +89,38 @@ class KernelBackend:
             if not stratum.clauses and stratum.aggregate is None
             for name in stratum.relations
         )
+
+    def reprogram(
+        self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
+    ) -> None:
+        """Goes over to another program, outside an update. Facts stay; some hidden relations may have other names,
+        relations that the other program does not have go, and those it has in addition are empty, but for `guards` that
+        hold their fact."""
+        reprogram.rename(self.relations, renamed, program.relations)
+        reprogram.rename(self._explicit, renamed, program.relations)
+        reprogram.rename(self.vectors, renamed, program.relations)
+        for name in renamed.values():
+            self.relations[name].name = name
+        for name, stored in program.relations.items():
+            if name not in self.relations:
+                self.relations[name] = KernelRelation(name, stored.width, self.is_annotated)
+                if self.support is Support.VECTORS:
+                    self.vectors[name] = Vectors()
+        for name, is_on in (guards or {}).items():
+            self._set_guard(name, is_on)
+        self.pipelines = reprogram.renumber(self.pipelines, self.program, program)
+        self._follow(program)
+
+    def _set_guard(self, name: str, is_on: bool) -> None:
+        fact = np.zeros((1, 1), np.int32)
+        if is_on:
+            self.load(name, fact)
+            if self.support is Support.VECTORS:
+                self.vectors[name].change(np.zeros(1, np.int32), 0, 1)
+                self.vectors[name].commit()
+        elif self.is_annotated:
+            # A row, though absent, tells the planner how small the relation is.
+            transaction.add_rows(self.relations[name], fact)
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -165,6 +208,10 @@ class KernelBackend:
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations
         enumerated."""
+        return self.evaluate(stratum)
+
+    def evaluate(self, stratum: LogicalStratum) -> int:
+        """Does what `bootstrap` promises, in this process."""
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
@@ -185,23 +232,32 @@ class KernelBackend:
         return self.watch.derivations - before
 
     def prepare(self, stratum: LogicalStratum) -> None:
-        """Plans updates of a stratum and makes the indexes they need."""
+        """Plans updates of a stratum, makes the indexes they need and loads the operators."""
         self._plan(stratum).prepare(self.relations)
+        if self.support is Support.LEVELS:
+            load_operators()
 
     def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
         plan = self._plans.get(stratum.number)
         if plan is None:
             source = self.program.checked.source
-            plan = MaintenancePlan(stratum, self.relations, self.dictionary, source, self.is_global)
+            flat = self._flat if self.is_global else self._reads[stratum.number]
+            plan = MaintenancePlan(stratum, self.relations, flat, self.dictionary, source, self.is_global)
             self._plans[stratum.number] = plan
         return plan
 
     # --- updates ---------------------------------------------------------------------------------------------------
 
-    def begin(self, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> tuple[int, int]:
+    def begin(
+        self,
+        deleted: Mapping[str, Matrix],
+        inserted: Mapping[str, Matrix],
+        anew: frozenset[str] = frozenset(),
+    ) -> tuple[int, int]:
         """Starts an update. It is normalised against the explicit facts: insertion wins, deleting what is not explicit
-        and inserting what is are no changes. Returns how many deletions and insertions remain."""
-        self._transaction = Transaction()
+        and inserting what is are no changes. Returns how many deletions and insertions remain. `anew`: relations that
+        cannot be maintained, and must be evaluated anew."""
+        self._transaction = Transaction(anew=anew)
         for name in (*deleted, *(n for n in inserted if n not in deleted)):
             come = inserted.get(name)
             go = deleted.get(name)
@@ -223,8 +279,12 @@ class KernelBackend:
     def is_affected(self, stratum: LogicalStratum) -> bool:
         """Whether an explicit fact of the stratum or a relation it reads has changed."""
         done = self._transaction
-        own = any(name in done.deleted or name in done.inserted for name in stratum.relations)
+        own = any(name in done.deleted or name in done.inserted or name in done.anew for name in stratum.relations)
         return own or any(name in done.changed for name in self._reads[stratum.number])
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether the stratum cannot be maintained in the update under way."""
+        return not self._transaction.anew.isdisjoint(stratum.relations)
 
     def input_size(self, stratum: LogicalStratum) -> int:
         """How many explicit facts of the stratum and facts that it reads have changed."""
@@ -232,7 +292,17 @@ class KernelBackend:
         own = sum(len(side.get(name, ())) for side in (done.deleted, done.inserted) for name in stratum.relations)
         return own + sum(len(done.changed.get(name, ())) for name in self._reads[stratum.number])
 
-    def maintain(self, stratum: LogicalStratum) -> StratumMaintenance:
+    def receive(self, relation: str, changes: StateChanges) -> None:
+        """Makes what somebody else has found to change in a relation a part of the update under way."""
+        changed = transaction.receive(self.relations[relation], changes, self.is_global)
+        if len(changed):
+            self._transaction.changed[relation] = changed
+
+    def delegate(self, stratum: LogicalStratum, procedure: Callable[[Any], T]) -> list[T] | None:
+        """See the protocol: here all facts are at hand."""
+        return None
+
+    def maintain(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
         """Starts the maintenance of a stratum: the explicit facts that go and come get their entries."""
         done = self._transaction
         deleted: dict[str, Vector] = {}
@@ -245,14 +315,13 @@ class KernelBackend:
                 inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
                 maintain.mark(inserted[name], relation.touched, FIXED, 0)
         inputs = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
-        flat = self._flat if self.is_global else self._reads[stratum.number]
         plan = self._plan(stratum)
         if self.support is Support.VECTORS:
             return DenseMaintenance(
-                stratum, plan, self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
+                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
             )
         return StratumMaintenance(
-            stratum, plan, self.relations, flat, inputs, deleted, inserted, self.watch, self._scratch
+            stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench
         )
 
     def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
@@ -281,11 +350,11 @@ class KernelBackend:
         """The stratum is done; those above see its net change."""
         self._transaction.changed.update(maintenance.end())
 
-    def finish(self, maintenance: StratumMaintenance) -> None:
+    def finish(self, maintenance: StratumMaintenance | DenseMaintenance) -> None:
         """The stratum is done; those above see its net change."""
         self._transaction.changed.update(maintenance.end(self.is_global))
 
-    def abandon(self, maintenance: StratumMaintenance) -> None:
+    def abandon(self, maintenance: StratumMaintenance | DenseMaintenance) -> None:
         """Forgets what maintenance has done to its stratum."""
         maintenance.abandon()
         for name in maintenance.own:
@@ -301,15 +370,33 @@ class KernelBackend:
         if len(changed):
             self._transaction.changed[stratum.aggregate.relation] = changed
 
+    def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
+        """Strata above a finished relation are told that some facts are absent and others present, during an update
+        that will be taken back."""
+        stored = self.relations[relation]
+        if absent is not None and len(absent):
+            entries = transaction.touch(stored, transaction.add_rows(stored, absent))
+            transaction.set_annotation(stored, entries, ABSENT, is_present=False)
+        if present is not None and len(present):
+            entries = transaction.touch(stored, transaction.add_rows(stored, present))
+            transaction.set_annotation(stored, entries, max(stored.lowest, 1), is_present=True)
+        changed = transaction.changed_entries(stored, self.is_global)
+        if len(changed):
+            self._transaction.changed[relation] = changed
+        else:
+            self._transaction.changed.pop(relation, None)
+
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
         done = self._transaction
         for name in stratum.relations:
             old = done.replaced[name] = self.relations[name]
+            if name in self.vectors:
+                done.vectors[name] = self.vectors[name]
             new = KernelRelation(name, old.width, self.is_annotated)
             new.load(self._new_explicit(name, old))
             self.relations[name] = new
-        derivations = self.bootstrap(stratum)
+        derivations = self.evaluate(stratum)
         self._plans.pop(stratum.number, None)
         for name in stratum.relations:
             new, old = self.relations[name], done.replaced[name]
@@ -324,7 +411,7 @@ class KernelBackend:
     def _new_explicit(self, name: str, old: KernelRelation) -> Matrix:
         done = self._transaction
         if self.is_annotated:
-            words = old.rows[transaction.explicit_rows(old)]
+            words = old.rows[: old.used][self._is_explicit(old.level[: old.used])]
         else:
             words = old.rows[: self._explicit.get(name, 0)]
         if name in done.deleted:
@@ -392,6 +479,28 @@ class KernelBackend:
                 self._explicit[name] = self._explicit_after(name)
         self._transaction = Transaction()
 
+    def commit_reversibly(self) -> shifts.Shift | None:
+        """Like `commit`. Returns what `shift` needs to go back and forth between the two states; None where more than
+        levels and counts make up a state, or a relation was evaluated anew. Rows keep their numbers."""
+        if self.support is not Support.LEVELS or not self.is_annotated or self._transaction.replaced:
+            self.commit()
+            return None
+        touched = [relation for relation in self.relations.values() if relation.touched_used]
+        before = [shifts.before_commit(relation) for relation in touched]
+        for relation in touched:
+            transaction.commit(relation, is_new=False)
+        self._transaction = Transaction()
+        return tuple(state.after_commit() for state in before)
+
+    def can_shift(self, shift: shifts.Shift) -> bool:
+        """Whether a shift can still be made."""
+        return all(part.is_usable() and self.relations[part.relation.name] is part.relation for part in shift)
+
+    def shift(self, shift: shifts.Shift, is_back: bool) -> None:
+        """Goes from the state before a committed update to the one after it, or back, outside an update."""
+        for part in shift:
+            part.write(is_back)
+
     def _explicit_after(self, name: str) -> int:
         done = self._transaction
         before = self._explicit.get(name, 0)
@@ -399,6 +508,7 @@ class KernelBackend:
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""
+        self.vectors.update(self._transaction.vectors)
         for vectors in self.vectors.values():
             vectors.rollback()
         for name, old in self._transaction.replaced.items():

@@ -4,7 +4,7 @@ Losses go first, over the previous epoch: a derivation through a lost fact is ta
 counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
 this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
 levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
-fact, by the first goal that is in that delta. The rounds of a phase run in compiled code (see `machine`).
+fact, by the first goal that is in that delta. The rounds of a phase run in compiled code (see `machine.update`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel import machine, maintain
-from elastalog.backends.kernel.addresses import address_of
+from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
-from elastalog.backends.kernel.machine_plan import MachinePlan, Workbench
+from elastalog.backends.kernel.machine import layout, update
+from elastalog.backends.kernel.machine.bench import Workbench
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.marks import DELTA, DELTAS, LOSSES, LOST, MARKS, NEW, OLD, UNTOUCHED
 from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.relation import KernelRelation
@@ -27,9 +29,6 @@ from elastalog.native.operators import Operator
 from elastalog.planning.logical import LogicalStratum, Test
 from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
-
-_MOST_WORK = 1 << 17
-"""Rows that the machine makes before it looks at limits: a few milliseconds."""
 
 _NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
 _NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0], np.int64)
@@ -91,7 +90,7 @@ class MaintenancePlan:
 
 def load_operators() -> None:
     """Compiles what updates run, or finds it in the cache, so that the first update need not."""
-    for module in (machine, maintain):
+    for module in (update, maintain):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.compile()
@@ -119,8 +118,8 @@ class StratumMaintenance:
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted
-        self.watch = watch
         self.bench = bench
+        self._machine = MachineRun(self.plan, bench, relations, self.own, watch)
         self._ways = {name: int(maintain.ways(entries, relations[name].touched)) for name, entries in inputs.items()}
         self._is_marked = False
         self._may_gain = False
@@ -128,9 +127,9 @@ class StratumMaintenance:
         self.plan.refresh(relations, with_deferred=bool(deleted))
         bench.reserve_blocks(self.plan.widths)
         table = self.plan.relations
-        table[:, machine.MAY_LOSE :] = _NOTHING_YET
+        table[:, layout.MAY_LOSE :] = _NOTHING_YET
         for name, ways in self._ways.items():
-            table[self.plan.number[name], machine.MAY_LOSE : machine.MAY_GAIN + 1] = ways & 1, ways >> 1
+            table[self.plan.number[name], layout.MAY_LOSE : layout.MAY_GAIN + 1] = ways & 1, ways >> 1
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
@@ -140,7 +139,7 @@ class StratumMaintenance:
             for name, entries in (*inputs.items(), *self.deleted.items()):
                 maintain.list_marked(entries, self.relations[name].touched, DELTA, 0)
             self._set_deltas(inputs, self.deleted)
-            self._run(machine.LOSING)
+            self._run(layout.LOSING)
         else:
             for name, entries in self.deleted.items():
                 maintain.list_marked(entries, self.relations[name].touched, 0, 0)
@@ -169,7 +168,7 @@ class StratumMaintenance:
             for name, entries in self.inserted.items():
                 maintain.list_marked(entries, self.relations[name].touched, 0, 0)
             self._set_deltas(self.inputs, self.inserted)
-            self._run(machine.GAINING)
+            self._run(layout.GAINING)
 
     def end(self, is_level_change: bool) -> dict[str, Vector]:
         """The entries of the stratum's relations that changed."""
@@ -225,79 +224,24 @@ class StratumMaintenance:
     def _set_deltas(self, inputs: Mapping[str, Vector], own: Mapping[str, Vector]) -> None:
         """The lists of deltas become the delta of the next phase."""
         table, number = self.plan.relations, self.plan.number
-        table[:, machine.LIST : machine.TO + 1] = _NO_DELTA
+        table[:, layout.LIST : layout.TO + 1] = _NO_DELTA
         for deltas in (inputs, own):
             for name, entries in deltas.items():
-                table[number[name], machine.TO] = len(entries)
+                table[number[name], layout.TO] = len(entries)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
         """Looks for the facts of a list backwards."""
         self._set_deltas({}, {})
         for name, length in lengths.items():
-            self.plan.relations[self.plan.number[name], machine.LIST : machine.TO + 1] = column, 0, length
-        self._run(machine.RECOVERING)
+            self.plan.relations[self.plan.number[name], layout.LIST : layout.TO + 1] = column, 0, length
+        self._run(layout.RECOVERING)
 
     def _run(self, phase: int) -> None:
-        """Runs a phase to its end, doing what the machine asks for."""
         plan, bench = self.plan, self.bench
-        state = bench.state
-        state[machine.PHASE] = phase
-        state[machine.STAGE] = 0
-        state[machine.DERIVED] = 0
-        state[machine.WORK] = 0
-        state[machine.WORK_ALLOWED] = self._allowance()
-        reason = machine.CHECK
-        while reason != machine.DONE:
-            try:
-                reason = machine.advance(
-                    state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
-                    bench.waiting, bench.heap,
-                )  # fmt: skip
-            finally:
-                # Whatever interrupts the update now, a rollback must know how far it went.
-                self.plan.keep(self.relations, self.own)
-            self._serve(reason)
-        self.watch.derivations += int(state[machine.DERIVED])
-
-    def _allowance(self) -> int:
-        return max(self.watch.allowance(_MOST_WORK), 1)
-
-    def _serve(self, reason: int) -> None:
-        plan, bench, state = self.plan, self.bench, self.bench.state
-        depth = int(state[machine.DEPTH])
-        block_rows = int(bench.frames[depth, machine.END])
-        match reason:
-            case machine.NO_ROOM:
-                version = int(plan.versions[state[machine.VERSION]])
-                number = int(plan.code[version + machine.HEAD])
-                head = self.relations[plan.names[number]]
-                head.reserve(head.used + block_rows)
-                head.touched = maintain.room(head.touched, head.touched_used + block_rows)
-                plan.refresh_relation(number, head)
-            case machine.NO_NODES:
-                bench.reserve_nodes(block_rows)
-            case machine.NO_LEVELS:
-                bench.reserve_levels(int(state[machine.HIGHEST]))
-            case machine.NO_INDEX:
-                place = int(state[machine.INDEX])
-                plan.extend_index(place, self.relations)
-            case machine.ACTIONS:
-                self._act(depth, block_rows)
-            case machine.CHECK:
-                derived = int(state[machine.DERIVED])
-                state[machine.DERIVED] = 0
-                state[machine.WORK] = 0
-                self.watch.derived(derived)
-                self.watch.check()
-                state[machine.WORK_ALLOWED] = self._allowance()
-
-    def _act(self, depth: int, used: int) -> None:
-        """Runs actions in Python on the block that the machine has just filled."""
-        plan, bench, frame = self.plan, self.bench, self.bench.frames[depth]
-        transform, width = plan.transforms[int(bench.state[machine.ACTION])]
-        block, used = transform(bench.block(depth, width), used)
-        # A range may have given more rows than the usual block has room for.
-        self._given = block
-        frame[machine.BLOCK_AT] = address_of(block)
-        frame[machine.BLOCK_ROWS] = len(block)
-        frame[machine.END] = used
+        bench.state[layout.PHASE] = phase
+        self._machine.run(
+            lambda: update.advance(
+                bench.state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
+                bench.waiting, bench.heap,
+            )
+        )  # fmt: skip

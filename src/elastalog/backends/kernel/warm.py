@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("elastalog.backends.kernel", "elastalog.relations")
+PACKAGES = ("elastalog.backends.kernel", "elastalog.backends.kernel.machine", "elastalog.relations")
 MESSAGE = "compiling the kernel, once per machine…"
 
 _PATIENCE = 1.0
@@ -55,7 +55,7 @@ def warm() -> None:
     """Compiles every operator that is not in the cache."""
     from elastalog.native.operators import Operator
 
-    _forget_outdated_machine()
+    _forget_outdated_machines()
     for package in PACKAGES:
         for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
             for value in vars(import_module(module.name)).values():
@@ -63,11 +63,11 @@ def warm() -> None:
                     value.compile()
 
 
-def _forget_outdated_machine() -> None:
-    """The machine is made of the other modules, which numba's cache does not look at."""
+def _forget_outdated_machines() -> None:
+    """The machines are made of other modules, which numba's cache does not look at."""
     folder = Path(__file__).parent
-    newest = max(source.stat().st_mtime for source in folder.glob("*.py"))
-    for index in (folder / "__pycache__").glob("machine.*.nbi"):
+    newest = max(source.stat().st_mtime for source in folder.rglob("*.py"))
+    for index in (folder / "machine" / "__pycache__").glob("*.nbi"):
         if index.stat().st_mtime < newest:
             index.unlink(missing_ok=True)
 

@@ -7,14 +7,14 @@ from operator import is_
 
 import numpy as np
 
-from elastalog.backends.kernel import machine
 from elastalog.backends.kernel.addresses import address_of
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
 from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.join import EVERY
 from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.marks import DELTAS, LOSSES
-from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.pipeline import BoundProbe, Transform
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
@@ -62,17 +62,17 @@ class MachinePlan:
         self._deferred = self._needed_by(backward) - self._needed_by(v for v in versions if self._is_usual(v))
         self.versions: Vector = np.array([self._encode(v) for v in versions], np.int64)
         self.code: Vector = np.array(self._code or [0], np.int64)
-        self.relations: Vector = np.zeros((len(self.names), machine.RELATION_WIDTH), np.int64)
-        self.indexes: Vector = np.zeros((max(len(self._indexed), 1), machine.INDEX_WIDTH), np.int64)
+        self.relations: Vector = np.zeros((len(self.names), layout.RELATION_WIDTH), np.int64)
+        self.indexes: Vector = np.zeros((max(len(self._indexed), 1), layout.INDEX_WIDTH), np.int64)
         self.widths = _widths(versions)
         for number, name in enumerate(self.names):
             is_own = name in own
             places = [place for (relation, _), place in self._indexed.items() if relation == name and is_own]
             row = self.relations[number]
-            row[machine.IS_FLAT] = name in flat
-            row[machine.IS_OWN] = is_own
-            row[machine.FIRST_INDEX] = min(places, default=0)
-            row[machine.INDEXES_END] = max(places, default=-1) + 1
+            row[layout.IS_FLAT] = name in flat
+            row[layout.IS_OWN] = is_own
+            row[layout.FIRST_INDEX] = min(places, default=0)
+            row[layout.INDEXES_END] = max(places, default=-1) + 1
         self._seen: list[list[Vector]] = [[]] * len(self.names)
         self._seen_indexes: list[list[Vector]] = [[]] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
@@ -96,25 +96,25 @@ class MachinePlan:
         lists = 0
         if is_backward:
             lists = 1 << DELTAS | (1 << LOSSES if id(version) in self._recovering else 0)
-        self._code.extend([0] * (machine.VERSION_WIDTH + machine.PROBE_WIDTH * len(version.probes)))
+        self._code.extend([0] * (layout.VERSION_WIDTH + layout.PROBE_WIDTH * len(version.probes)))
         take, take_place = version.gather_take
         head = {
-            machine.START: self.number[_start(version)],
-            machine.IS_BACKWARD: is_backward,
-            machine.IS_NEGATED_START: version.is_negated_start,
-            machine.HEAD: self.number[version.variant.clause.head],
-            machine.PROBES: len(version.probes),
-            machine.START_TAKE: self._put(take, take_place),
-            machine.START_TAKEN: len(take),
-            machine.START_WIDTH: gather.width + LEVELS,
-            machine.START_ACTIONS: self._put_actions(gather.actions, version.start_transform, gather.width + LEVELS),
-            machine.START_ACTIONS_END: len(self._code),
-            machine.LISTS: lists,
+            layout.START: self.number[_start(version)],
+            layout.IS_BACKWARD: is_backward,
+            layout.IS_NEGATED_START: version.is_negated_start,
+            layout.HEAD: self.number[version.variant.clause.head],
+            layout.PROBES: len(version.probes),
+            layout.START_TAKE: self._put(take, take_place),
+            layout.START_TAKEN: len(take),
+            layout.START_WIDTH: gather.width + LEVELS,
+            layout.START_ACTIONS: self._put_actions(gather.actions, version.start_transform, gather.width + LEVELS),
+            layout.START_ACTIONS_END: len(self._code),
+            layout.LISTS: lists,
         }
         for field, value in head.items():
             self._code[at + field] = int(value)
         for number, (probe, planned) in enumerate(zip(version.probes, version.variant.probes, strict=True)):
-            first = at + machine.VERSION_WIDTH + number * machine.PROBE_WIDTH
+            first = at + layout.VERSION_WIDTH + number * layout.PROBE_WIDTH
             for field, value in self._encode_probe(probe, planned.actions).items():
                 self._code[first + field] = int(value)
         return at
@@ -122,20 +122,20 @@ class MachinePlan:
     def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...]) -> dict[int, int]:
         is_indexed = _is_indexed(probe)
         return {
-            machine.RELATION: self.number[probe.relation],
-            machine.INDEX_OF: self._indexed[probe.relation, probe.key_columns] if is_indexed else 0,
-            machine.HOW: machine.INDEXED if is_indexed else MEMBER if probe.is_member else EVERY,
-            machine.IS_NEGATED: probe.is_negated,
-            machine.IS_BEFORE: probe.is_before,
-            machine.KEY: self._put(probe.key),
-            machine.KEY_WIDTH: len(probe.key),
-            machine.KEEP: self._put(probe.keep, probe.keep_place),
-            machine.KEPT: len(probe.keep),
-            machine.TAKE: self._put(probe.take, probe.take_place),
-            machine.TAKEN: len(probe.take),
-            machine.OUT_WIDTH: probe.width + LEVELS,
-            machine.ACTIONS_AT: self._put_actions(actions, probe.transform, probe.width + LEVELS),
-            machine.ACTIONS_END: len(self._code),
+            layout.RELATION: self.number[probe.relation],
+            layout.INDEX_OF: self._indexed[probe.relation, probe.key_columns] if is_indexed else 0,
+            layout.HOW: layout.INDEXED if is_indexed else MEMBER if probe.is_member else EVERY,
+            layout.IS_NEGATED: probe.is_negated,
+            layout.IS_BEFORE: probe.is_before,
+            layout.KEY: self._put(probe.key),
+            layout.KEY_WIDTH: len(probe.key),
+            layout.KEEP: self._put(probe.keep, probe.keep_place),
+            layout.KEPT: len(probe.keep),
+            layout.TAKE: self._put(probe.take, probe.take_place),
+            layout.TAKEN: len(probe.take),
+            layout.OUT_WIDTH: probe.width + LEVELS,
+            layout.ACTIONS_AT: self._put_actions(actions, probe.transform, probe.width + LEVELS),
+            layout.ACTIONS_END: len(self._code),
         }
 
     def _put(self, *vectors: Vector) -> int:
@@ -150,7 +150,7 @@ class MachinePlan:
         encoded = [self._encode_action(action) for action in actions]
         if None in encoded:
             assert transform is not None
-            self._code.extend((machine.IN_PYTHON, len(self.transforms), 0))
+            self._code.extend((layout.IN_PYTHON, len(self.transforms), 0))
             self.transforms.append((transform, width))
         else:
             for code in encoded:
@@ -160,13 +160,13 @@ class MachinePlan:
     def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
         match action:
             case Fill(slot, constant):
-                return machine.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
+                return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
             case Copy(origin, slot):
-                return machine.COPY, origin, slot
+                return layout.COPY, origin, slot
             case KeepEqual(left, right):
-                return machine.KEEP_EQUAL, left, right
+                return layout.KEEP_EQUAL, left, right
             case KeepConstant(slot, constant):
-                return machine.KEEP_CONSTANT, slot, self._dictionary.encode_value(constant.base, constant.value)
+                return layout.KEEP_CONSTANT, slot, self._dictionary.encode_value(constant.base, constant.value)
             case _:
                 return None
 
@@ -180,12 +180,12 @@ class MachinePlan:
             used = relation.used, relation.touched_used
             if used != self._used[number]:
                 self._used[number] = used
-                self.relations[number, machine.USED : machine.TOUCHED_USED + 1] = used
+                self.relations[number, layout.USED : layout.TOUCHED_USED + 1] = used
         for place, (name, columns) in enumerate(self._keys):
             if with_deferred or place not in self._deferred:
                 self.refresh_index(place, relations[name].index(columns))
             else:
-                self.indexes[place, machine.ADDED] = self._done[place] = _NEVER
+                self.indexes[place, layout.ADDED] = self._done[place] = _NEVER
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, if it has moved."""
@@ -193,16 +193,16 @@ class MachinePlan:
         if not _are_same(arrays, self._seen[number]):
             self._seen[number] = arrays
             row = self.relations[number]
-            row[machine.ROWS] = address_of(relation.rows)
-            row[machine.WIDTH] = relation.width
-            row[machine.TABLE_AT] = address_of(relation.table)
-            row[machine.TABLE_SIZE] = len(relation.table)
-            row[machine.SHIFT] = relation.shift
-            row[machine.LEVEL] = address_of(relation.level)
-            row[machine.COUNTS] = address_of(relation.count)
-            row[machine.TOUCHED] = address_of(relation.touched)
-            row[machine.TOUCHED_ROOM] = len(relation.touched)
-            row[machine.ROOM] = relation.room
+            row[layout.ROWS] = address_of(relation.rows)
+            row[layout.WIDTH] = relation.width
+            row[layout.TABLE_AT] = address_of(relation.table)
+            row[layout.TABLE_SIZE] = len(relation.table)
+            row[layout.SHIFT] = relation.shift
+            row[layout.LEVEL] = address_of(relation.level)
+            row[layout.COUNTS] = address_of(relation.count)
+            row[layout.TOUCHED] = address_of(relation.touched)
+            row[layout.TOUCHED_ROOM] = len(relation.touched)
+            row[layout.ROOM] = relation.room
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, if it has moved, and how far it goes."""
@@ -210,21 +210,21 @@ class MachinePlan:
         row = self.indexes[place]
         if not _are_same(arrays, self._seen_indexes[place]):
             self._seen_indexes[place] = arrays
-            row[machine.COLUMNS] = address_of(index.columns)
-            row[machine.COLUMNS_NUMBER] = len(index.columns)
-            row[machine.KIND] = index.kind
-            row[machine.KEYS] = address_of(index.keys)
-            row[machine.KEYS_SIZE] = len(index.keys)
-            row[machine.KEYS_SHIFT] = index.shift
-            row[machine.SLOTS] = address_of(index.slots)
-            row[machine.SLOTS_SIZE] = len(index.slots)
-            row[machine.POOL] = address_of(index.pool)
-            row[machine.POOL_SIZE] = len(index.pool)
-            row[machine.STATE_AT] = address_of(index.state)
-            row[machine.STATE_LENGTH] = len(index.state)
+            row[layout.COLUMNS] = address_of(index.columns)
+            row[layout.COLUMNS_NUMBER] = len(index.columns)
+            row[layout.KIND] = index.kind
+            row[layout.KEYS] = address_of(index.keys)
+            row[layout.KEYS_SIZE] = len(index.keys)
+            row[layout.KEYS_SHIFT] = index.shift
+            row[layout.SLOTS] = address_of(index.slots)
+            row[layout.SLOTS_SIZE] = len(index.slots)
+            row[layout.POOL] = address_of(index.pool)
+            row[layout.POOL_SIZE] = len(index.pool)
+            row[layout.STATE_AT] = address_of(index.state)
+            row[layout.STATE_LENGTH] = len(index.state)
             self._done[place] = -1
         if index.done != self._done[place]:
-            row[machine.ADDED] = self._done[place] = index.done
+            row[layout.ADDED] = self._done[place] = index.done
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index of the stratum up to date that had no room."""
@@ -239,7 +239,7 @@ class MachinePlan:
 
     def losses(self, own: Iterable[str]) -> dict[str, int]:
         """How many facts of each relation of the stratum have lost their last derivation."""
-        listed = self.relations[:, machine.LISTED].tolist()
+        listed = self.relations[:, layout.LISTED].tolist()
         return {name: listed[self.number[name]] for name in own if listed[self.number[name]]}
 
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
@@ -247,75 +247,17 @@ class MachinePlan:
         for name in own:
             relation = relations[name]
             number = self.number[name]
-            _, _, first, end, used, touched_used = self.relations[number, machine.IS_FLAT : machine.MAY_LOSE].tolist()
+            _, _, first, end, used, touched_used = self.relations[number, layout.IS_FLAT : layout.MAY_LOSE].tolist()
             if (used, touched_used) != self._used[number]:
                 self._used[number] = used, touched_used
                 relation.used = used
                 relation.touched_used = touched_used
                 relation.is_settled = False
             for place in range(first, end):
-                added = int(self.indexes[place, machine.ADDED])
+                added = int(self.indexes[place, layout.ADDED])
                 if added != self._done[place]:
                     self._done[place] = added
                     self._index_at(place, relations).done = added
-
-
-class Workbench:
-    """What the machine works in, shared by all strata: a block for each step, and the queue of facts that wait for a
-    level."""
-
-    def __init__(self) -> None:
-        self.state: Vector = np.zeros(machine.STATE_SIZE, np.int64)
-        self.frames: Vector = np.zeros((1, machine.FRAME_WIDTH), np.int64)
-        self.nodes: Matrix = np.empty((1024, machine.NODE_WIDTH), np.int32)
-        self.waiting: Vector = np.full(256, -1, np.int32)
-        self.heap: Vector = np.empty(256, np.int32)
-        self._blocks: list[Vector] = []
-        self._prepared: set[tuple[int, ...]] = set()
-
-    def reserve_blocks(self, widths: tuple[int, ...]) -> None:
-        """Makes room for blocks of at least so many columns, step by step."""
-        if widths in self._prepared:
-            return
-        self._prepared.add(widths)
-        if len(widths) > len(self._blocks):
-            self.frames = np.zeros((len(widths), machine.FRAME_WIDTH), np.int64)
-            self._blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(self._blocks)))
-        for depth, width in enumerate(widths):
-            if len(self._blocks[depth]) < width * machine.BLOCK:
-                self._blocks[depth] = np.empty(width * machine.BLOCK, np.int32)
-        for depth, block in enumerate(self._blocks):
-            self.frames[depth, machine.USUAL] = address_of(block)
-
-    def block(self, depth: int, width: int) -> Matrix:
-        """The block of a step."""
-        return self._blocks[depth][: width * machine.BLOCK].reshape(machine.BLOCK, width)
-
-    def reserve_nodes(self, more: int) -> None:
-        """Makes room for more facts in the queue."""
-        used = int(self.state[machine.NODES])
-        wider = np.empty((max(used + more, 2 * len(self.nodes)), machine.NODE_WIDTH), np.int32)
-        wider[:used] = self.nodes[:used]
-        self.nodes = wider
-
-    def reserve_levels(self, highest: int) -> None:
-        """Makes room for higher levels in the queue."""
-        size = max(highest + 1, 2 * len(self.waiting))
-        waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
-        waiting[: len(self.waiting)] = self.waiting
-        heap[: len(self.heap)] = self.heap
-        self.waiting, self.heap = waiting, heap
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether some fact waits for a level."""
-        return bool(self.state[machine.LEVELS_WAITING])
-
-    def clear(self) -> None:
-        """Empties the queue."""
-        if self.state[machine.LEVELS_WAITING]:
-            self.waiting.fill(-1)
-        self.state[:] = 0
 
 
 def _start(version: DeltaPipeline) -> str:

@@ -1,0 +1,1 @@
+"""Rules over few rows and many rounds, run in compiled code."""

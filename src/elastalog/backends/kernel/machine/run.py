@@ -1,0 +1,95 @@
+"""Running a machine to its end: it returns whenever something is to be done in Python, which is done here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from elastalog.backends.kernel import maintain
+from elastalog.backends.kernel.addresses import address_of
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.bench import Workbench
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.memory import Matrix
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.watch import Watch
+
+_MOST_WORK = 1 << 17
+"""Rows that a machine makes before it looks at limits: a few milliseconds."""
+
+
+class MachineRun:
+    """A machine over the plan of a stratum, whose relations are `own`."""
+
+    def __init__(
+        self,
+        plan: MachinePlan,
+        bench: Workbench,
+        relations: Mapping[str, KernelRelation],
+        own: Sequence[str],
+        watch: Watch,
+    ) -> None:
+        self.plan = plan
+        self.bench = bench
+        self.relations = relations
+        self.own = own
+        self.watch = watch
+        self._given: Matrix | None = None
+
+    def run(self, advance: Callable[[], int]) -> int:
+        """Calls the machine until it is done; returns DONE, or another reason that is not a wish."""
+        state = self.bench.state
+        state[layout.STAGE] = 0
+        state[layout.DERIVED] = 0
+        state[layout.WORK] = 0
+        state[layout.WORK_ALLOWED] = self._allowance()
+        while True:
+            try:
+                reason = int(advance())
+            finally:
+                # Whatever interrupts the work now, a rollback must know how far it went.
+                self.plan.keep(self.relations, self.own)
+            if reason in (layout.DONE, layout.LARGE):
+                self.watch.derivations += int(state[layout.DERIVED])
+                return reason
+            self._serve(reason)
+
+    def _allowance(self) -> int:
+        return max(self.watch.allowance(_MOST_WORK), 1)
+
+    def _serve(self, reason: int) -> None:
+        plan, bench, state = self.plan, self.bench, self.bench.state
+        depth = int(state[layout.DEPTH])
+        rows = int(bench.frames[depth, layout.END])
+        match reason:
+            case layout.NO_ROOM:
+                number = int(plan.code[int(plan.versions[state[layout.VERSION]]) + layout.HEAD])
+                head = self.relations[plan.names[number]]
+                head.reserve(head.used + rows)
+                head.touched = maintain.room(head.touched, head.touched_used + rows)
+                plan.refresh_relation(number, head)
+            case layout.NO_NODES:
+                bench.reserve_nodes(rows)
+            case layout.NO_LEVELS:
+                bench.reserve_levels(int(state[layout.HIGHEST]))
+            case layout.NO_INDEX:
+                plan.extend_index(int(state[layout.INDEX]), self.relations)
+            case layout.ACTIONS:
+                self._act(depth, rows)
+            case layout.CHECK:
+                derived = int(state[layout.DERIVED])
+                state[layout.DERIVED] = 0
+                state[layout.WORK] = 0
+                self.watch.derived(derived)
+                self.watch.check()
+                state[layout.WORK_ALLOWED] = self._allowance()
+
+    def _act(self, depth: int, rows: int) -> None:
+        """Runs actions in Python on the block that the machine has just filled."""
+        bench, frame = self.bench, self.bench.frames[depth]
+        transform, width = self.plan.transforms[int(bench.state[layout.ACTION])]
+        block, rows = transform(bench.block(depth, width), rows)
+        # A range may have given more rows than the usual block has room for.
+        self._given = block
+        frame[layout.BLOCK_AT] = address_of(block)
+        frame[layout.BLOCK_ROWS] = len(block)
+        frame[layout.END] = rows
