@@ -29,7 +29,7 @@ from elastalog.backends.kernel.vectors import Vectors
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
-from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
@@ -65,6 +65,7 @@ class KernelBackend:
         self._scratch = Scratch()
         self._bench = Workbench()
         self._transaction = Transaction()
+        self._departures = 0
         self._explicit: dict[str, int] = {}
         self.is_complete = True
         self._follow(program)
@@ -175,9 +176,11 @@ class KernelBackend:
         """Whether every fact has a level and a count; the strategies that maintain sets keep other things."""
         return self.is_annotated and self.support in (Support.LEVELS, Support.VECTORS)
 
-    def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
-        """The derivations of some facts, which need not be present, in the present epoch."""
-        return self._backward.derivations(relation, words)
+    def derivations(
+        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
+    ) -> list[ClauseDerivations]:
+        """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
+        return self._backward.derivations(relation, words, is_sought)
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
@@ -479,27 +482,38 @@ class KernelBackend:
                 self._explicit[name] = self._explicit_after(name)
         self._transaction = Transaction()
 
-    def commit_reversibly(self) -> shifts.Shift | None:
-        """Like `commit`. Returns what `shift` needs to go back and forth between the two states; None where more than
-        levels and counts make up a state, or a relation was evaluated anew. Rows keep their numbers."""
-        if self.support is not Support.LEVELS or not self.is_annotated or self._transaction.replaced:
-            self.commit()
+    @property
+    def has_shifts(self) -> bool:
+        """Whether states are levels and counts in the memory of this process, and nothing else."""
+        return self.is_annotated and self.support is Support.LEVELS
+
+    def shift_back(self, most: int | None = None) -> shifts.Shift | None:
+        """What `shift` will need to go back, and forth again, once the update under way is committed. None where more
+        than levels and counts make up a state, where a relation was evaluated anew, or if more than `most` facts were
+        touched."""
+        if not self.has_shifts or self._transaction.replaced:
             return None
         touched = [relation for relation in self.relations.values() if relation.touched_used]
-        before = [shifts.before_commit(relation) for relation in touched]
-        for relation in touched:
-            transaction.commit(relation, is_new=False)
-        self._transaction = Transaction()
-        return tuple(state.after_commit() for state in before)
+        if most is not None and sum(relation.touched_used for relation in touched) > most:
+            return None
+        return tuple(map(shifts.before_commit, touched))
 
     def can_shift(self, shift: shifts.Shift) -> bool:
         """Whether a shift can still be made."""
         return all(part.is_usable() and self.relations[part.relation.name] is part.relation for part in shift)
 
-    def shift(self, shift: shifts.Shift, is_back: bool) -> None:
+    def shift(self, shift: shifts.Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
         for part in shift:
-            part.write(is_back)
+            part.toggle()
+
+    def depart(self) -> None:
+        """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
+        self._departures += 1
+
+    def arrive(self) -> None:
+        """See `depart`."""
+        self._departures -= 1
 
     def _explicit_after(self, name: str) -> int:
         done = self._transaction
@@ -521,7 +535,7 @@ class KernelBackend:
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
-        if self.support is Support.LEVELS and relation.is_annotated and relation.is_sparse:
+        if self.support is Support.LEVELS and relation.is_annotated and relation.is_sparse and not self._departures:
             relation.compact()
 
 

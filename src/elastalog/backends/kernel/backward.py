@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -36,10 +36,14 @@ class BackwardEvaluation:
         self._pipelines: dict[int, Pipeline] = {}
         self._scratch = Scratch()
 
-    def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
-        """All derivations of some facts, by clause; clauses that derive none are left out."""
+    def derivations(
+        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
+    ) -> list[ClauseDerivations]:
+        """All derivations of some facts, by clause; clauses that derive none are left out, and those not sought."""
         found = []
         for clause in self._clauses.get(relation, ()):
+            if is_sought is not None and not is_sought(clause):
+                continue
             result = self._of_clause(clause, np.ascontiguousarray(words, np.int32))
             if len(result.heads):
                 found.append(result)

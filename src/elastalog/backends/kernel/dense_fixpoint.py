@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ def evaluate_dense(
 
 class _DenseWorkers(Workers):
     """Counts derivations by head and iteration."""
+
+    is_plain: ClassVar[bool] = False
 
     def __init__(self, stratum: LogicalStratum, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         super().__init__(relations, watch)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import ClassVar
 
 from elastalog.backends.kernel.memory import Matrix
 from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.small_iterations import FEW, PATIENCE, run_small_iterations
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
@@ -37,6 +39,7 @@ class StratumPipelines:
     ) -> None:
         self._stratum = stratum
         self._relations = relations
+        self.dictionary = dictionary
         self._bind = lambda variant: Pipeline(variant, frozenset(stratum.relations), dictionary, source)
         statistics = KernelStatistics(relations)
         clauses = stratum.clauses
@@ -55,12 +58,16 @@ class StratumPipelines:
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)
 
+    @property
+    def still_planned_for(self) -> int:
+        """How many more facts the plans are good for."""
+        return _GROWN * self._planned_size + 1000 - self._size()
+
     def adapt(self) -> None:
         """Plans the versions that follow a delta anew, if the stratum has grown much since they were planned."""
-        size = self._size()
-        if size < _GROWN * self._planned_size + 1000:
+        if self.still_planned_for > 0:
             return
-        self._planned_size = size
+        self._planned_size = self._size()
         statistics = KernelStatistics(self._relations)
         for i, pipeline in enumerate(self.by_delta):
             goal = pipeline.gather.goal
@@ -93,6 +100,7 @@ def evaluate(
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
+    small = 0
     is_complete = True
     while True:
         bounds = Bounds(start, stop)
@@ -125,13 +133,26 @@ def evaluate(
             is_complete = False
             break
         iteration += 1
+        small = small + 1 if found <= FEW else 0
+        if small >= PATIENCE and workers.is_plain and not limits:
+            progress = run_small_iterations(
+                stratum.relations, pipelines.by_delta, relations, pipelines.dictionary, watch, start, stop, iteration,
+                pipelines.still_planned_for,
+            )  # fmt: skip
+            if progress.is_done:
+                break
+            start, stop, iteration, small = progress.start, progress.stop, progress.iteration, 0
+            pipelines.adapt()
+            workers.extend_indexes(own)
     for relation in own:
         relation.present = relation.used
     return is_complete
 
 
 class Workers:
-    """Runs pipelines in this thread."""
+    """Runs pipelines in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
+
+    is_plain: ClassVar[bool] = True
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self.relations = relations

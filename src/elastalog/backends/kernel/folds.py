@@ -120,7 +120,7 @@ def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: D
     reduce: Any = np.fmin if is_minimum else np.fmax
     if rule.target_base is Base.SYMBOL:
         distinct, position = np.unique(words, return_inverse=True)
-        texts = [dictionary.symbols.text(word) for word in distinct.tolist()]
+        texts = dictionary.symbols.texts(distinct)
         by_text = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
         rank = np.empty(len(texts), np.int64)
         rank[by_text] = np.arange(len(texts))

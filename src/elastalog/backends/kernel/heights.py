@@ -18,7 +18,7 @@ from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
 from elastalog.backends.kernel.join_levels import LEVELS
-from elastalog.backends.kernel.levels import note_levels
+from elastalog.backends.kernel.levels import highest_now, note_levels
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
@@ -50,6 +50,7 @@ class HeightEvaluation:
         self.watch = watch
         self.names = frozenset(stratum.relations)
         self.own = [relations[name] for name in stratum.relations]
+        self._known_highest: dict[str, int] = {}
 
     def run(self) -> None:
         """Chooses the way and goes it."""
@@ -162,8 +163,14 @@ class HeightEvaluation:
 
     def _highest_below(self, clause: Clause) -> int:
         """Above which level of its facts in the stratum a clause always fires one level higher."""
-        below = (self.relations[scan.relation] for scan in clause.scans if scan.relation not in self.names)
-        return max((relation.highest for relation in below), default=0)
+        return max((self._highest(scan.relation) for scan in clause.scans if scan.relation not in self.names), default=0)
+
+    def _highest(self, name: str) -> int:
+        """No fact of a lower relation has a higher level; of one that the update under way has changed too."""
+        highest = self._known_highest.get(name)
+        if highest is None:
+            highest = self._known_highest[name] = highest_now(self.relations[name])
+        return highest
 
 
 class Calendar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.marks import NEW, REFERENCE
+from elastalog.backends.kernel.marks import ABSENT, NEW, REFERENCE
 from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.relation import KernelRelation
 
@@ -20,3 +20,9 @@ def note_levels(relation: KernelRelation) -> None:
     levels = relation.level[: relation.used]
     relation.lowest = int(levels.min()) if len(levels) else 0
     relation.highest = int(levels.max()) if len(levels) else 0
+
+
+def highest_now(relation: KernelRelation) -> int:
+    """A level above which the relation has no facts in the state under way."""
+    touched = relation.touched[: relation.touched_used, NEW]
+    return max(relation.highest, int(touched[touched < ABSENT].max(initial=0)))

@@ -127,7 +127,7 @@ class StratumMaintenance:
         self.plan.refresh(relations, with_deferred=bool(deleted))
         bench.reserve_blocks(self.plan.widths)
         table = self.plan.relations
-        table[:, layout.MAY_LOSE :] = _NOTHING_YET
+        table[:, layout.MAY_LOSE : layout.LISTED + 1] = _NOTHING_YET
         for name, ways in self._ways.items():
             table[self.plan.number[name], layout.MAY_LOSE : layout.MAY_GAIN + 1] = ways & 1, ways >> 1
 

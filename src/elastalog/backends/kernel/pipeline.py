@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -101,6 +101,8 @@ class Pipeline:
     numbers."""
 
     __slots__ = ("derivations", "gather", "gather_take", "own", "probes", "seconds", "start_transform", "variant")
+
+    is_negated_start: ClassVar[bool] = False
 
     def __init__(self, variant: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
         self.variant = variant

@@ -7,6 +7,7 @@ also what is there already, gives C_nr and C_r."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ def evaluate_counted(
 
 class _CountingWorkers(Workers):
     """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept."""
+
+    is_plain: ClassVar[bool] = False
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, support: Support) -> None:
         super().__init__(relations, watch)

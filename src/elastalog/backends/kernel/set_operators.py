@@ -3,6 +3,11 @@
 - `count` is C_nr, where it is kept, otherwise 1;
 - `level` is 2 · C_r (0 where C_r is not kept), + 1 unless the fact is explicit.
 
+Strategies that look ahead keep no C_r. During an update, MARKED in the level of a touched entry then says that the
+next update will question the fact, and the highest level of a body, which bindings carry (see `join_levels`), whether a
+derivation has such a body fact. Deleted facts that will certainly be back have level 0, as explicit ones: if the
+highest level of a body is 0, its head will certainly be there too (ASSURED).
+
 OTHER of a touched entry is the number of the last evaluation that listed it, so that every head is listed once an
 evaluation. The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
 """
@@ -35,6 +40,18 @@ DERIVED = 1
 RECURSIVE = 2
 """What one derivation by a recursive rule adds to `level`."""
 
+MARKED = 2
+ASSURED = 4
+QUESTIONED = 8
+"""The bits of `level` that look-ahead uses where C_r is not kept; those from QUESTIONED on count the derivations by
+non-recursive rules with a marked body fact, where C_nr is kept."""
+
+# What is noted of the heads of derivations.
+NOTHING = 0
+IF_TOUCHED = 1  # MARKED, if a body fact is and the update touches the head anyway
+IF_QUESTIONED = 2  # MARKED, if a body fact is
+IF_CERTAIN = 3  # ASSURED, if all body facts are certain
+
 
 @inlined
 def touch(row, level, count, touched, used):  # type: ignore[no-untyped-def]
@@ -63,13 +80,18 @@ def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[n
     state[TOUCHED] = used
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, INT, WORDS, STATE)
+@operator(
+    types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
+)
 def apply_heads(  # type: ignore[no-untyped-def]
-    block, used, rows, table, shift, level, count, touched, column, step, is_new, stamp, listed_entries, state
-):
+    block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,
+    listed_entries, state,
+):  # fmt: skip
     """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
-    `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted."""
+    `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
+    `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
     width = rows.shape[1]
+    block_width = block.shape[1]
     rows_used = state[USED]
     touched_used = state[TOUCHED]
     listed = state[LISTED]
@@ -87,15 +109,23 @@ def apply_heads(  # type: ignore[no-untyped-def]
             level[row] = ABSENT
             count[row] = 0
             rows_used += 1
+        is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
+        is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
         value = level[row]
         if value < REFERENCE:
-            if is_new and column < 0 and value < ABSENT:
+            if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
                 continue
             touch(row, level, count, touched, touched_used)
             touched_used += 1
         entry = level[row] - REFERENCE
-        if column >= 0:
+        if is_counted:
             touched[entry, column] += np_int32(step)
+        if is_marked:
+            touched[entry, NEW] |= np_int32(MARKED)
+            if column == COUNT:
+                touched[entry, NEW] += np_int32(QUESTIONED)
+        elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
+            touched[entry, NEW] |= np_int32(ASSURED)
         if touched[entry, OTHER] != stamp:
             touched[entry, OTHER] = np_int32(stamp)
             listed_entries[listed] = entry
@@ -105,12 +135,78 @@ def apply_heads(  # type: ignore[no-untyped-def]
     state[LISTED] = listed
 
 
-@operator(types.void, MATRIX, INT, MATRIX, INT, WORDS, STATE)
-def list_entries(block, used, touched, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
-    """Lists the entries in word 0 of a block, each once."""
+@operator(INT, WORDS, WORDS, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
+def expect(wanted, kept, level, count, touched, expected, entries, state):  # type: ignore[no-untyped-def]
+    """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
+    lists their entries, each once. `expected` is the mark of facts that are known to go."""
+    used = state[TOUCHED]
+    number = 0
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if row < 0 or level[row] == ABSENT:
+            continue
+        is_kept = False
+        for k in range(kept.shape[0]):
+            is_kept = is_kept or kept[k] == row
+        if is_kept:
+            continue
+        if level[row] < REFERENCE:
+            touch(row, level, count, touched, used)
+            used += 1
+        entry = level[row] - REFERENCE
+        marks = touched[entry, MARKS]
+        if marks & IS and not marks & expected:
+            touched[entry, MARKS] = marks | np_int32(expected)
+            touched[entry, NEW] |= np_int32(MARKED)
+            if marks & WAS:
+                # A derivation is new if a body fact of the delta was not there before: this one was.
+                touched[entry, OTHER] = 0
+            entries[number] = entry
+            number += 1
+    state[TOUCHED] = used
+    return number
+
+
+@operator(INT, MATRIX, INT, INT, INT, INT, WORDS, WORDS)
+def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type: ignore[no-untyped-def]
+    """Takes what look-ahead has noted off all entries; lists those that are present or not (`presence` is IS or 0) and
+    have any of some marks, with their QUESTIONED derivations."""
+    number = 0
+    for entry in range(used):
+        value = touched[entry, NEW]
+        if value & noted:
+            touched[entry, NEW] = value & (DERIVED | MARKED | ASSURED) & ~np_int32(noted)
+            marks = touched[entry, MARKS]
+            if marks & IS == presence and marks & any_of:
+                entries[number] = entry
+                counts[number] = value // QUESTIONED
+                number += 1
+    return number
+
+
+@operator(INT, WORDS, MATRIX, INT, INT, INT, INT, WORDS)
+def select(entries, touched, looked_at, wanted, added, removed, chosen):  # type: ignore[no-untyped-def]
+    """Lists the entries whose marks, as far as they are looked at, are those wanted, and changes their marks."""
+    number = 0
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        marks = touched[entry, MARKS]
+        if marks & looked_at == wanted:
+            touched[entry, MARKS] = (marks & ~np_int32(removed)) | np_int32(added)
+            chosen[number] = entry
+            number += 1
+    return number
+
+
+@operator(types.void, MATRIX, INT, MATRIX, FLAG, INT, WORDS, STATE)
+def list_entries(block, used, touched, is_marking, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
+    """Lists the entries in word 0 of a block, each once; marks those of derivations with a marked body fact."""
+    block_width = block.shape[1]
     listed = state[LISTED]
     for i in range(used):
         entry = int64(block[i, 0])
+        if is_marking and block[i, block_width - 2] >= MARKED:
+            touched[entry, NEW] |= np_int32(MARKED)
         if touched[entry, OTHER] != stamp:
             touched[entry, OTHER] = np_int32(stamp)
             listed_entries[listed] = entry

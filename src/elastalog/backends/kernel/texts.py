@@ -121,12 +121,14 @@ class _Memory:
             more_states, more_results = np.zeros(size, np.uint8), np.zeros(size, results.dtype)
             more_states[: len(states)], more_results[: len(states)] = states, results
             self.table = states, results = more_states, more_results
-        for word in np.unique(words[states[words] == UNKNOWN]).tolist():
-            value = self.function(symbols.text(word))
-            if value is not None:
-                results[word] = symbols.encode_one(value) if isinstance(value, str) else value
-            # Written last, since others read without the lock.
-            states[word] = FAILED if value is None else KNOWN
+        unknown = np.unique(words[states[words] == UNKNOWN])
+        values = list(map(self.function, symbols.texts(unknown)))
+        is_known = np.array([value is not None for value in values], np.bool_)
+        known = [value for value in values if value is not None]
+        is_text = bool(known) and isinstance(known[0], str)
+        results[unknown[is_known]] = symbols.encode_texts(known) if is_text else np.array(known, results.dtype)
+        # Written last, since others read without the lock.
+        states[unknown] = np.where(is_known, KNOWN, FAILED)
         return states, results
 
 
@@ -150,12 +152,12 @@ def _row_by_row(
 
     def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
         columns = [
-            map(symbols.text, values.tolist()) if spelled else values.tolist()
+            symbols.texts(values) if spelled else values.tolist()
             for values, spelled in zip(arrays, is_symbol, strict=True)
         ]
         found = list(map(function, *columns))
         if dtype is np.int32:
-            return np.array(list(map(symbols.encode_one, found)), np.int32), None
+            return symbols.encode_texts(found), None
         if None not in found:
             return np.array(found, dtype), None
         return np.array([value or 0 for value in found], dtype), np.array([value is not None for value in found])

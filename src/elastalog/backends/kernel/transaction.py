@@ -11,17 +11,22 @@ from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.vectors import Vectors
+from elastalog.backends.protocol import GONE, StateChanges
 
 
 @dataclass(slots=True)
 class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
-    finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were."""
+    finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
+    `vectors` what was counted for them. `anew`: relations that must be."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
     changed: dict[str, Vector] = field(default_factory=dict)
     replaced: dict[str, KernelRelation] = field(default_factory=dict)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
 
 
 def touch(relation: KernelRelation, rows: Vector) -> Vector:
@@ -88,9 +93,26 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
         entries = touch(new, kept[moved])
         new.touched[entries, OLD] = old.level[as_before[moved]]
     new.present = evaluated
-    changed = np.empty(new.touched_used, np.int32)
-    number = maintain.finish(new.touched, new.touched_used, is_level_change, changed)
+    return changed_entries(new, is_level_change)
+
+
+def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
+    """The touched entries of a finished relation that strata above must hear of."""
+    changed = np.empty(relation.touched_used, np.int32)
+    number = maintain.finish(relation.touched, relation.touched_used, is_level_change, changed)
     return changed[:number]
+
+
+def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bool) -> Vector:
+    """Writes what somebody else has found to change in a relation as the current state. Returns the entries that
+    changed."""
+    entries = touch(relation, add_rows(relation, changes.words))
+    is_present = changes.level != GONE
+    touched = relation.touched
+    touched[entries, NEW] = np.where(is_present, changes.level, ABSENT)
+    touched[entries, COUNT] = changes.count
+    touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
+    return changed_entries(relation, is_level_change)
 
 
 def commit(relation: KernelRelation, is_new: bool) -> None:
@@ -121,11 +143,6 @@ def end(relation: KernelRelation) -> None:
     relation.is_settled = relation.present == relation.used
 
 
-def explicit_rows(relation: KernelRelation) -> Vector:
-    """The rows of the explicit facts of an annotated relation, outside an update: those of level 0."""
-    return np.flatnonzero(relation.level[: relation.used] == 0).astype(np.int32)
-
-
 def changed_words(
     relations: Mapping[str, KernelRelation], changed: Mapping[str, Vector]
 ) -> dict[str, tuple[Matrix, Matrix]]:
@@ -142,6 +159,6 @@ def changed_words(
 
 
 __all__ = [
-    "REFERENCE", "Transaction", "add_rows", "adopt", "changed_words", "commit", "end", "explicit_rows", "rollback",
-    "set_annotation", "touch",
+    "REFERENCE", "Transaction", "add_rows", "adopt", "changed_entries", "changed_words", "commit", "end",
+    "receive", "rollback", "set_annotation", "touch",
 ]  # fmt: skip

@@ -21,7 +21,8 @@ has found so much that it is better run outside."""
 PHASE, STAGE, VERSION, DEPTH, AT, STEP, DERIVED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX, ACTION, HIGHEST = (
     range(8, 22)
 )
-ITERATION = PHASE
+ITERATION, MOST_FOUND = PHASE, HIGHEST
+"""Growth has no phases, but iterations, and a number of facts after which it is left."""
 STATE_SIZE = 22
 
 # Stages of a round: indexes are brought up to date, versions run, the delta is closed and the next one chosen.
@@ -34,10 +35,12 @@ GO, ACTED, SINK = range(3)
 (
     ROWS, WIDTH, TABLE_AT, TABLE_SIZE, SHIFT, LEVEL, COUNTS, TOUCHED, TOUCHED_ROOM, ROOM, IS_FLAT, IS_OWN, FIRST_INDEX,
     INDEXES_END, USED, TOUCHED_USED, MAY_LOSE, MAY_GAIN, LIST, FROM, TO, LISTED,
-) = range(22)  # fmt: skip
-RELATION_WIDTH = 22
+    IS_CHECKED, IS_ANNOTATED,
+) = range(24)  # fmt: skip
+RELATION_WIDTH = 24
 """[FIRST_INDEX, INDEXES_END): the indexes of a relation of the stratum, which grow with it. LIST: the column of the
-touched table that lists the delta, in its rows [FROM, TO). LISTED: facts in the list of losses."""
+touched table that lists the delta, in its rows [FROM, TO); in growth the rows [FROM, TO) are the delta. LISTED: facts
+in the list of losses. IS_CHECKED: some rows hold facts that are not there."""
 
 # Columns of `indexes`.
 (

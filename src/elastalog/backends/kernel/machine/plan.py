@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import is_
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.marks import DELTAS, LOSSES
 from elastalog.backends.kernel.memory import Vector
-from elastalog.backends.kernel.pipeline import BoundProbe, Transform
+from elastalog.backends.kernel.pipeline import BoundProbe, Pipeline, Transform
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
@@ -24,23 +25,28 @@ _NEVER = 1 << 40
 """How far an index goes that this update does not need."""
 
 
+Version: TypeAlias = DeltaPipeline | Pipeline
+
+
 class MachinePlan:
     """The code of a stratum, and its tables, which are brought up to date before every update.
 
     `positive` and `negative` are the relations that some version starts at, as facts and as absences; `reads_own`: some
     of them are of the stratum. `backward` and `recovering` are the heads that can be looked for backwards, if they were
-    explicit, and if they lost their last derivation."""
+    explicit, and if they lost their last derivation. `carried`: words that rows of bindings have behind their slots."""
 
     def __init__(
         self,
         own: Sequence[str],
         flat: frozenset[str],
-        forward: Sequence[DeltaPipeline],
-        backward: Sequence[DeltaPipeline],
-        recovering: Sequence[DeltaPipeline],
+        forward: Sequence[Version],
+        backward: Sequence[Version],
+        recovering: Sequence[Version],
         dictionary: Dictionary,
+        carried: int = LEVELS,
     ) -> None:
         self._dictionary = dictionary
+        self._carried = carried
         self._code: list[int] = []
         self._indexed: dict[tuple[str, tuple[int, ...]], int] = {}
         self._recovering = frozenset(map(id, recovering))
@@ -64,7 +70,7 @@ class MachinePlan:
         self.code: Vector = np.array(self._code or [0], np.int64)
         self.relations: Vector = np.zeros((len(self.names), layout.RELATION_WIDTH), np.int64)
         self.indexes: Vector = np.zeros((max(len(self._indexed), 1), layout.INDEX_WIDTH), np.int64)
-        self.widths = _widths(versions)
+        self.widths = _widths(versions, carried)
         for number, name in enumerate(self.names):
             is_own = name in own
             places = [place for (relation, _), place in self._indexed.items() if relation == name and is_own]
@@ -80,15 +86,15 @@ class MachinePlan:
 
     # --- code ------------------------------------------------------------------------------------------------------
 
-    def _is_usual(self, version: DeltaPipeline) -> bool:
+    def _is_usual(self, version: Version) -> bool:
         """Whether every update may run a version: those of explicit facts that rules derive too are rare."""
         return version.gather.goal is not None or id(version) in self._recovering
 
-    def _needed_by(self, versions: Iterable[DeltaPipeline]) -> set[int]:
+    def _needed_by(self, versions: Iterable[Version]) -> set[int]:
         probes = (probe for version in versions for probe in version.probes)
         return {self._indexed[probe.relation, probe.key_columns] for probe in probes if _is_indexed(probe)}
 
-    def _encode(self, version: DeltaPipeline) -> int:
+    def _encode(self, version: Version) -> int:
         """Appends the code of a version; returns its place."""
         at = len(self._code)
         gather = version.gather
@@ -98,6 +104,7 @@ class MachinePlan:
             lists = 1 << DELTAS | (1 << LOSSES if id(version) in self._recovering else 0)
         self._code.extend([0] * (layout.VERSION_WIDTH + layout.PROBE_WIDTH * len(version.probes)))
         take, take_place = version.gather_take
+        width = gather.width + self._carried
         head = {
             layout.START: self.number[_start(version)],
             layout.IS_BACKWARD: is_backward,
@@ -106,8 +113,10 @@ class MachinePlan:
             layout.PROBES: len(version.probes),
             layout.START_TAKE: self._put(take, take_place),
             layout.START_TAKEN: len(take),
-            layout.START_WIDTH: gather.width + LEVELS,
-            layout.START_ACTIONS: self._put_actions(gather.actions, version.start_transform, gather.width + LEVELS),
+            layout.START_WIDTH: width,
+            layout.START_ACTIONS: self._put_actions(
+                gather.actions, version.start_transform, gather.width + self._carried
+            ),
             layout.START_ACTIONS_END: len(self._code),
             layout.LISTS: lists,
         }
@@ -133,8 +142,8 @@ class MachinePlan:
             layout.KEPT: len(probe.keep),
             layout.TAKE: self._put(probe.take, probe.take_place),
             layout.TAKEN: len(probe.take),
-            layout.OUT_WIDTH: probe.width + LEVELS,
-            layout.ACTIONS_AT: self._put_actions(actions, probe.transform, probe.width + LEVELS),
+            layout.OUT_WIDTH: probe.width + self._carried,
+            layout.ACTIONS_AT: self._put_actions(actions, probe.transform, probe.width + self._carried),
             layout.ACTIONS_END: len(self._code),
         }
 
@@ -203,6 +212,7 @@ class MachinePlan:
             row[layout.TOUCHED] = address_of(relation.touched)
             row[layout.TOUCHED_ROOM] = len(relation.touched)
             row[layout.ROOM] = relation.room
+            row[layout.IS_ANNOTATED] = relation.is_annotated
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, if it has moved, and how far it goes."""
@@ -252,7 +262,8 @@ class MachinePlan:
                 self._used[number] = used, touched_used
                 relation.used = used
                 relation.touched_used = touched_used
-                relation.is_settled = False
+                if touched_used:
+                    relation.is_settled = False
             for place in range(first, end):
                 added = int(self.indexes[place, layout.ADDED])
                 if added != self._done[place]:
@@ -260,7 +271,7 @@ class MachinePlan:
                     self._index_at(place, relations).done = added
 
 
-def _start(version: DeltaPipeline) -> str:
+def _start(version: Version) -> str:
     assert version.gather.relation is not None
     return version.gather.relation
 
@@ -273,12 +284,12 @@ def _are_same(arrays: list[Vector], others: list[Vector]) -> bool:
     return len(arrays) == len(others) and all(map(is_, arrays, others))
 
 
-def _widths(versions: Iterable[DeltaPipeline]) -> tuple[int, ...]:
+def _widths(versions: Iterable[Version], carried: int) -> tuple[int, ...]:
     """The widest block of each step."""
     widest: list[int] = []
     for version in versions:
-        for depth, width in enumerate((version.gather.width, *(probe.width for probe in version.probes))):
+        for depth, width in enumerate((max(version.gather.width, 1), *(probe.width for probe in version.probes))):
             if depth == len(widest):
                 widest.append(0)
-            widest[depth] = max(widest[depth], width + LEVELS)
+            widest[depth] = max(widest[depth], width + carried)
     return tuple(widest)

@@ -1,0 +1,48 @@
+"""What operators list while they apply derivations: touched entries, by relation, in arrays that are used again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel import maintain
+from elastalog.backends.kernel.memory import NO_WORDS, Vector
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.watch import Watch
+
+
+class EntryLists:
+    """One list a relation. `begin` makes room for what a block may bring and hands out the list with the state vector
+    that operators work on; `finish` takes over what they did."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.state: Vector = np.zeros(8, np.int64)
+        self._watch = watch
+        self._lists: dict[str, Vector] = {}
+        self._listed: dict[str, int] = {}
+
+    def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
+        """The list of a relation and the state vector, with room for `used` more rows."""
+        relation.is_settled = False
+        relation.touched = maintain.room(relation.touched, relation.touched_used + used)
+        listed = self._listed.get(relation.name, 0)
+        array = maintain.room(self._lists.get(relation.name, NO_WORDS), listed + used)
+        self._lists[relation.name] = array
+        state = self.state
+        state[maintain.USED] = relation.used
+        state[maintain.TOUCHED] = relation.touched_used
+        state[maintain.LISTED] = listed
+        return array, state
+
+    def finish(self, relation: KernelRelation, derivations: int) -> None:
+        """The operator is done; so many derivations were applied."""
+        state = self.state
+        relation.used = int(state[maintain.USED])
+        relation.touched_used = int(state[maintain.TOUCHED])
+        self._listed[relation.name] = int(state[maintain.LISTED])
+        self._watch.derived(derivations)
+
+    def take(self) -> dict[str, Vector]:
+        """What has been listed, by relation, where anything was; the lists are empty again."""
+        lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
+        self._listed.clear()
+        return lists

@@ -1,0 +1,78 @@
+"""Handing the small iterations of a bootstrap to the machine (see `machine.growth`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from elastalog.backends.kernel.machine import growth, layout
+from elastalog.backends.kernel.machine.bench import Workbench
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.memory import Vector
+from elastalog.backends.kernel.pipeline import Pipeline
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.relations.words import Dictionary
+
+FEW = 512
+"""Facts of a small iteration."""
+
+PATIENCE = 200
+"""Small iterations in a row after which it pays to lay the rest out for the machine, and to load it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an evaluation is: the delta of each relation, the iteration that comes next, whether there is one."""
+
+    start: dict[str, int]
+    stop: dict[str, int]
+    iteration: int
+    is_done: bool
+
+
+def run_small_iterations(
+    own: Sequence[str],
+    pipelines: Sequence[Pipeline],
+    relations: Mapping[str, KernelRelation],
+    dictionary: Dictionary,
+    watch: Watch,
+    start: Mapping[str, int],
+    stop: Mapping[str, int],
+    iteration: int,
+    most_found: int,
+) -> Progress:
+    """Runs iterations, from the one of the given number on, until the fixpoint, a large one, or `most_found` facts."""
+    plan = MachinePlan(own, frozenset(), pipelines, [], [], dictionary, carried=0)
+    bench = Workbench()
+    plan.refresh(relations, with_deferred=True)
+    bench.reserve_blocks(plan.widths)
+    table = plan.relations
+    for number, name in enumerate(plan.names):
+        table[number, layout.IS_CHECKED] = not relations[name].is_settled
+        if name in stop:
+            table[number, layout.FROM : layout.TO + 1] = start[name], stop[name]
+    state = bench.state
+    state[layout.ITERATION] = iteration
+    state[layout.MOST_FOUND] = most_found
+    made: Vector = np.zeros(max(len(pipelines), 1), np.int64)
+    began = time.perf_counter()
+    reason = MachineRun(plan, bench, relations, own, watch).run(
+        lambda: growth.grow(state, table, plan.indexes, plan.versions, plan.code, bench.frames, made)
+    )
+    seconds = time.perf_counter() - began
+    # Nobody has measured the versions one by one; derivations are the best measure of their shares.
+    for pipeline, derivations in zip(pipelines, made.tolist(), strict=False):
+        pipeline.derivations += derivations
+        pipeline.seconds += seconds * derivations / max(int(made.sum()), 1)
+    bounds = {name: table[plan.number[name], layout.FROM : layout.TO + 1].tolist() for name in own}
+    return Progress(
+        {name: first for name, (first, _) in bounds.items()},
+        {name: last for name, (_, last) in bounds.items()},
+        int(state[layout.ITERATION]),
+        reason == layout.DONE,
+    )
