@@ -1,7 +1,10 @@
-"""Spark side by side: (a) a plain DataFrame loop, (b) the kernel in this process, (c) the kernel in tasks.
+"""Evaluation on Spark: (a) a plain DataFrame loop, (b) the kernel in this process, (c) the kernel in tasks.
 
-Time runs from facts in memory (a: cached DataFrames) to all derived facts; starting Spark, and the first job that
-starts its Python workers, are told apart. `python -m benchmarks.spark [WORKLOAD ...]`.
+Three parts, `--only` chooses: `table` (all workloads, against the goals), `sizes` (cost against the size of the data),
+`processes` (cost against cores and executor processes). Every measurement is a process of its own with a time limit, so
+that none can hold up the others. Everything takes about fifteen minutes on an idle machine of 2 cores.
+
+`python -m benchmarks.spark [WORKLOAD ...] [--only PART] [--sizes 5 20 80] [--data DIR]`
 """
 
 from __future__ import annotations
@@ -9,169 +12,155 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from benchmarks import generate
-from benchmarks.plot import draw_bars
-from benchmarks.spark_frames import NotExpressibleError, evaluate
-from benchmarks.workloads import BY_NAME, DATA_VARIABLE, EXAMPLES, HERE, Facts, as_tables, data_folder
+from benchmarks.plot import draw_bars, draw_lines
+from benchmarks.spark_case import WAYS, Measured, case_named, cores_of, measure
+from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, data_folder
 
-DOUBLING = """
-.decl edge(x: number, y: number)
-.decl path(x: number, y: number)
-path(x, y) :- edge(x, y).
-path(x, z) :- path(x, y), path(y, z).
-"""
-
-
-def random_tree(nodes: int) -> Facts:
-    """Every node below an earlier one: paths of logarithmic length."""
-    import numpy as np
-
-    child = np.arange(1, nodes)
-    parent = (np.random.default_rng(1).random(nodes - 1) * child).astype(np.int64)
-    return as_tables({"edge": np.stack([parent, child], axis=1).astype(np.int32)})
+PARTS = ("table", "sizes", "processes")
+WORKLOADS = ("closure-roads", "closure-random", "closure-random:500", "doubling", "doubling:400", "el-completion")
+SIZED = "closure-random"
+MASTERS = ("local[1,4]", "local[2,4]", "local-cluster[1,1,1024]", "local-cluster[2,1,1024]")
+SPREAD = ("closure-random:200", "doubling:200")
+GOALS = {True: (10.0, 1.5), False: (4.0, 2.5)}
+"""Of strata that decompose, and of others: at least so many times faster than (a), at most so many times as long as (b)
+plus start-up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """`with_loop`: whether the plain loop ends in reasonable time."""
+class Runner:
+    """Measures, tells how it goes, and remembers everything."""
 
-    program: str | Path
-    facts: Any
-    with_loop: bool = True
+    def __init__(self, repeats: int, timeout: float, loop_timeout: float, data: Path | None) -> None:
+        self.repeats, self.timeout, self.loop_timeout, self.data = repeats, timeout, loop_timeout, data
+        self.done: dict[tuple[str, str, str], Measured] = {}
 
-
-def cases(data: Path | None) -> dict[str, Case]:
-    closure = EXAMPLES / "transitive_closure.dl"
-    found = {
-        "closure-1M": Case(closure, lambda: as_tables(generate.components(20))),
-        "closure-sparse": Case(closure, lambda: as_tables(generate.sparse_graph())),
-        "closure-25M": Case(closure, lambda: as_tables(generate.components(500)), with_loop=False),
-        "doubling-1M": Case(DOUBLING, lambda: random_tree(100_000)),
-        "doubling-5M": Case(DOUBLING, lambda: random_tree(400_000), with_loop=False),
-        "el-completion": Case(EXAMPLES / "galen.dl", lambda: as_tables(generate.ontology())),
-    }
-    for name in ("galen", "doop"):
-        if BY_NAME[name].is_available(data):
-            found[name] = Case(EXAMPLES / f"{name}.dl", lambda name=name: BY_NAME[name].facts(data), name == "galen")
-    return found
+    def __call__(self, way: str, workload: str, master: str) -> Measured:
+        if way == "kernel":
+            master = "local[1]"  # it does without
+        key = (way, workload, master)
+        if key not in self.done:
+            limit = self.loop_timeout if way == "loop" else self.timeout
+            found = measure(way, workload, master=master, repeats=self.repeats, timeout=limit, data=self.data)
+            told = f"{found.least:.2f} s" if found.least is not None else found.problem
+            print(f"{workload} {way} {master}: {told}", file=sys.stderr, flush=True)
+            self.done[key] = found
+        return self.done[key]
 
 
-@dataclass(slots=True)
-class Row:
-    workload: str
-    facts: int = 0
-    kernel: list[float] = field(default_factory=list)
-    tasks: list[float] = field(default_factory=list)
-    fetch: list[float] = field(default_factory=list)
-    loop: list[float] = field(default_factory=list)
-    where: list[str] = field(default_factory=list)
-    problem: str | None = None
-
-
-def measure(name: str, case: Case, spark: Any, repeats: int, is_loop_wanted: bool) -> Row:
-    import elastalog
-    from elastalog.program import Program
-
-    row = Row(name)
-    facts = case.facts()
-    program = Program.parse(case.program) if isinstance(case.program, str) else Program.load(case.program)
-    for _ in range(repeats):
-        began = time.perf_counter()
-        local = elastalog.open(program, facts=facts)
-        row.kernel.append(time.perf_counter() - began)
-        sizes = {relation: len(local[relation]) for relation in local}
-        row.facts = sum(sizes.values())
-        began = time.perf_counter()
-        tasked = elastalog.open(program, facts=facts, engine="spark", spark=spark)
-        row.tasks.append(time.perf_counter() - began)
-        if {relation: len(tasked[relation]) for relation in tasked} != sizes:
-            row.problem = "tasks: wrong counts"
-            return row
-        row.where = sorted({placement.where for placement in tasked._backend.placements.values()})  # type: ignore[attr-defined]
-        began = time.perf_counter()
-        tasked._backend.relations.fetch_all()  # type: ignore[attr-defined]
-        row.fetch.append(time.perf_counter() - began)
-        del local, tasked
-    if case.with_loop and is_loop_wanted:
-        frames = {n: spark.createDataFrame(t).cache() for n, t in facts.items()}
-        for frame in frames.values():
-            frame.count()
-        try:
-            began = time.perf_counter()
-            results = evaluate(program.checked, spark, frames)
-            counts = {relation: results[relation].count() for relation in sizes}
-            row.loop.append(time.perf_counter() - began)
-            if counts != sizes:
-                row.problem = "loop: wrong counts"
-        except NotExpressibleError as error:
-            row.problem = f"the loop has no plan for {error}"
-        finally:
-            for frame in frames.values():
-                frame.unpersist()
-    return row
-
-
-def table(rows: list[Row]) -> str:
-    heads = (("facts", 12), ("loop s", 9), ("kernel s", 9), ("tasks s", 9), ("fetch s", 8), ("loop/tasks", 10))
-    shown = " ".join(f"{head:>{width}}" for head, width in heads)
-    lines = [f"{'workload':16} {shown} {'tasks/kernel':>12}  where"]
-    for row in rows:
-        tasks, kernel = min(row.tasks, default=0.0), min(row.kernel, default=0.0)
-        loop = f"{row.loop[0]:9.2f}" if row.loop else f"{'–':>9}"
-        faster = f"{row.loop[0] / tasks:10.1f}" if row.loop and tasks else f"{'–':>10}"
-        slower = f"{tasks / kernel:12.2f}" if kernel else f"{'–':>12}"
-        fetch = min(row.fetch, default=0.0)
-        lines.append(
-            f"{row.workload:16} {row.facts:12,} {loop} {kernel:9.2f} {tasks:9.2f} {fetch:8.2f} {faster} {slower}"
-            f"  {', '.join(row.where)} {row.problem or ''}"
-        )
+def table(run: Runner, workloads: Iterable[str], master: str) -> str:
+    """All workloads in all ways, and whether the goals are met."""
+    heads = ("workload", "facts", "(a) loop", "(b) kernel", "(c) tasks", "start", "1st job", "a/c", "c/b", "goals")
+    lines = [f"{heads[0]:20}{''.join(f'{head:>12}' for head in heads[1:])}  where"]
+    for name in workloads:
+        loop, kernel, tasks = (run(way, name, master) for way in WAYS)
+        least_gain, most_loss = GOALS[case_named(name, run.data).decomposes]
+        gain = _ratio(loop.least, tasks.least)
+        loss = _ratio(tasks.least, kernel.least)
+        if loop.least is None and tasks.least is not None and (loop.problem or "").startswith("more than"):
+            gain = run.loop_timeout / tasks.least  # at least
+        met = (gain is None or gain >= least_gain) and (loss is None or loss <= most_loss)
+        cells = [
+            f"{tasks.facts or kernel.facts:,}", *(_seconds(found) for found in (loop, kernel, tasks)),
+            f"{tasks.started:.1f}", f"{tasks.first_job:.1f}", _times(gain, loop.least is None), _times(loss, False),
+            "met" if met and loss is not None else f"≥{least_gain:g} ≤{most_loss:g}",
+        ]  # fmt: skip
+        counts = {found.facts for found in (loop, kernel, tasks) if found.seconds}
+        wrong = "" if len(counts) <= 1 else f"  DIFFERENT COUNTS: {sorted(counts)}"
+        lines.append(f"{name:20}{''.join(f'{cell:>12}' for cell in cells)}  {', '.join(tasks.where)}{wrong}")
     return "\n".join(lines)
 
 
-def main() -> None:
-    import elastalog.spark
+def sizes(run: Runner, numbers: Iterable[int], master: str) -> str:
+    """Cost against the number of facts, of one workload that decomposes and of one that does not."""
+    lines = []
+    for kind, scale in ((SIZED, 1), ("doubling", 5)):
+        series: dict[str, list[tuple[float, float]]] = {}
+        for number in numbers:
+            for way in WAYS:
+                found = run(way, f"{kind}:{number * scale}", master)
+                if found.least is not None:
+                    series.setdefault(way, []).append((found.facts, found.least))
+                    lines.append(f"{kind:16} {found.facts:12,} facts  {way:8} {found.least:9.2f} s")
+        name = kind.replace("-", "_")
+        draw_lines(HERE / "plots" / f"spark_sizes_{name}.png", f"{kind} on Spark", "facts", "seconds", series)
+    return "\n".join(lines)
 
+
+def processes(run: Runner, masters: Iterable[str]) -> str:
+    """Cost against cores of one process, and against executor processes."""
+    lines = []
+    series: dict[str, dict[str, float]] = {}
+    for name in SPREAD:
+        for master in masters:
+            found = run("tasks", name, master)
+            told = _seconds(found) if found.seconds else found.problem
+            lines.append(f"{name:20} {master:24} {cores_of(master)} slots  {told:>9} s  start {found.started:.1f} s")
+            if found.least is not None:
+                series.setdefault(name, {})[master] = found.least
+    draw_bars(HERE / "plots" / "spark_processes.png", "tasks on cores and executor processes", "seconds", series)
+    return "\n".join(lines)
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one / other
+
+
+def _times(ratio: float | None, is_least: bool) -> str:
+    return "–" if ratio is None else f"{'>' if is_least else ''}{ratio:.1f}"
+
+
+def _seconds(found: Measured) -> str:
+    if found.least is not None:
+        return f"{found.least:.2f}"
+    problem = found.problem or ""
+    return ">" + problem.split()[2] if problem.startswith("more than") else "–"
+
+
+def _record(path: Path, run: Runner) -> None:
+    """Adds what was measured to what other runs have."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    rows = {(row["way"], row["workload"], row["master"]): row for row in known}
+    rows |= {key: asdict(found) for key, found in run.done.items()}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description="evaluation on Spark, side by side")
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="for the table; `closure-roads:50` has a size")
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 20, 80, 320], metavar="N")
+    parser.add_argument("--master", default="local[2,4]", help="of the table and the sizes")
+    parser.add_argument("--masters", nargs="+", default=MASTERS, metavar="MASTER", help="of the processes")
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--cores", type=int, default=None)
-    parser.add_argument("--least-rows", type=int, default=2_000, help="input facts below which the driver evaluates")
-    parser.add_argument("--no-loop", action="store_true", help="leave out the plain DataFrame loop")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for one measurement beyond start-up")
+    parser.add_argument("--loop-timeout", type=float, default=60, help="the same for the DataFrame loop")
     given = parser.parse_args()
-    known = cases(data_folder(given.data))
-    if unknown := [name for name in given.workloads if name not in known]:
-        parser.error(f"no such workload: {', '.join(unknown)}; there are {', '.join(known)}")
-    began = time.perf_counter()
-    settings = {"spark.elastalog.leastRows": str(given.least_rows)}
-    spark = elastalog.spark.session(given.cores, memory="4g", settings=settings)
-    started = time.perf_counter() - began
-    began = time.perf_counter()
-    elastalog.open(DOUBLING, facts={"edge": [(i, i + 1) for i in range(20_000)][::2]}, engine="spark", spark=spark)
-    print(f"Spark started in {started:.1f} s, first job in {time.perf_counter() - began:.1f} s", flush=True)
-    rows: list[Row] = []
-    for name in given.workloads or known:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        rows.append(measure(name, known[name], spark, given.repeats, not given.no_loop))
-        print(table(rows[-1:]).splitlines()[1], flush=True)
-    print(table(rows))
-    results = HERE / "results" / "spark.json"
-    results.parent.mkdir(exist_ok=True)
-    record = {"cores": spark.sparkContext.defaultParallelism, "started": started, "rows": [asdict(row) for row in rows]}
-    results.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    series = {
-        "DataFrame loop": {row.workload: row.loop[0] for row in rows if row.loop},
-        "kernel": {row.workload: min(row.kernel) for row in rows if row.kernel},
-        "tasks": {row.workload: min(row.tasks) for row in rows if row.tasks},
+    data = data_folder(given.data)
+    sets = tuple(name for name in ("galen", "doop") if BY_NAME[name].is_available(data))
+    workloads = given.workloads or (*WORKLOADS, *sets)
+    for name in workloads:
+        try:
+            case_named(name, data)
+        except ValueError as error:
+            parser.error(f"{error}; there are {', '.join((*WORKLOADS, 'galen', 'doop'))}")
+    run = Runner(given.repeats, given.timeout, given.loop_timeout, data)
+    parts: dict[str, Callable[[], str]] = {
+        "table": lambda: table(run, workloads, given.master),
+        "sizes": lambda: sizes(run, given.sizes, given.master),
+        "processes": lambda: processes(run, given.masters),
     }
-    draw_bars(HERE / "plots" / "spark.png", "evaluation on local Spark", "seconds", series)
-    if any(row.problem for row in rows):
-        raise SystemExit(1)
+    for name, part in parts.items():
+        if given.only in (None, name):
+            print(f"\n{name}\n{part()}", flush=True)
+    _record(HERE / "results" / "spark.json", run)
+    if given.only in (None, "table"):
+        rows = {way: {n: s for n in workloads if (s := run(way, n, given.master).least)} for way in WAYS}
+        draw_bars(HERE / "plots" / "spark.png", "evaluation on local Spark", "seconds", rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 The price of durability is what a commit takes beyond the update in memory, which the epoch's record times on its own.
 Opening is compared with reading the same Parquet files, in one thread, into Arrow tables. Files are in the cache of the
-system in both cases.
+system in both cases. The table that finds symbols is made when the first one is looked for, which is timed apart.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from pathlib import Path
 
 import elastalog
 from benchmarks.workloads import BY_NAME, data_folder
+from elastalog.analysis.program import Value
 from elastalog.session import Session
 from elastalog.storage.manifest import Manifest, read_manifest
 
 FACTS_IN_UPDATE = 10
 
 
-def commit_times(session: Session, relation: str, rounds: int) -> tuple[list[float], list[float], list[int]]:
+def commit_times(
+    session: Session, relation: str, facts: list[tuple[Value, ...]], rounds: int
+) -> tuple[list[float], list[float], list[int]]:
     """Seconds in memory, seconds beyond that, and impact, of updates that take facts out and put them back."""
     chosen = random.Random(1)
-    facts = sorted(session.explicit(relation))
     inside, beyond, impacts = [], [], []
     for _ in range(rounds):
         some = chosen.sample(facts, FACTS_IN_UPDATE)
@@ -45,6 +47,32 @@ def commit_times(session: Session, relation: str, rounds: int) -> tuple[list[flo
             beyond.append(total - update.stats.seconds)
             impacts.append(update.stats.impact)
     return inside, beyond, impacts
+
+
+def commits_beside_a_snapshot(
+    session: Session, relation: str, facts: list[tuple[Value, ...]]
+) -> tuple[list[float], float]:
+    """Seconds of commits, beyond the update in memory, while a snapshot is written and until it is in force; and how
+    long that took."""
+    assert session._durable is not None
+    store = session._durable.store
+    snapshots = len(store.manifest.snapshots)
+    coming = store.begin_snapshot(session._dictionary)
+    assert coming is not None
+    began = time.perf_counter()
+    coming.start()
+    beyond = []
+    while len(store.manifest.snapshots) == snapshots:
+        beyond += commit_times(session, relation, facts, 1)[1]
+    return beyond, time.perf_counter() - began
+
+
+def first_lookup_time(store: Path) -> float:
+    """The time to look for a symbol in a store just opened."""
+    with elastalog.open(store=store, read_only=True) as session:
+        began = time.perf_counter()
+        session._dictionary.symbols.find("no such symbol")
+        return time.perf_counter() - began
 
 
 def opening_time(store: Path, repeats: int = 3) -> float:
@@ -89,8 +117,10 @@ def measure(name: str, data: Path | None, store: Path, rounds: int) -> list[tupl
     fresh = opening_time_of_closed(session, store)
     reading = reading_time(store, manifest)
     session = elastalog.open(store=store)
-    commit_times(session, largest, 2)  # the first updates make indexes
-    inside, beyond, impacts = commit_times(session, largest, rounds)
+    candidates = sorted(session.explicit(largest))
+    commit_times(session, largest, candidates, 2)  # the first updates make indexes
+    inside, beyond, impacts = commit_times(session, largest, candidates, rounds)
+    beside, writing = commits_beside_a_snapshot(session, largest, candidates)
     journal = sum(file.stat().st_size for file in store.glob("journal-*"))
     after = opening_time_of_closed(session, store)
     symbols = sum(segment.file.bytes for segment in (*manifest.symbols, *manifest.patterns))
@@ -105,9 +135,12 @@ def measure(name: str, data: Path | None, store: Path, rounds: int) -> list[tupl
         ("impact of such an update, median", f"{statistics.median(impacts):,.0f} facts"),
         ("commit beyond that, median", f"{1000 * statistics.median(beyond):.1f} ms"),
         ("commit beyond that, worst", f"{1000 * max(beyond):.1f} ms"),
-        ("journal", f"{journal:,} bytes after {2 * (rounds + 2)} epochs"),
+        ("commit while a snapshot is written, worst", f"{1000 * max(beside):.1f} ms of {len(beside)}"),
+        ("snapshot, beside the commits", f"{writing:.2f} s"),
+        ("journals", f"{journal:,} bytes after {2 * (rounds + 2) + len(beside)} epochs"),
         ("opening, without a journal", f"{fresh:.2f} s"),
         ("opening, with the journal", f"{after:.2f} s"),
+        ("first symbol looked for", f"{1000 * first_lookup_time(store):.0f} ms"),
         ("reading the Parquet files", f"{reading:.2f} s"),
         ("ratio", f"{fresh / reading:.2f}"),
     ]

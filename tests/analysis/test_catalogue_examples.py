@@ -24,6 +24,7 @@ def test_every_code_in_the_analysis_has_an_entry() -> None:
     import elastalog.analysis
     import elastalog.program
 
-    files = [*Path(elastalog.analysis.__path__[0]).glob("*.py"), Path(elastalog.program.__file__)]
+    folders = (*elastalog.analysis.__path__, *elastalog.program.__path__)
+    files = [file for folder in folders for file in Path(folder).glob("*.py")]
     used = {code for file in files for code in re.findall(r'"(E0[234]\d\d)"', file.read_text(encoding="utf-8"))}
     assert used == {entry.code for entry in ANALYSIS}

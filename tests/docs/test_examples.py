@@ -27,7 +27,7 @@ from elastalog.cli.main import COMMANDS, cli
 from elastalog.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
-HOW_TO = ("load-facts", "update-and-watch-changes", "choose-a-strategy", "explain-a-fact")
+HOW_TO = ("load-facts", "update-and-watch-changes", "change-rules", "choose-a-strategy", "explain-a-fact")
 REACH = """
 .decl edge(from: number, to: number)
 .input edge
@@ -177,7 +177,7 @@ def test_the_reference_has_every_option_of_a_command(name: str) -> None:
 
 def test_the_reference_has_every_method_of_a_session() -> None:
     text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-    public = [name for name in vars(Session) if not name.startswith("_")]
+    public = [name for name in dir(Session) if not name.startswith("_")]
     assert [name for name in public if f"db.{name}" not in text] == []
     keywords = signature(elastalog.open).parameters
     assert [name for name in keywords if f"`{name}`" not in text] == []

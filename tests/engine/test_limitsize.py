@@ -14,7 +14,10 @@ n(x + 1) :- n(x), x < 50.
 """
 
 
-@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+STRATEGIES = ["elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc", "bf-pruned", "bfc-pruned"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_evaluation_stops_at_the_limit(strategy: str) -> None:
     with elastalog.open(COUNTING.format(limit=10), strategy=strategy) as db:
         assert sorted(db["n"]) == [(x,) for x in range(10)]
@@ -28,3 +31,25 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
         assert len(db["n"]) == 51
         db.apply(deleted={"n": [(0,)]})
         assert len(db["n"]) == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_update_stops_at_the_limit(strategy: str) -> None:
+    """50 facts, then ever more from the inserted one: cut when there are 60, and not maintained from then on."""
+    program = ".decl n(x: number)\n.input n\n.limitsize n(n=60)\nn(x + 1) :- n(x), x != 49.\n"
+    with elastalog.open(program, {"n": [(0,)]}, strategy=strategy) as db:
+        assert len(db["n"]) == 50
+        db.apply(inserted={"n": [(-3,)]})
+        assert len(db["n"]) == 53
+        db.apply(inserted={"n": [(50,)]})
+        # From 3 facts: two iterations bring 3 more each, the others 2 each, until 61 are enough.
+        assert len(db["n"]) == 61
+        with pytest.raises(elastalog.ElastalogError) as caught:
+            db.apply(deleted={"n": [(50,)]})
+        assert [d.code for d in caught.value.diagnostics] == ["E0615"]
+
+
+def test_global_levels_refuse_a_limit() -> None:
+    with pytest.raises(elastalog.ElastalogError) as caught:
+        elastalog.open(COUNTING.format(limit=10), levels="global")
+    assert [d.code for d in caught.value.diagnostics] == ["E0902"]

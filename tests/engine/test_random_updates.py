@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.epochs import EpochRecord
 from elastalog.session import Session
 from tests.engine.judging import (
     BOMB,
@@ -66,8 +65,7 @@ def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: K
             fresh = elastalog.open(rules_text(program), facts=explicit, **options)
             assert facts_of(fresh) == after
             assert not is_annotated or levels_of(fresh) == levels_of(db)
-        records = [record for record in db.log()[1:] if isinstance(record, EpochRecord)]
-        return {stratum.how for record in records for stratum in record.work.strata}
+        return {stratum.how for entry in db.log()[1:] for stratum in entry.strata}
 
 
 def apply(db: Session, update: Update, choice: Random) -> dict[str, tuple[Any, Any]]:

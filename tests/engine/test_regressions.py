@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import elastalog
-from tests.engine.judging import levels_of
+from tests.engine.judging import least_budget, levels_of
 
 
 def test_a_derivation_through_a_lowered_fact_stays_counted() -> None:
@@ -45,3 +45,21 @@ def test_global_levels_of_recursion_over_an_empty_relation() -> None:
     assert levels_of(db) == {("given", (1,)): (0, 1), ("e", (1,)): (1, 1), ("p", (1,)): (2, 1)}
     db.apply({"f": [(1,)]})
     assert levels_of(db)["p", (2,)] == (3, 1)
+
+
+def test_global_levels_of_a_stratum_evaluated_anew_above_an_aggregate_that_was_raised() -> None:
+    text = """
+    .decl edge(x: number, y: number)
+    .decl path(x: number, y: number)
+    path(x, y) :- edge(x, y).
+    path(x, z) :- path(x, y), edge(y, z).
+    .decl step(x: number, y: number)
+    .decl reached(x: number)
+    reached(1) :- step(1, _).
+    reached(y) :- reached(x), step(x, y), 9 = max z : { path(y, z) }.
+    """
+    facts = {"step": [(1, 2), (2, 3)], "edge": [(2, 9), (3, 9), (3, 4), (4, 5), (5, 9)]}
+    with least_budget(0), elastalog.open(text, facts, levels="global", budget=0.0) as db:
+        db.apply(deleted={"edge": [(3, 9)]})
+        # path(3, 9) has height 3 now, so its member 4, and the maximum 5.
+        assert levels_of(db)["reached", (3,)] == (6, 1)

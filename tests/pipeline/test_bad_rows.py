@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -139,6 +140,14 @@ def test_bad_rows_of_parquet_files(tmp_path, xs, code, reason, text):
     path = tmp_path / "edge.parquet"
     pq.write_table(pa.table({"x": xs, "y": ["a", "b"]}), path)
     check_bad(EDGE, path, {}, tmp_path, 2, code, reason, text)
+
+
+def test_texts_of_parquet_files_that_are_not_utf8(tmp_path):
+    offsets = pa.py_buffer(np.array([0, 1, 3], np.int32))
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"ab\xff")])
+    path = tmp_path / "edge.parquet"
+    pq.write_table(pa.table({"x": [1, 2], "y": texts}), path)
+    check_bad(EDGE, path, {}, tmp_path, 2, "E0505", "`y` is not UTF-8", "2, 'b\\\\xff'")
 
 
 def test_five_bad_rows_are_shown_and_the_rest_counted(tmp_path):

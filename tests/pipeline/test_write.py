@@ -36,6 +36,15 @@ def test_plain_text_is_tab_separated_without_header(tmp_path):
     assert (tmp_path / "edge.csv").read_bytes() == b'1\ta\n-2\tsay "b"\n3\t\n'
 
 
+@pytest.mark.parametrize("texts", [[""], ["", "\x01"], ["a\x0bb", "é"], [":"]])
+def test_texts_that_come_close_to_special_ones_are_plain(tmp_path, texts):
+    rows = [(number, text) for number, text in enumerate(texts)]
+    for delimiter in ("\t", "::"):
+        write_facts(EDGE, table(EDGE, rows), tmp_path / "edge.csv", {"delimiter": delimiter})
+        expected = "".join(f"{number}{delimiter}{text}\n" for number, text in rows)
+        assert (tmp_path / "edge.csv").read_bytes() == expected.encode()
+
+
 def test_no_facts_are_an_empty_file(tmp_path):
     write_facts(EDGE, table(EDGE, []), tmp_path / "edge.csv")
     assert (tmp_path / "edge.csv").read_bytes() == b""

@@ -129,6 +129,10 @@ def test_the_schema_of_a_checked_relation():
     assert (schema.arity, schema.names) == (2, ("x", "y"))
 
 
+NOT_UTF8 = pa.Array.from_buffers(
+    pa.string(), 3, [None, pa.py_buffer(np.array([0, 1, 2, 3], np.int32)), pa.py_buffer(b"a\xffb")]
+)
+
 BAD = {
     "too few values": ([(1, "a"), (2,)], "E0501", "row 2 given for `edge`: 1 value for 2 columns"),
     "too many values": ([(1, "a", 2)], "E0501", "row 1 given for `edge`: 3 values for 2 columns"),
@@ -145,6 +149,7 @@ BAD = {
     ),
     "null": ([(1, None)], "E0504", "row 1 given for `edge`: `y` is null"),
     "lone surrogate": ([(1, "\ud800")], "E0505", "row 1 given for `edge`: `y` holds a lone surrogate"),
+    "not UTF-8": (pa.table({"x": [1, 2, 3], "y": NOT_UTF8}), "E0505", "row 2 given for `edge`: `y` is not UTF-8"),
     "row of text": (["ab"], "E0502", "row 1 given for `edge`: `'ab'` is str, not a tuple"),
     "row of a number": ([(1, "a"), 5], "E0502", "row 2 given for `edge`: `5` is int, not a tuple"),
     "no rows at all": (5, "E0502", "facts given for `edge`: int is not a set of rows"),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
-from elastalog.relations import Dictionary, Symbols, WideTable
+from elastalog.relations import Dictionary, WideTable, wide
 from elastalog.relations.words import ARROW_TYPES
 
 EXTREME_NUMBERS = [-(2**63), -(2**63) + 1, -(2**30) - 1, -(2**30), -1, 0, 1, 2**30 - 1, 2**30, 2**31, 2**63 - 1]
@@ -146,42 +146,7 @@ def test_columns_of_a_row_major_block_can_be_decoded():
     assert dictionary.decode_column(Base.NUMBER, block[:, 0]).to_pylist() == [1, 2]
 
 
-# --- symbols -------------------------------------------------------------------------------------------------------
-
-
-def test_symbol_ids_count_from_zero_and_stay():
-    symbols = Symbols()
-    assert symbols.encode(pa.array(["b", "a", "b", ""])).tolist() == [0, 1, 0, 2]
-    assert symbols.encode(pa.chunked_array([["c", "a"], ["d"]])).tolist() == [3, 1, 4]
-    assert symbols.encode_one("a") == 1
-    assert symbols.encode_one("e") == 5
-    assert symbols.strings_from(3) == ["c", "d", "e"]
-    assert [symbols.text(i) for i in range(len(symbols))] == ["b", "a", "", "c", "d", "e"]
-
-
-@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
-def test_every_arrow_form_of_text_is_encoded(kind):
-    symbols = Symbols()
-    array = pa.array(["x", "y", "x"]).cast(kind)
-    assert symbols.encode(array).tolist() == [0, 1, 0]
-    assert symbols.encode(pa.chunked_array([], kind)).tolist() == []
-
-
-def test_decoding_follows_growth():
-    symbols = Symbols()
-    symbols.encode(pa.array([str(i) for i in range(2000)]))
-    assert symbols.decode(np.arange(2000, dtype=np.int32)).to_pylist() == [str(i) for i in range(2000)]
-    symbols.encode(pa.array([str(i) for i in range(2000, 5000)]))
-    assert symbols.decode(np.array([4999, 0], np.int32)).to_pylist() == ["4999", "0"]
-    assert symbols.decode(np.arange(4999, -1, -1, dtype=np.int32)).to_pylist() == [str(i) for i in range(4999, -1, -1)]
-    assert symbols.decode(np.array([], np.int32)).type == pa.string()
-
-
-def test_a_lone_surrogate_is_no_symbol():
-    symbols = Symbols()
-    with pytest.raises(UnicodeEncodeError):
-        symbols.encode_one("\ud800")
-    assert len(symbols) == 0
+# --- readers and writers ---------------------------------------------------------------------------------------------
 
 
 def test_readers_see_only_whole_entries_while_a_writer_appends():
@@ -238,3 +203,27 @@ def test_floats_that_differ_in_few_bits_do_not_crowd_one_slot():
     assert (table.patterns(ids) == patterns).all()
     assert table.find_all(patterns).tolist() == ids.tolist()
     assert table.find_all(np.array([1], np.int64)).tolist() == [-1]
+
+
+@pytest.mark.parametrize("known", [3, 60])  # with room for more, and without
+def test_ctrl_c_while_patterns_are_entered_changes_no_meaning(monkeypatch, known):
+    table = WideTable()
+    table.intern(np.arange(known, dtype=np.int64))
+    enter = wide._enter
+
+    def interrupted(slots, patterns, ids):
+        enter(slots, patterns, ids)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(wide, "_enter", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.intern(np.arange(1000, 1040, dtype=np.int64))
+    assert table.find(1000) is None
+    assert table.intern(np.array([2000, 1001, 0], np.int64)).tolist() == [known, known + 1, 0]
+    assert table.find_all(np.array([1000, 1001, 2000, known - 1], np.int64)).tolist() == [
+        -1,
+        known + 1,
+        known,
+        known - 1,
+    ]

@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
     from elastalog.pipeline.spark.java import provide_java
-    from elastalog.pipeline.spark.session import JAVA_OPTIONS, spark_session
+    from elastalog.pipeline.spark.session import java_options, spark_session
 
     try:
         provide_java()
@@ -37,7 +37,7 @@ def spark() -> Iterator[Any]:
         memory="1g",
         # Tests run small jobs: the first compiler of Java is enough for them, and no stratum is too small for tasks.
         settings={
-            "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} -XX:TieredStopAtLevel=1 {NO_DERBY_LOG}",
+            "spark.driver.extraJavaOptions": f"{java_options()} -XX:TieredStopAtLevel=1 {NO_DERBY_LOG}",
             "spark.elastalog.leastRows": "0",
         },
     )

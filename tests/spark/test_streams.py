@@ -76,16 +76,16 @@ def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None
     put(tmp_path / "in", 1, [("+", 1, 2)])
     put(tmp_path / "in", 2, [("-", 1, 2)])
     with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
-        apply, calls = db.apply, []
+        commit, calls = db.commit, []
 
-        def failing(*arguments: Any, **named: Any) -> Any:
-            changes = apply(*arguments, **named)
-            calls.append(named["batch"])
+        def failing(update: Any, *rest: Any) -> Any:
+            record = commit(update, *rest)
+            calls.append(update.batch)
             if len(calls) == 1:
                 raise OSError("the power failed")
-            return changes
+            return record
 
-        db.apply = failing  # type: ignore[method-assign]
+        db.commit = failing  # type: ignore[assignment, method-assign]
         with pytest.raises(OSError, match="the power failed"):
             play(spark, db, tmp_path)
         assert db.epoch == 2
@@ -156,6 +156,117 @@ def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path) -
         assert "epoch 3: 0 updates applied, 2 had been before" in second.stderr
     with elastalog.open(store=tmp_path / "store", read_only=True) as db:
         assert set(db["path"]) == {(2, 3), (3, 4), (2, 4)}
+
+
+# --- several updates in a micro-batch ------------------------------------------------------------------------------
+
+STEPS = [
+    (1, "+", 1, 2), (1, "+", 2, 3), (1, "+", 3, 1), (3, "-", 2, 3), (3, "+", 2, 4), (2, "+", 4, 1), (10, "+", 2, 3),
+    (10, "-", 1, 2),
+]  # fmt: skip
+
+
+def put_steps(folder: Path, rows: list[tuple[int, str, int, int]]) -> None:
+    folder.mkdir(exist_ok=True)
+    columns = dict(zip(("n", "op", "x", "y"), zip(*rows, strict=True), strict=True))
+    parquet.write_table(pa.table(columns), folder / "steps.parquet")
+
+
+def play_steps(spark: Any, db: Any, tmp_path: Path, **options: Any) -> elastalog.spark.StreamHandle:
+    stream = spark.readStream.schema(f"n bigint, {SCHEMA}").parquet(str(tmp_path / "in"))
+    handle = elastalog.spark.apply_updates(
+        stream, db, relation="edge", checkpoint=tmp_path / "notes", available_now=True, step="n", **options
+    )
+    handle.wait()
+    return handle
+
+
+@pytest.mark.parametrize(("strategy", "marks"), [("dred", "eager"), ("bf", "linked"), ("bfc", "eager")])
+def test_every_step_is_an_epoch_that_knows_the_next(spark: Any, tmp_path: Path, strategy: str, marks: str) -> None:
+    put_steps(tmp_path / "in", STEPS)
+    announced = []
+    with elastalog.open(PROGRAM, facts={}, strategy=strategy) as db:
+        announce = db.announce
+
+        def noting(upcoming: Any, marks: str = "eager") -> None:
+            update = upcoming.as_update()
+            announced.append((update.batch, marks, db.epoch))
+            announce(upcoming, marks)
+
+        db.announce = noting  # type: ignore[method-assign]
+        handle = play_steps(spark, db, tmp_path, marks=marks)
+        assert (handle.applied, handle.repeated, db.epoch) == (4, 0, 5)
+        # Step 1 is applied to epoch 1 and knows of step 2, and so on; of the first nobody was told, but asked whether.
+        assert announced == [(None, marks, 1), ("0.2", marks, 1), ("0.3", marks, 2), ("0.10", marks, 3)]
+        # After 1: a cycle of 1, 2, 3. After 10: 2-3, 3-1, 2-4, 4-1.
+        assert set(db["path"]) == {(2, 3), (3, 1), (2, 1), (2, 4), (4, 1)}
+
+
+def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path) -> None:
+    """A failure in the middle of a micro-batch: Spark delivers all of it again."""
+    put_steps(tmp_path / "in", STEPS)
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        commit = db.commit
+
+        def failing(update: Any, *rest: Any) -> Any:
+            if update.batch == "0.3":
+                raise OSError("the power failed")
+            return commit(update, *rest)
+
+        db.commit = failing  # type: ignore[assignment, method-assign]
+        with pytest.raises(OSError, match="the power failed"):
+            play_steps(spark, db, tmp_path)
+        assert db.epoch == 3
+    with elastalog.open(store=tmp_path / "store") as db:
+        handle = play_steps(spark, db, tmp_path)
+        assert (handle.applied, handle.repeated, db.epoch) == (2, 2, 5)
+        assert set(db["path"]) == {(2, 3), (3, 1), (2, 1), (2, 4), (4, 1)}
+
+
+def test_a_file_at_fault_does_not_hold_up_those_before_it(spark: Any, tmp_path: Path) -> None:
+    """Not even when it was looked at beforehand. What it declares itself, or a file before it, it may use."""
+    (tmp_path / "in").mkdir()
+    texts = (
+        "+edge(1, 2).\n",
+        "+rule: .decl far(x: number)\n+rule: far(y) :- path(1, y).\n+far(7).\n",
+        "+far(9).\n",
+        "+edge(1).\n",
+    )
+    for number, text in enumerate(texts, 1):
+        (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
+    with elastalog.open(PROGRAM, facts={}, strategy="dred") as db:
+        options: Any = {"checkpoint": tmp_path / "notes", "available_now": True, "marks": "eager"}
+        handle = elastalog.spark.apply_diff_files(spark, tmp_path / "in", db, **options)
+        with pytest.raises(ElastalogError, match=r"4\.diff"):
+            handle.wait()
+        assert (handle.applied, db.epoch) == (3, 4)
+        assert set(db["far"]) == {(2,), (7,), (9,)}
+
+
+def test_marks_that_a_strategy_has_not_are_refused_at_once(spark: Any, tmp_path: Path) -> None:
+    put_steps(tmp_path / "in", STEPS)
+    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match="no eager marks"):
+        play_steps(spark, db, tmp_path, marks="eager")
+
+
+def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n", encoding="utf-8")
+    (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    for number, text in ((1, "+edge(2, 3).\n+edge(3, 4).\n"), (2, "-edge(1, 2).\n"), (10, "+edge(4, 2).\n")):
+        (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
+    base = ["stream", "reach.dl", "-F", "facts", "--source", "in", "--once"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        arguments = [*base, "--strategy", "bfc", "--marks", "linked", "-D", "out"]
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        assert "epoch 4: 3 updates applied" in done.stderr
+        refused = CliRunner().invoke(cli, [*base, "--changes", "feed"])
+        assert refused.exit_code == 2
+    rows = set((tmp_path / "out" / "path.csv").read_text(encoding="utf-8").splitlines())
+    assert rows == {f"{x}\t{y}" for x in (2, 3, 4) for y in (2, 3, 4)}
 
 
 @pytest.mark.slow

@@ -58,7 +58,9 @@ def check_continuation(path: Path, epoch: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(folder: Path) -> None:
+def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(folder: Path, in_background: bool) -> None:
+    """Beside a thread it is not determined which failpoint comes when; how many there are is, nearly."""
+    ends = {failpoints.EXIT_CODE, 0} if in_background else {failpoints.EXIT_CODE}
     with failpoints.recording() as reached:
         life(folder / "recorded", lambda epoch: None)
     seen = set(reached)
@@ -74,7 +76,7 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(folder: Pat
                 life(path, tell)
 
         status, committed = in_child(work)
-        assert os.waitstatus_to_exitcode(status) == failpoints.EXIT_CODE, reached[number - 1]
+        assert os.waitstatus_to_exitcode(status) in ends, reached[number - 1]
         epoch = check_recovery(path, committed)
         epochs.add(epoch)
         files = frozenset(files_of(path)) if path.exists() else frozenset()
@@ -116,7 +118,7 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_kill_9_at_a_random_time(folder: Path, seed: int) -> None:
+def test_kill_9_at_a_random_time(folder: Path, seed: int, in_background: bool) -> None:
     path = folder / "store"
     delay = random.Random(seed).uniform(0.001, 0.06)
 

@@ -85,6 +85,21 @@ def test_the_log_tells_what_each_epoch_was(folder: Path) -> None:
         assert entry.time >= before.time
 
 
+def test_the_log_is_the_same_with_and_without_a_store(folder: Path) -> None:
+    logs = []
+    for options in ({}, {"store": folder / "store"}):
+        with elastalog.open(REACH, facts={"edge": [(1, 2), (2, 3)]}, **options) as session:
+            session.apply({"edge": [(3, 4)]}, source="s", batch=1)
+            session.apply({}, {"edge": [(1, 2)]})
+            logs.append(session.log())
+    told = [[(e.epoch, e.source, e.batch, e.deleted, e.inserted, e.impact, e.derivations) for e in log] for log in logs]
+    assert told[0] == told[1]
+    # By hand: 2 edges and 3 paths; an edge and 3 paths; an edge and the 3 paths from 1.
+    assert [entry.impact for entry in logs[0]] == [5, 4, 4]
+    for before, entry in pairwise(logs[0]):
+        assert before.time <= entry.time
+
+
 def test_differences_between_any_two_epochs(folder: Path) -> None:
     store = lived(folder / "store", retention=100)
     with elastalog.open(store=store) as session:

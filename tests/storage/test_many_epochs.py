@@ -10,6 +10,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.watch import resident_bytes
+from elastalog.evaluation.stored import DurableEpochs
 from tests.storage.scripted import state_of
 
 PROGRAM = """.decl edge(x: number, y: number)
@@ -24,7 +25,8 @@ NODES = 12
 
 
 @pytest.mark.slow
-def test_ten_thousand_epochs(folder: Path) -> None:
+def test_ten_thousand_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DurableEpochs, "in_background", True)
     rng = random.Random(20261115)
     path = folder / "store"
     facts: set[tuple[int, int]] = set()

@@ -16,46 +16,11 @@ from elastalog.session import Session
 from elastalog.storage import failpoints
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.store import Store
-from tests.storage.scripted import LAST, create, expected_states, files_of, go_on, in_child, lived, state_of
+from tests.storage.disks import FailingDisk, SlowDisk, use
+from tests.storage.scripted import LAST, UPDATES, create, expected_states, files_of, go_on, in_child, lived, state_of
 
 EXPECTED = expected_states()
 MOMENTS = ("write.before", "write.middle", "write.after", "fsync.before", "fsync.after")
-
-
-class FailingDisk(FileSystem):
-    """Fails at the n-th write, having written half of it, or at the n-th fsync; works again afterwards."""
-
-    def __init__(self, code: int, writes: int = 0, fsyncs: int = 0) -> None:
-        self.code = code
-        self.writes = writes
-        self.fsyncs = fsyncs
-
-    def _write(self, descriptor: int, data: memoryview) -> int:
-        self.writes -= 1
-        if self.writes == 0:
-            os.write(descriptor, data[: len(data) // 2])
-            raise OSError(self.code, os.strerror(self.code))
-        return super()._write(descriptor, data)
-
-    def _fsync(self, descriptor: int) -> None:
-        self.fsyncs -= 1
-        if self.fsyncs == 0:
-            raise OSError(self.code, os.strerror(self.code))
-        super()._fsync(descriptor)
-
-
-class SlowDisk(FileSystem):
-    """Writes a few bytes at a time, as a disk may."""
-
-    def _write(self, descriptor: int, data: memoryview) -> int:
-        return super()._write(descriptor, data[:7])
-
-
-def use(session: Session, disk: FileSystem) -> None:
-    assert session._store is not None
-    session._store._files = disk
-    assert session._store._journal is not None
-    session._store._journal._files = disk
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
@@ -216,7 +181,7 @@ def test_readers_see_the_last_committed_epoch_while_a_writer_goes_on(folder: Pat
             assert state_of(reader) == EXPECTED[LAST]
 
 
-def test_readers_beside_a_busy_writer_always_see_a_committed_epoch(folder: Path) -> None:
+def test_readers_beside_a_busy_writer_always_see_a_committed_epoch(folder: Path, in_background: bool) -> None:
     """Snapshots at every epoch and no history: the files that a reader has been told of are gone a moment later."""
     path = folder / "store"
     create(path, journal_epochs=1, retention=0).close()
@@ -266,10 +231,16 @@ def test_ctrl_c_during_a_commit_waits_for_its_end(folder: Path, monkeypatch: pyt
                 os.kill(os.getpid(), signal.SIGINT)
 
         monkeypatch.setattr(failpoints, "reach", interrupt)
+        update = session.update("script", 2)
+        for name, rows in UPDATES[0][0].items():
+            update.insert(name, rows)
         with pytest.raises(KeyboardInterrupt):
-            go_on(session)
+            update.commit()
         monkeypatch.undo()
         assert (session.epoch, state_of(session)) == (2, EXPECTED[2])
+        assert (update.stats.epoch, update.stats.inserted) == (2, 3)
+        assert set(update.changes["label"].inserted) == {(10**12, "far away")}
+        assert session.log()[-1].epoch == 2
     with elastalog.open(store=folder / "store") as session:
         assert session.recovery == ()
         assert (session.epoch, state_of(session)) == (2, EXPECTED[2])

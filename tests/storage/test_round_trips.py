@@ -99,12 +99,13 @@ def test_unchanged_relations_are_not_written_again(folder: Path) -> None:
     assert {path.name for path in (folder / "store" / "facts").iterdir()} == {"0-a-1.parquet", "1-b-6.parquet"}
 
 
-def test_the_relations_of_a_large_store_are_read_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", ["facts", "dictionary"])
+def test_the_files_of_a_large_store_are_read_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     store = lived(folder / "store")
     monkeypatch.setattr(columns, "LARGE", 0)
     with elastalog.open(store=store) as session:
         assert state_of(session) == expected_states()[LAST]
-    for file in (store / "facts").iterdir():
+    for file in (store / part).iterdir():
         file.write_bytes(b"")
     with pytest.raises(elastalog.ElastalogError, match="E0805"):
         elastalog.open(store=store)

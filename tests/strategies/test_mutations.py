@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elastalog.backends.kernel import set_maintenance
 from elastalog.backends.kernel.marks import COUNT, IS, NEW, WAS, view
 from elastalog.backends.kernel.set_maintenance import PHASES, StratumSets
 from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules
@@ -24,41 +23,42 @@ from tests.strategies.running import failure
 
 SMALL = Features(aggregates=False, arithmetic=False, symbols=False, disjunctions=False)
 Patch = pytest.MonkeyPatch
-ORIGINAL = StratumSets.heads
+ORIGINAL = StratumSets._wave
 
 
 def sets_for_multisets(patch: Patch) -> None:
     """A counter changes by one for every head, however many derivations it has."""
 
-    def heads(
-        self: StratumSets, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL,
-        change: Change = Change.NOTHING, **options: Any,
+    def wave(
+        self: StratumSets, evaluation: Evaluation, delta: Facts, negated: Facts, rules: Rules, change: Change,
+        **options: Any,
     ) -> Facts:  # fmt: skip
         if change is Change.NOTHING:
-            return ORIGINAL(self, evaluation, delta, rules, change, **options)
+            return ORIGINAL(self, evaluation, delta, negated, rules, change, **options)
         found: dict[str, list[Any]] = {}
         for some, column, step in ((Rules.NONRECURSIVE, COUNT, 1), (Rules.RECURSIVE, NEW, 2)):
             if rules in (Rules.ALL, some):
-                hit = ORIGINAL(self, evaluation, delta, some, is_every_head_known=False)
+                hit = ORIGINAL(self, evaluation, delta, negated, some, Change.NOTHING, **options)
                 for name, entries in hit.items():
                     self._relations[name].touched[entries, column] += step * change.value
                     found.setdefault(name, []).append(entries)
         return {name: np.unique(np.concatenate(entries)) for name, entries in found.items()}
 
-    patch.setattr(StratumSets, "heads", heads)
+    patch.setattr(StratumSets, "_wave", wave)
 
 
 def no_recursive_insertion(patch: Patch) -> None:
     """Changes of lower strata reach only the non-recursive rules when they are inserted (a misprint)."""
 
-    def heads(
-        self: StratumSets, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, *rest: Any, **options: Any
-    ) -> Facts:
-        if evaluation is Evaluation.NEW and delta is self.below:
+    def wave(
+        self: StratumSets, evaluation: Evaluation, delta: Facts, negated: Facts, rules: Rules, *rest: Any,
+        **options: Any,
+    ) -> Facts:  # fmt: skip
+        if evaluation is Evaluation.NEW and rules is Rules.ALL:
             rules = Rules.NONRECURSIVE
-        return ORIGINAL(self, evaluation, delta, rules, *rest, **options)
+        return ORIGINAL(self, evaluation, delta, negated, rules, *rest, **options)
 
-    patch.setattr(StratumSets, "heads", heads)
+    patch.setattr(StratumSets, "_wave", wave)
 
 
 def double_counting(patch: Patch) -> None:
@@ -71,14 +71,12 @@ def negation_in_the_old_epoch_only(patch: Patch) -> None:
     """What survives has its negated literals tested in I instead of I ∪ A."""
     wrong = replace(PHASES[Evaluation.SURVIVING], lacks=view(0, WAS), lacks_before=view(0, WAS))
     patch.setitem(PHASES, Evaluation.SURVIVING, wrong)
-    patch.setattr(set_maintenance, "_SURVIVING", wrong)
 
 
 def negation_in_the_new_epoch_only(patch: Patch) -> None:
     """What survives has its negated literals tested in (I \\ D) ∪ A instead of I ∪ A."""
     wrong = replace(PHASES[Evaluation.SURVIVING], lacks=view(0, IS), lacks_before=view(0, IS))
     patch.setitem(PHASES, Evaluation.SURVIVING, wrong)
-    patch.setattr(set_maintenance, "_SURVIVING", wrong)
 
 
 def checked_means_expanded(patch: Patch) -> None:
@@ -86,7 +84,9 @@ def checked_means_expanded(patch: Patch) -> None:
     original = BFC.check_pruned
 
     def check(self: BFC, stratum: Any, queries: Facts, expanded: Facts, counters: Any) -> Facts:
-        return original(self, stratum, queries, stratum.having(stratum.every(), Mark.CHECKED), counters)
+        used = {name: stratum._relations[name].touched_used for name in stratum.own}
+        every = {name: np.arange(number, dtype=np.int32) for name, number in used.items() if number}
+        return original(self, stratum, queries, stratum.having(every, Mark.CHECKED), counters)
 
     patch.setattr(BFC, "check_pruned", check)
 
@@ -94,15 +94,12 @@ def checked_means_expanded(patch: Patch) -> None:
 def over_deletion_after_the_deletion(patch: Patch) -> None:
     """Facts leave before their consequences are followed, so that those through two of them are missed."""
 
-    def heads(
-        self: StratumSets, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, *rest: Any, **options: Any
-    ) -> Facts:
-        if evaluation is not Evaluation.SURVIVING:
-            return ORIGINAL(self, evaluation, delta, rules, *rest, **options)
-        self.mark(delta, Mark(0), removed=Mark.PRESENT)
-        return ORIGINAL(self, evaluation, delta, rules, *rest, **options)
+    def wave(self: StratumSets, evaluation: Evaluation, delta: Facts, *rest: Any, **options: Any) -> Facts:
+        if evaluation is Evaluation.SURVIVING:
+            self.mark(delta, Mark(0), removed=Mark.PRESENT)
+        return ORIGINAL(self, evaluation, delta, *rest, **options)
 
-    patch.setattr(StratumSets, "heads", heads)
+    patch.setattr(StratumSets, "_wave", wave)
 
 
 MUTATIONS: list[tuple[Callable[[Patch], None], str, Features, tuple[int, ...]]] = [

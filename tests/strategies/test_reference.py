@@ -33,7 +33,10 @@ def test_computed_heads_are_found_forwards(strategy: str, monkeypatch: pytest.Mo
         assert failure(seed, strategy, COMPUTED) is None
 
 
-MARKED = [("dred", "eager"), ("bf", "eager"), ("bf", "linked"), ("bfc", "linked"), ("bfc-pruned", "eager")]
+MARKED = [
+    ("dred", "eager"), ("dred", "linked"), ("bf", "eager"), ("bf", "linked"), ("bfc", "linked"),
+    ("bfc-pruned", "eager"), ("bfc-pruned", "linked"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("strategy", "marks"), MARKED)

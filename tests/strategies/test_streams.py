@@ -143,7 +143,7 @@ def test_stream_writes_statistics_and_outputs(folder: Path) -> None:
 
 
 def test_stream_refuses_marks_that_the_strategy_has_not(folder: Path) -> None:
-    done = run(folder, "stream", "--updates", str(folder / "updates"), "--marks", "linked", "--strategy", "dred")
+    done = run(folder, "stream", "--updates", str(folder / "updates"), "--marks", "linked", "--strategy", "dredc")
     assert done.exit_code == 1
     assert "E0903" in done.stderr
 

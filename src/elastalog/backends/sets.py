@@ -33,7 +33,9 @@ class Support(Enum):
 
 
 class Mark(IntFlag):
-    """The marks of a fact during an update of its stratum. The values are those of the kernel's `marks`."""
+    """The marks of a fact during an update of its stratum. The values are those of the kernel's `marks`.
+
+    DELAYED: it follows from proved facts but was not checked; or it was added."""
 
     WAS = 1
     PRESENT = 2
@@ -42,8 +44,13 @@ class Mark(IntFlag):
     PROVED = 16
     DELAYED = 32
 
+    EXPECTED = 8
+    """Of a fact of a relation without rules: look-ahead has said that it will be deleted, or had said so before."""
+
 
 NO_MARK = Mark(0)
+ADDED = Mark.PRESENT | Mark.DELAYED
+"""The marks of a fact that an update adds."""
 
 
 class Evaluation(Enum):
@@ -74,6 +81,9 @@ class Change(Enum):
 class SetMaintenance(Protocol):
     """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
 
+    number: int
+    """Of the stratum."""
+
     own: tuple[str, ...]
     """The relations of the stratum."""
 
@@ -92,18 +102,17 @@ class SetMaintenance(Protocol):
         """E⁺ of the stratum; they are explicit now. Where C_nr is kept, each gains 1."""
 
     def heads(
-        self,
-        evaluation: Evaluation,
-        delta: Facts,
-        rules: Rules = Rules.ALL,
-        change: Change = Change.NOTHING,
-        *,
-        is_every_head_known: bool = False,
+        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
     ) -> Facts:
-        """The heads of inst[evaluation : delta]: derivations with a body fact, or a negated literal matched, in the
-        delta. With a `change`, C_r of the head (of a recursive rule) or its C_nr (of another) changes by 1 for every
-        derivation; a counter that is not kept is left alone. Unless counted, evaluation NEW leaves out heads that
-        nothing has touched, since they are present; not so if every head is known to be present."""
+        """The heads of inst[evaluation : delta]: derivations with a body fact in the delta. With a `change`, C_r of the
+        head (of a recursive rule) or its C_nr (of another) changes by 1 for every derivation; a counter that is not
+        kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since they are
+        present."""
+
+    def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
+        """The heads of inst[OLD : dead, born] or inst[NEW : born, dead] for the changes below: derivations that fired
+        through dead facts and the absence of born ones, or fire now through born facts and the absence of dead
+        ones."""
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
         """Those of some facts that a rule derives under SURVIVING evaluation; a non-recursive rule may also be
@@ -120,6 +129,17 @@ class SetMaintenance(Protocol):
     def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         """Those of some facts that have all of the required marks and none of the excluded ones."""
 
+    def move(
+        self,
+        facts: Facts,
+        required: Mark,
+        excluded: Mark = NO_MARK,
+        *,
+        added: Mark = NO_MARK,
+        removed: Mark = NO_MARK,
+    ) -> Facts:
+        """As `having`; then the marks of those facts change."""
+
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 
     def explicit_ones(self, facts: Facts) -> Facts:
@@ -134,30 +154,69 @@ class SetMaintenance(Protocol):
     def with_recursive_support(self, facts: Facts) -> Facts:
         """{F : C_r(F) > 0}"""
 
-    def every(self) -> Facts:
-        """All facts of the stratum that this update has touched."""
-
     def rows_of(self, facts: Facts) -> dict[str, Vector]:
         """Facts in a form that outlives the update."""
+
+    def words_of(self, facts: Facts) -> dict[str, Matrix]:
+        """Facts by their words."""
 
     def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
         """The facts that `rows_of` gave, in this update."""
 
-    def find(self, words: Mapping[str, Matrix]) -> Facts:
-        """Facts given by their words, where their relations ever held them."""
+    def expect_deletion(self, relation: str, deleted: Matrix, inserted: Matrix | None) -> Facts:
+        """The present facts of a relation without rules that the next update, given by words, deletes for good: marked
+        EXPECTED, and such that derivations know them (see `look`) until `forget`."""
+
+    def expect_return(self, relation: str, inserted: Matrix) -> Facts:
+        """The facts of a relation without rules that this update has deleted and the next inserts again."""
+
+    def forget(self, facts: Facts) -> None:
+        """Derivations no longer know facts to be deleted."""
+
+    def look(self, questioned: Facts, *, is_complete: bool, is_transitive: bool) -> None:
+        """From now on heads of derivations with a body fact that is questioned are noted: those of derivations that
+        the update enumerates anyway, or of all (`is_complete`), which `heads_of_changes(NEW)` then enumerates too.
+        `is_transitive`: a noted fact of the stratum is questioned itself."""
+
+    def look_for_returns(self, certain: Facts) -> None:
+        """Until `returning`, heads of derivations OLD and SURVIVING are noted if each of their body facts will
+        certainly be there after the next update: a deleted fact given here or so noted, or an explicit one that is not
+        questioned."""
+
+    def returning(self) -> Facts:
+        """The deleted facts of the stratum that were noted to be there after the next update."""
+
+    def marked(self, any_of: Mark) -> tuple[Facts, Facts]:
+        """The present facts of the stratum that were noted as questioned and have any of some marks; and how many of
+        their derivations by non-recursive rules are questioned, where C_nr is kept."""
+
+    def take_support(self, facts: Facts, numbers: Mapping[str, Vector]) -> None:
+        """Takes numbers of derivations off C_nr of facts, in parallel."""
+
+    def leave_out_expected(self) -> None:
+        """`heads_of_changes(OLD)` leaves out derivations through dead facts marked EXPECTED: they are known."""
 
 
 def union(*sets: Facts) -> Facts:
     """The union of sets of facts."""
     import numpy as np
 
+    some = [facts for facts in sets if facts]
+    if len(some) < 2:
+        return some[0] if some else {}
+    several = {name for facts in some for name in facts if sum(name in others for others in some) > 1}
+    return {name: np.unique(entries) if name in several else entries for name, entries in joined(*some).items()}
+
+
+def joined(*sets: Facts) -> Facts:
+    """The union of sets that have no facts in common."""
+    import numpy as np
+
     parts: dict[str, list[Vector]] = {}
     for facts in sets:
         for name, entries in facts.items():
             parts.setdefault(name, []).append(entries)
-    return {
-        name: entries[0] if len(entries) == 1 else np.unique(np.concatenate(entries)) for name, entries in parts.items()
-    }
+    return {name: some[0] if len(some) == 1 else np.concatenate(some) for name, some in parts.items()}
 
 
 def without(facts: Facts, others: Facts) -> Facts:

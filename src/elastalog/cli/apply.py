@@ -36,8 +36,9 @@ def apply(
 ) -> None:
     """Apply updates to a store, each an epoch.
 
-    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line), a table with a column `op`, or a
-    folder of them. What has been committed survives anything; when an update fails, those before it stay.
+    An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
+    rules), a table with a column `op`, or a folder of them. What has been committed survives anything; when an update
+    fails, those before it stay.
 
     \b
     Examples:

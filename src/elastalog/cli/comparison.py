@@ -88,10 +88,7 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
 
 def _filled(db: Any, diff: Any) -> Any:
     pending = db.update()
-    for name, table in diff.deleted.items():
-        pending.delete(name, table)
-    for name, table in diff.inserted.items():
-        pending.insert(name, table)
+    pending.take(diff)
     return pending
 
 

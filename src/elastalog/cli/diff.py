@@ -33,17 +33,24 @@ def diff(
 ) -> None:
     """Show how epoch B of a store differs from epoch A.
 
-    Prints the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also those that stayed
-    and have other proofs.
+    Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also facts
+    that stayed and have other proofs.
 
     \b
     Examples:
       elastalog diff reach.store 1 17
       elastalog diff reach.store 16 17 --levels -r path
     """
+    from elastalog.program import shown_rule
+
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), reading(store) as session:
         found = session.diff(first, last)
+        if not wanted:
+            rules = session.changed_rules(first, last)
+            for sign, texts in (("-", rules.removed), ("+", rules.added)):
+                for text in texts:
+                    click.echo(f"{sign}rule: {shown_rule(text)}")
         for name in wanted:
             session[name]  # an unknown one is an error
         for name, difference in found.items():

@@ -33,7 +33,8 @@ def log(
     """List the epochs of a store, the latest first.
 
     For each: number, time, source and batch, explicit facts deleted and inserted, facts changed altogether, how it
-    was done, and how long it took. With `-v` also what was done to every stratum, and why.
+    was done, and how long it took; then the rules that it changed. With `-v` also what was done to every stratum, and
+    why.
 
     \b
     Examples:
@@ -41,6 +42,8 @@ def log(
       elastalog log reach.store --fact 'path(1, 4)'
       elastalog log reach.store --format json
     """
+    from elastalog.program import shown_rule
+
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         if fact is not None:
@@ -53,6 +56,9 @@ def log(
                 click.echo(json.dumps(entry.written(), ensure_ascii=False))
                 continue
             click.echo(_line(entry))
+            for sign, rules in (("-", entry.removed_rules), ("+", entry.added_rules)):
+                for rule in rules:
+                    click.echo(f"        {sign}rule: {shown_rule(rule)}")
             if verbosity == "verbose":
                 for stratum in entry.strata:
                     name = ", ".join(stratum.relations)

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.statistics import Statistics
     from elastalog.session import Session
+    from elastalog.storage.entries import LogEntry
 
 
 def profile_lines(statistics: Statistics) -> Iterator[str]:
@@ -33,14 +33,14 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
 def profile_json(session: Session) -> str:
     """The same, and what every stratum of the latest epoch cost."""
     statistics = session.statistics()
-    record = latest_record(session)
+    entry = latest_entry(session)
     return json.dumps(
         {
             "epoch": session.epoch,
-            "seconds": record.seconds if record else None,
-            "derivations": record.work.derivations if record else None,
+            "seconds": entry.seconds,
+            "derivations": entry.derivations,
             "bytes": statistics.bytes,
-            "strata": [asdict(stratum) for stratum in record.work.strata] if record else [],
+            "strata": [asdict(stratum) for stratum in entry.strata],
             "rules": [asdict(rule) for rule in statistics.rules],
             "relations": [asdict(relation) for relation in statistics.relations],
         },
@@ -48,12 +48,9 @@ def profile_json(session: Session) -> str:
     )
 
 
-def latest_record(session: Session) -> EpochRecord | None:
-    """What the latest epoch cost; None where only a store remembers it."""
-    from elastalog.evaluation.epochs import EpochRecord
-
-    last = session.log()[-1]
-    return last if isinstance(last, EpochRecord) else None
+def latest_entry(session: Session) -> LogEntry:
+    """What the latest epoch was and cost."""
+    return session.log()[-1]
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -134,10 +134,9 @@ def _write_profile(session: Session, path: Path) -> None:
 
 
 def _summary(session: Session, files: list[Path]) -> str:
-    from elastalog.cli.profile import latest_record
+    from elastalog.cli.profile import latest_entry
 
     text = f"{sum(len(session[name]) for name in session):,} facts"
-    record = latest_record(session)
-    if record is not None:
-        text += f", {record.work.derivations:,} derivations, evaluated in {record.seconds:.2f} s"
+    entry = latest_entry(session)
+    text += f", {entry.derivations:,} derivations, evaluated in {entry.seconds:.2f} s"
     return f"{text}; {len(files)} file{'' if len(files) == 1 else 's'} written" if files else text

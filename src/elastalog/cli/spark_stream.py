@@ -1,9 +1,10 @@
-"""`elastalog stream --source`: a folder watched by Spark, its updates kept in a store."""
+"""`elastalog stream --source`: a folder watched by Spark, its updates kept in a store, or in memory only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -29,14 +30,14 @@ class SparkStream:
     changes: str | None
     checkpoint: str | None
     once: bool
+    marks: str = "none"
+    output: str | None = None
 
 
 def spark_stream_options(command: _Command) -> _Command:
     """The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
     options = (
-        click.option(
-            "--source", metavar="DIR", help="Folder of diff files for Spark to watch; each is an epoch. Needs --store."
-        ),
+        click.option("--source", metavar="DIR", help="Folder of diff files for Spark to watch; each is an epoch."),
         click.option(
             "--store", type=click.Path(), metavar="STORE", help="Store of the epochs; made if it is not there."
         ),
@@ -55,18 +56,27 @@ def run_spark_stream(
     program: str, asked: SparkStream, options: SessionOptions, form: str, verbosity: Verbosity
 ) -> None:
     """Applies the files of a folder until it is interrupted, or once."""
-    if asked.source is None or asked.store is None:
-        raise click.UsageError("--source and --store belong together")
+    if asked.source is None:
+        raise click.UsageError("--source is missing")
+    if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
+        # Without a store a new process starts from the facts again, and what earlier ones have noted would mislead it.
+        raise click.UsageError("--changes and --checkpoint need --store")
     from elastalog.pipeline.spark.session import spark_session
     from elastalog.pipeline.spark.streams import apply_diff_files
 
     spark = spark_session()
-    with announcing(verbosity), _session(program, asked.store, options, form, verbosity) as session:
+    with (
+        TemporaryDirectory() as notes,
+        announcing(verbosity),
+        _session(program, asked.store, options, form, verbosity) as session,
+    ):
+        default = notes if asked.store is None else f"{asked.store}.checkpoint"
         handle = apply_diff_files(
             spark,
             asked.source,
             session,
-            checkpoint=asked.checkpoint or f"{asked.store}.checkpoint",
+            checkpoint=asked.checkpoint or default,
+            marks=asked.marks,
             changes=asked.changes,
             available_now=asked.once,
         )
@@ -82,12 +92,16 @@ def run_spark_stream(
                 told = f"{handle.applied:,} updates applied"
                 told += f", {handle.repeated:,} had been before" if handle.repeated else ""
                 click.echo(f"epoch {session.epoch}: {told}", err=True)
+        if asked.output is not None:
+            from elastalog.cli.run import _write
+
+            _write(session, asked.output)
 
 
 def _session(
-    program: str, store: str, options: SessionOptions, form: str, verbosity: Verbosity
+    program: str, store: str | None, options: SessionOptions, form: str, verbosity: Verbosity
 ) -> AbstractContextManager[Session]:
-    if is_store(store):
+    if store is not None and is_store(store):
         return writing(store, form, verbosity)
     loaded = load_program(program, form, verbosity)
     return open_session(loaded, options, form=form, verbosity=verbosity, store=store)

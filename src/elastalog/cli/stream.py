@@ -70,8 +70,8 @@ def stream(
     `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
     is at fault, those before it have been applied, and the command ends.
 
-    With --source and --store Spark watches a folder instead: every diff file that appears in it becomes an epoch of the
-    store, once, whatever is interrupted and started again.
+    With --source Spark watches a folder instead: every diff file that appears in it becomes an epoch. With --store
+    it is kept there, once, whatever is interrupted and started again; without, every start begins with the facts.
 
     \b
     Examples:
@@ -79,13 +79,14 @@ def stream(
       elastalog stream reach.dl -F facts --updates changes.parquet --show-changes
       elastalog stream reach.dl -F facts --updates updates/ --strategy bfc --marks linked --stats
       elastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/
+      elastalog stream reach.dl -F facts --source incoming/ --strategy bfc --marks eager --once -D out
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     if (updates is None) == (source is None):
         raise click.UsageError("Give either --updates or --source.")
     with exit_codes(form, verbosity), checked_output():
         if updates is None:
-            asked = SparkStream(source, store, changes, checkpoint, once)
+            asked = SparkStream(source, store, changes, checkpoint, once, marks, output)
             run_spark_stream(program, asked, SessionOptions(**options), form, verbosity)
             return
         from elastalog.cli.run import _write
@@ -130,10 +131,7 @@ def _apply_all(
 
 def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:
     pending = session.update(source, update.batch)
-    for name, table in update.diff.deleted.items():
-        pending.delete(name, table)
-    for name, table in update.diff.inserted.items():
-        pending.insert(name, table)
+    pending.take(update.diff)
     return pending
 
 

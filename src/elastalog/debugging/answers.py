@@ -52,7 +52,7 @@ class Answer:
     def to_json(self) -> str:
         """As JSON."""
         written: dict[str, Any] = {
-            "elements": [{"sign": sign, "fact": str(fact)} for sign, fact in self.elements],
+            "elements": [{"sign": e.sign, "rule" if e.is_rule else "fact": str(e.fact)} for e in self.elements],
             "unwanted": list(map(str, self.unwanted)),
             "missing": list(map(str, self.missing)),
             "epochs": list(self.epochs),

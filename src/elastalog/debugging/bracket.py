@@ -1,96 +1,200 @@
 """Between which facts all states lie.
 
-With every switch off the program derives the least facts, with every switch on the most, as far as it is positive: the
-facts of a relation that rests on no negation of anything that varies lie between the two in every state. A relation for
-which both are the same is constant, and may be negated or folded without harm.
+*Upper* facts hold in some state, as far as is known, *lower* facts in every state. Both are found by the engine, as
+states of its own: with every switch on, and with every switch off. A rule that negates a fact which varies must see it
+absent to derive what is upper, and present to derive what is lower; so the engine is told, in a further trial, that
+those facts are absent or present. What that changes may vary the facts of further relations that are negated, and so
+on, once for each level of negation. By induction over the strata, every state lies between the two.
+
+Nothing is known about a relation if it rests on an aggregate over members that vary, on facts of which we would have
+to pretend one thing to rules that negate them and another to rules that use them, or on negated facts with arguments
+that no atom binds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.protocol import Matrix, Vector
-from elastalog.debugging.laboratory import Laboratory, NoState
-from elastalog.debugging.polarity import Dependencies
-from elastalog.planning.logical import Absent, LogicalProgram, Scan
+from elastalog.analysis.program import Constant
+from elastalog.backends.protocol import ChangedWords, Matrix, Vector
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.debugging.word_set import WordSet
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.evaluation.epochs import Epochs
+from elastalog.evaluation.trials import Limits, Trial, can_limit
+from elastalog.evaluation.update import Update
+from elastalog.planning.logical import Absent, Clause, LogicalProgram, Scan, Term
+from elastalog.relations.words import Dictionary
 
+NOTHING: Mapping[str, Matrix] = {}
 
-class WordSet:
-    """Facts by relation, numbered."""
-
-    def __init__(self, program: LogicalProgram) -> None:
-        self._program = program
-        self._relations: dict[str, KernelRelation] = {}
-
-    def add(self, relation: str, words: Matrix) -> None:
-        if len(words):
-            held = self._relations.get(relation)
-            if held is None:
-                width = self._program.relations[relation].width
-                held = self._relations[relation] = KernelRelation(relation, width, is_annotated=False)
-            held.load(words)
-
-    def find(self, relation: str, words: Matrix) -> Vector:
-        """The number of each fact within its relation, -1 for those that are not in the set."""
-        held = self._relations.get(relation)
-        return np.full(len(words), -1, np.int32) if held is None else held.find(words)
-
-    def has(self, relation: str, row: tuple[int, ...]) -> bool:
-        return bool(self.find(relation, np.array([row], np.int32))[0] >= 0)
-
-    def words(self, relation: str) -> Matrix:
-        held = self._relations[relation]
-        return held.rows[: held.used]
-
-    def size(self, relation: str) -> int:
-        held = self._relations.get(relation)
-        return 0 if held is None else held.used
-
-    def relations(self) -> Iterable[str]:
-        return self._relations
+MOST_DERIVATIONS = 20_000_000
+"""Derivations that a trial of ours may cost."""
 
 
 class Bracket:
-    """`varying`: the facts that hold with all switches on and not with all off. `positive`: the relations whose facts
-    lie between the two in every state; of these, the facts outside `varying` are the same in all states."""
+    """Within some strata, given by number, which read no others. `exact`: the relations about which all is known.
+    `varying`: their facts that are upper and not lower; every other upper fact holds in all states.
 
-    def __init__(self, laboratory: Laboratory, signs: Dependencies) -> None:
-        program = laboratory.backend.program
-        self.varying = WordSet(program)
+    The backend must be where `raising` and `lowering` lead from: to the states with every switch on, and with every
+    switch off."""
+
+    def __init__(
+        self, epochs: Epochs, dictionary: Dictionary, strata: Collection[int], raising: Update, lowering: Update
+    ) -> None:
+        self._program = epochs.backend.program
+        self._dictionary = dictionary
+        self._epochs = epochs
+        self.strata = strata
+        self._negated = _atoms(self._program, Absent)
+        self._used = _atoms(self._program, Scan)
+        self.varying = WordSet(self._program)
+        self.exact: frozenset[str] = frozenset()
+        self._negations: dict[int, Sequence[Absent]] = {}
+        self.trials = 0
+        self._can_limit = can_limit(epochs.backend, epochs.strategy)
+        self._upper: list[Trial] = [self._trial(raising)]
+        """To be entered one after the other: the way to all upper facts."""
+        self._lower = self._trial(lowering)
         try:
-            self._try_ends(laboratory)
-        except NoState:
-            self.positive = frozenset(name for name in program.relations if not signs[name])
-        else:
-            self.positive = self._positive(program)
+            self._find()
+        except LimitReached:
+            raise
+        except (ElastalogError, BudgetExceeded):
+            self.exact = frozenset()  # a state without a result, or too far away: its facts are not known
 
-    def _try_ends(self, laboratory: Laboratory) -> None:
-        for side, adds in ((1, False), (0, True)):
-            chosen = [i for i, switch in enumerate(laboratory.switches) if switch.adds == adds]
-            if chosen:
-                with laboratory.flipped(chosen) as changes:
-                    for name, both in changes.items():
-                        self.varying.add(name, both[side])
+    def _trial(
+        self, update: Update, absent: Mapping[str, Matrix] = NOTHING, present: Mapping[str, Matrix] = NOTHING
+    ) -> Trial:
+        limits = Limits(self.strata, MOST_DERIVATIONS, absent, present) if self._can_limit else None
+        return self._epochs.trial(update, limits)
 
-    def _positive(self, program: LogicalProgram) -> frozenset[str]:
-        """From below: a relation is positive if its rules scan positive ones and negate or fold constant ones."""
-        positive: set[str] = set()
-        for stratum in program.strata:
+    def _find(self) -> None:
+        for trial in (self._upper[0], self._lower):
+            with trial as changes:
+                self._learn(changes)
+        self.trials += 2
+        told: dict[str, int] = {}
+        while True:
+            self.exact, pretended = self._known()
+            sizes = {name: len(words) for name, words in pretended.items()}
+            if sizes == told:
+                return
+            told = sizes
+            absence = self._trial(Update({}, {}), absent=pretended)
+            with self._upper[0], absence as changes:
+                self._learn(changes)
+            with self._lower, self._trial(Update({}, {}), present=pretended) as changes:
+                self._learn(changes)
+            self._upper[1:] = [absence]
+            self.trials += 2
+
+    def _learn(self, changes: ChangedWords) -> None:
+        """Whatever two states differ in varies."""
+        for name, sides in changes.items():
+            for words in sides:
+                self.varying.add(name, words)
+
+    @contextmanager
+    def in_upper(self) -> Iterator[None]:
+        """All upper facts hold within the block."""
+        with ExitStack() as stack:
+            for trial in self._upper:
+                stack.enter_context(trial)
+            yield
+
+    # --- what is known ---------------------------------------------------------------------------------------------
+
+    def _known(self) -> tuple[frozenset[str], dict[str, Matrix]]:
+        """From below: the relations about which all is known, and the varying facts of those that are negated."""
+        exact: set[str] = set()
+        pretended: dict[str, Matrix] = {}
+        for stratum in self._program.strata:
+            if stratum.number not in self.strata:
+                continue
             own = set(stratum.relations)
             rule = stratum.aggregate
-            is_positive = rule is None or self._is_constant(rule.members, positive)
+            is_exact = rule is None or (rule.members in exact and not self.varying.size(rule.members))
             for clause in stratum.clauses:
                 for goal in clause.goals:
                     if isinstance(goal, Scan):
-                        is_positive &= goal.relation in positive or goal.relation in own
+                        is_exact &= goal.relation in exact or goal.relation in own
                     elif isinstance(goal, Absent):
-                        is_positive &= self._is_constant(goal.relation, positive)
-            if is_positive:
-                positive |= own
-        return frozenset(positive)
+                        is_exact &= goal.relation in exact and self._is_harmless(goal, clause)
+            if is_exact:
+                exact |= own
+                for name in own & self._negated.keys():
+                    words = self._pretended(name)
+                    if len(words):
+                        pretended[name] = words
+        return frozenset(exact), pretended
 
-    def _is_constant(self, relation: str, positive: set[str]) -> bool:
-        return relation in positive and not self.varying.size(relation)
+    def _pretended(self, relation: str) -> Matrix:
+        """The varying facts of a relation that rules negate; none if a rule also uses some."""
+        nothing = np.empty((0, self._program.relations[relation].width), np.int32)
+        if not self.varying.size(relation) or not self._can_limit:
+            return nothing
+        words = self.varying.words(relation)
+        words = words[self._fits_any(relation, self._negated[relation], words)]
+        return nothing if self._fits_any(relation, self._used.get(relation, ()), words).any() else words
+
+    def _is_harmless(self, goal: Absent, clause: Clause) -> bool:
+        """Whether a negation is of facts that do not vary, or of such as we can pretend about."""
+        if not self._may_vary(goal):
+            return True
+        return bool(len(self._pretended(goal.relation))) and set(goal.terms) <= places(clause).keys() | _constants(goal)
+
+    def _fits_any(self, relation: str, atoms: Sequence[tuple[Term, ...]], words: Matrix) -> Vector:
+        mask = np.zeros(len(words), np.bool_)
+        for terms in atoms:
+            mask |= self._fits(relation, terms, words)
+        return mask
+
+    def _fits(self, relation: str, terms: tuple[Term, ...], words: Matrix) -> Vector:
+        """Which facts an atom may mean, going by its constants."""
+        mask = np.ones(len(words), np.bool_)
+        for column, (term, base) in enumerate(zip(terms, self._program.relations[relation].bases, strict=True)):
+            if isinstance(term, Constant):
+                word = self._dictionary.find_value(base, term.value)
+                mask &= False if word is None else words[:, column] == word
+        return mask
+
+    def negations(self, clause: Clause) -> Sequence[Absent]:
+        """The negated atoms of a clause that may mean facts that vary."""
+        found = self._negations.get(clause.number)
+        if found is None:
+            negated = [goal for goal in clause.goals if isinstance(goal, Absent)]
+            found = self._negations[clause.number] = [goal for goal in negated if self._may_vary(goal)]
+        return found
+
+    def _may_vary(self, goal: Absent) -> bool:
+        name = goal.relation
+        return bool(self.varying.size(name) and self._fits(name, goal.terms, self.varying.words(name)).any())
+
+
+def places(clause: Clause) -> Mapping[str, tuple[int, int]]:
+    """Where a derivation has the word of each variable: the number of the scan, -1 for the head, and the column."""
+    found: dict[str, tuple[int, int]] = {}
+    for number, terms in ((-1, clause.head_terms), *((i, scan.terms) for i, scan in enumerate(clause.scans))):
+        for column, term in enumerate(terms):
+            if isinstance(term, str):
+                found[term] = number, column
+    return found
+
+
+def _constants(goal: Absent) -> set[object]:
+    return {term for term in goal.terms if isinstance(term, Constant)}
+
+
+def _atoms(program: LogicalProgram, kind: type[Absent] | type[Scan]) -> dict[str, list[tuple[Term, ...]]]:
+    """By relation: the terms of the atoms of a kind."""
+    found: dict[str, list[tuple[Term, ...]]] = {}
+    for stratum in program.strata:
+        for clause in stratum.clauses:
+            for goal in clause.goals:
+                if isinstance(goal, kind):
+                    found.setdefault(goal.relation, []).append(goal.terms)
+    return found

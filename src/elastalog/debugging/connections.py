@@ -3,25 +3,41 @@ they are."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from typing import Protocol
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.bracket import WordSet
+from elastalog.debugging.graph import State
+from elastalog.debugging.model import Model
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.reasons import steps_of
+from elastalog.debugging.word_set import WordSet
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
-from elastalog.provenance.steps import Steps
+from elastalog.provenance.steps import EXPLICIT, Step
+
+
+class Changing(Protocol):
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        """Whether a fact is not the same in the two states that are compared."""
+
+
+class StepFinder(Protocol):
+    """See `provenance.steps.Steps`."""
+
+    known: dict[WordFact, Step]
+
+    def find(self, facts: Iterable[WordFact]) -> None: ...
 
 
 class Connections:
-    """Proofs in the present state of the backend. Facts in `changing` are proved, all others only named."""
+    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named."""
 
-    def __init__(self, setting: Setting, reading: Reading, changing: WordSet) -> None:
+    def __init__(self, reading: Reading, changing: Changing, steps: StepFinder) -> None:
         self._reading = reading
         self._changing = changing
-        self._steps: Steps = steps_of(setting, reading)
+        self._steps = steps
         self._items: dict[WordFact, list[Item]] = {}
 
     def prove(self, roots: Sequence[WordFact]) -> list[Proof]:
@@ -100,9 +116,58 @@ class ConnectingProofs:
         for name, (new, old) in changes.items():
             came.add(name, new)
             self._went.add(name, old)
-        self._present = Connections(self._setting, self._reading, came).prove(self._goals.present)
+        self._present = self._prove(self._goals.present, came)
 
     def all(self) -> tuple[Proof, ...]:
         """To be called in the base."""
-        absent = Connections(self._setting, self._reading, self._went).prove(self._goals.absent)
-        return (*absent, *self._present)
+        return (*self._prove(self._goals.absent, self._went), *self._present)
+
+    def _prove(self, facts: Sequence[WordFact], changing: WordSet) -> list[Proof]:
+        if not facts:
+            return []
+        return Connections(self._reading, changing, steps_of(self._setting, self._reading)).prove(facts)
+
+
+class GraphSteps:
+    """Steps as they are in one state of a derivation graph. What the graph does not have is the same in all states, and
+    found by steps in the present state of the backend."""
+
+    def __init__(self, state: State, other: StepFinder) -> None:
+        self.known: dict[WordFact, Step] = {}
+        self._state = state
+        self._other = other
+
+    def find(self, facts: Iterable[WordFact]) -> None:
+        graph = self._state.graph
+        for fact in facts:
+            node = graph.node_of(fact)
+            if node < 0:
+                self._other.find([fact])
+                self.known[fact] = self._other.known[fact]
+                continue
+            derivation = self._state.derivation_of(node)
+            self.known[fact] = Step(*graph.derivation(derivation)) if derivation >= 0 else EXPLICIT
+
+
+class Gained:
+    """The facts of a graph that hold in one state and not in another."""
+
+    def __init__(self, state: State, other: State) -> None:
+        self._state = state
+        self._other = other
+
+    def has(self, relation: str, row: tuple[int, ...]) -> bool:
+        node = self._state.graph.node_of((relation, row))
+        return node >= 0 and self._state.holds(node) and not self._other.holds(node)
+
+
+def proofs_in(
+    model: Model, goals: Goals, flipped: Iterable[int], setting: Setting, reading: Reading
+) -> tuple[Proof, ...]:
+    """The same as `ConnectingProofs`, from a model and the switches of a solution alone."""
+    base, solved = model.evaluate(()), model.evaluate(flipped)
+    other = steps_of(setting, reading)
+    found: list[Proof] = []
+    for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
+        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other)).prove(facts)
+    return tuple(found)

@@ -3,81 +3,96 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from elastalog.debugging import faults
-from elastalog.debugging.answers import Blame, Localisation, Suggestion, What
-from elastalog.debugging.connections import ConnectingProofs
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.elements import Element, net_changes
-from elastalog.debugging.laboratory import Laboratory, Switch, words_by_relation
+from elastalog.debugging.investigation import Investigation
+from elastalog.debugging.laboratory import words_by_relation
 from elastalog.debugging.oracles import Goals
-from elastalog.debugging.polarity import dependencies, useful
-from elastalog.debugging.search import Found, News, NoSolution, Task, search
+from elastalog.debugging.pursuit import Outcome, Plan, pursue
+from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
+from elastalog.debugging.search import News, NoSolution
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.update import Update
+from elastalog.program import Program, single_rule
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
 from elastalog.provenance.reading import Reading, WordFact
 
 TIME_LIMIT = 60.0
 """Seconds that a search may take unless the user says otherwise."""
 
+MOST_FACTS = 1_000
+"""Facts as written that are remembered within an epoch."""
+
 Written: TypeAlias = str | tuple[str, Any]
 """A fact as text or as relation and values; an element in the same ways, with `+` or `-` before it, or alone."""
 
 
-class History(Protocol):
-    """What a session knows of its past."""
-
-    @property
-    def oldest(self) -> int:
-        """The earliest epoch from which every update is known."""
-
-    def updates(self, after: int, until: int) -> list[Update]:
-        """The updates of the epochs after one until another, as they took effect."""
-
-    def turn(self, epoch: int, fact: WordFact) -> What | None:
-        """What an epoch did to the presence of a fact."""
-
-    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
-        """The epoch in which a fact last appeared or disappeared, if any is known."""
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Faults between two epochs, and the net changes of explicit facts between them: whether each came or went."""
+    """Faults between two epochs, and what is known about the net changes of explicit facts between them."""
 
     unwanted: tuple[Fact, ...]
     missing: tuple[Fact, ...]
     first: int
     last: int
-    changes: Mapping[WordFact, bool]
+    investigation: Investigation
+
+    @property
+    def changes(self) -> Mapping[WordFact, bool]:
+        return self.investigation.changes
 
 
 class Debugger:
     """Answers questions about the epochs of a session. `read_fact` checks facts as the user writes them; `undo` applies
-    a suggestion."""
+    a suggestion; `open_anew` evaluates another program over the present facts. `rules`: those that are among the
+    elements of updates; epochs and history must know their guards."""
 
     def __init__(
         self,
+        program: Program,
         setting: Setting,
         epochs: Epochs,
         history: History,
         read_fact: Callable[[Any], tuple[str, tuple[Any, ...]]],
         undo: Callable[[Suggestion], Changes],
+        open_anew: OpenAnew,
+        rules: RuleElements | None = None,
     ) -> None:
+        self._program = program
         self._setting = setting
         self._epochs = epochs
         self._history = history
         self._read_fact = read_fact
         self._undo = undo
+        self._open_anew = open_anew
+        self._rules = rules
         self._reading = Reading(setting.backend, setting.dictionary)
+        self._investigations: dict[tuple[int, int], Investigation] = {}
+        self._facts: dict[Any, Fact] = {}
+        self._investigated = -1
+
+    @contextmanager
+    def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
+        """A debugger to which the rules that came and went since the first of two epochs are elements."""
+        first = self._epochs.number - 1 if epochs is None else epochs[0]
+        changes = self._history.rules(first) if self._rules is None else []
+        if not changes:
+            yield self
+            return
+        rules = rule_elements(self._program, changes)
+        with guarded(self._epochs, rules, self._open_anew) as inner:
+            setting = replace(self._setting, program=rules.program.checked, backend=inner.backend)
+            history = GuardedHistory(self._history, rules)
+            yield Debugger(rules.program, setting, inner, history, self._read_fact, self._undo, self._open_anew, rules)
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -91,17 +106,31 @@ class Debugger:
         is_baseline: bool = False,
     ) -> Localisation:
         """A smallest part of the update that alone shows all faults: applied to the earlier epoch."""
+        with self._with_rules(epochs) as debugger:
+            return debugger._localise(unwanted, missing, epochs, time_limit, news, is_baseline)
+
+    def _localise(
+        self,
+        unwanted: Sequence[Written],
+        missing: Sequence[Written],
+        epochs: tuple[int, int] | None,
+        time_limit: float | None,
+        news: News | None,
+        is_baseline: bool,
+    ) -> Localisation:
         question = self._question(unwanted, missing, epochs)
-        with self._at(question.first):
-            laboratory = self._laboratory(question, is_applied=False)
+        with self._at(question.last):
+            self._require_change(question)
             goals = Goals(self._words(question.missing), self._words(question.unwanted))
-            self._require_change(question, laboratory, is_applied=False)
-            found, proofs, elements = self._search(question, laboratory, goals, (), {}, time_limit, news, is_baseline)
+            plan = Plan(goals, is_applied=False, is_baseline=is_baseline)
+            outcome = self._pursue(question, plan, time_limit, news)
+        found = outcome.found
         if isinstance(found, NoSolution):
             raise InternalError("debugging", "the whole update does not show the faults that it showed")
         return Localisation(
-            elements, True, found.why_not_proven is None, found.bound, found.why_not_proven, proofs, question.unwanted,
-            question.missing, (question.first, question.last), len(question.changes), laboratory.seconds,
+            self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
+            found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
+            (question.first, question.last), len(question.changes), outcome.seconds,
         )  # fmt: skip
 
     def suggest(
@@ -116,30 +145,44 @@ class Debugger:
         is_baseline: bool = False,
     ) -> Suggestion:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
+        with self._with_rules(epochs) as debugger:
+            return debugger._suggest(unwanted, missing, rejected, weights or {}, epochs, time_limit, news, is_baseline)
+
+    def _suggest(
+        self,
+        unwanted: Sequence[Written],
+        missing: Sequence[Written],
+        rejected: Sequence[Written],
+        weights: Mapping[Any, float],
+        epochs: tuple[int, int] | None,
+        time_limit: float | None,
+        news: News | None,
+        is_baseline: bool,
+    ) -> Suggestion:
         question = self._question(unwanted, missing, epochs)
         kept = tuple(dict.fromkeys(self._element(question, element) for element in rejected))
-        weight_of = self._weights(question, weights or {})
+        weight_of = self._weights(question, weights)
         with self._at(question.last):
-            laboratory = self._laboratory(question, is_applied=True)
+            self._require_change(question)
             goals = Goals(self._words(question.unwanted), self._words(question.missing))
-            self._require_change(question, laboratory, is_applied=True)
-            found, proofs, elements = self._search(
-                question, laboratory, goals, kept, weight_of, time_limit, news, is_baseline
-            )
+            plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
+            outcome = self._pursue(question, plan, time_limit, news)
         shown_kept = tuple(self._shown(question, kept))
+        found = outcome.found
         if isinstance(found, NoSolution):
             if not kept:
                 raise InternalError("debugging", "undoing the whole update does not remove its faults")
             raise faults.nothing_left(shown_kept, found.is_proven)
         return Suggestion(
-            elements, True, found.why_not_proven is None, found.bound, found.why_not_proven, proofs, question.unwanted,
-            question.missing, (question.first, question.last), len(question.changes), laboratory.seconds, shown_kept,
+            self._shown(question, outcome.flipped), True, found.why_not_proven is None, found.bound,
+            found.why_not_proven, outcome.proofs, question.unwanted, question.missing,
+            (question.first, question.last), len(question.changes), outcome.seconds, shown_kept,
             self._undo,
         )  # fmt: skip
 
     def blame(self, written: Written, time_limit: float | None = None, news: News | None = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what in its update did that."""
-        fact = Fact(*self._read_fact(written))
+        fact = self._fact(written)
         words = self._reading.words(fact)
         turn = None if words is None else self._history.last_turn(words)
         if turn is None:
@@ -161,7 +204,7 @@ class Debugger:
         if not oldest <= first < last <= now:
             raise faults.no_such_epochs(first, last, oldest, now)
         sides = [
-            tuple(dict.fromkeys(Fact(*self._read_fact(fact)) for fact in ([side] if isinstance(side, str) else side)))
+            tuple(dict.fromkeys(map(self._fact, [side] if isinstance(side, str) else side)))
             for side in (unwanted, missing)
         ]
         if not sides[0] and not sides[1]:
@@ -169,20 +212,48 @@ class Debugger:
         for fact in sides[0]:
             if fact in sides[1]:
                 raise faults.both_ways(fact)
-        return Question(sides[0], sides[1], first, last, net_changes(self._history.updates(first, last)))
+        return Question(sides[0], sides[1], first, last, self._investigation(first, last))
 
-    def _require_change(self, question: Question, laboratory: Laboratory, is_applied: bool) -> None:
-        """Every fault must be one in the later epoch, and none in the earlier. The base is the later one if
-        `is_applied`."""
+    def _fact(self, written: Written) -> Fact:
+        """A fact as the user writes it, checked. The same ones are often asked about again."""
+        try:
+            # 1, 1.0 and True are equal, but not all of them are values of a column.
+            key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
+            found = self._facts.get(key)
+        except (TypeError, IndexError):
+            return Fact(*self._read_fact(written))  # no fact at all, as this will say, or one with values in a list
+        if found is None:
+            if len(self._facts) >= MOST_FACTS:
+                self._facts.clear()
+            found = self._facts[key] = Fact(*self._read_fact(written))
+        return found
+
+    def _investigation(self, first: int, last: int) -> Investigation:
+        """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
+        backend may have got other numbers."""
+        now = self._epochs.number
+        if self._investigated != now:
+            self._investigations.clear()
+            self._facts.clear()
+            self._investigated = now
+        found = self._investigations.get((first, last))
+        if found is None:
+            changes = net_changes(self._history.updates(first, last))
+            previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
+            found = Investigation(self._epochs, self._setting.dictionary, self._reading, changes, previous)
+            self._investigations[first, last] = found
+        return found
+
+    def _require_change(self, question: Question) -> None:
+        """Every fault must be one in the later epoch, which is in force, and none in the earlier."""
         sides = [(fact, True) for fact in question.unwanted] + [(fact, False) for fact in question.missing]
         facts = [fact for fact, _ in sides]
-        here = self._hold(facts)
+        after = self._hold(facts)
         if question.last == question.first + 1:
-            there = [held != self._has_turned(question.last, fact) for fact, held in zip(facts, here, strict=True)]
+            before = [held != self._has_turned(question.last, fact) for fact, held in zip(facts, after, strict=True)]
         else:
-            with laboratory.flipped(range(len(laboratory.switches))):
-                there = self._hold(facts)
-        before, after = (there, here) if is_applied else (here, there)
+            with question.investigation.in_first():
+                before = self._hold(facts)
         for (fact, is_unwanted), held, holds in zip(sides, before, after, strict=True):
             if holds != is_unwanted:
                 raise faults.not_a_fault(fact, is_unwanted, question.last)
@@ -194,8 +265,8 @@ class Debugger:
         return words is not None and self._history.turn(epoch, words) is not None
 
     def _element(self, question: Question, written: Written) -> WordFact:
-        """The fact of an element as the user writes it. An update does only one thing to a fact, so the sign can be
-        left out."""
+        """The fact of an element as the user writes it, for a rule its guard. An update does only one thing to a fact,
+        so the sign can be left out."""
         sign: str | None = None
         if isinstance(written, str):
             text = written.strip()
@@ -203,8 +274,12 @@ class Debugger:
                 sign, written = text[0], text[1:]
         elif written[0] in ("+", "-"):
             sign, written = written
-        fact = Fact(*self._read_fact(written))
-        words = self._reading.words(fact)
+        if isinstance(written, str) and ":-" in written:
+            fact: Fact | str = single_rule(written)
+            words = None if self._rules is None else self._rules.fact_of(str(fact))
+        else:
+            fact = self._fact(written)
+            words = self._reading.words(fact)
         came = None if words is None else question.changes.get(words)
         if words is None or came is None or (sign is not None and came != (sign == "+")):
             raise faults.not_in_update(f"{sign or ''}{fact}", question.first, question.last)
@@ -232,11 +307,6 @@ class Debugger:
         with self._epochs.trial(Update(words_by_relation(fact for fact, came in since.items() if came), gone)):
             yield
 
-    def _laboratory(self, question: Question, is_applied: bool) -> Laboratory:
-        """One switch for each element. `is_applied`: the base has the update, and flipping undoes."""
-        ordered = sorted(question.changes.items(), key=lambda change: (change[0][0], self._reading.sort_key(change[0])))
-        return Laboratory(self._epochs, tuple(Switch(fact, came != is_applied) for fact, came in ordered))
-
     def _words(self, facts: Iterable[Fact]) -> tuple[WordFact, ...]:
         found = [self._reading.words(fact) for fact in facts]
         return tuple(words for words in found if words is not None)
@@ -244,51 +314,17 @@ class Debugger:
     def _hold(self, facts: Iterable[Fact]) -> list[bool]:
         return [self._reading.is_present(fact.relation, fact.values) for fact in facts]
 
-    # --- search ----------------------------------------------------------------------------------------------------
+    # --- answers ---------------------------------------------------------------------------------------------------
 
-    def _search(
-        self,
-        question: Question,
-        laboratory: Laboratory,
-        goals: Goals,
-        kept: Collection[WordFact],
-        weights: Mapping[WordFact, float],
-        time_limit: float | None,
-        news: News | None,
-        is_baseline: bool,
-    ) -> tuple[Found | NoSolution, tuple[Proof, ...], list[Element]]:
-        """What was found, the proofs for it, and the elements that are flipped."""
-        signs = dependencies(self._setting.backend.program, {switch.fact[0] for switch in laboratory.switches})
-        allowed = tuple(switch for switch in laboratory.switches if switch.fact not in kept)
-        switches = allowed
-        if not is_baseline:
-            absent, present = ([relation for relation, _ in side] for side in (goals.absent, goals.present))
-            switches = tuple(allowed[i] for i in useful(allowed, signs, absent, present))
-        while True:
-            if not switches:
-                return NoSolution(is_proven=True), (), []
-            smaller = Laboratory(self._epochs, switches, laboratory.seconds)
-            proofs = ConnectingProofs(self._setting, self._reading, goals)
-            found = search(
-                Task(
-                    smaller,
-                    self._setting,
-                    signs,
-                    goals,
-                    [weights.get(switch.fact, 1.0) for switch in switches],
-                    TIME_LIMIT if time_limit is None else time_limit,
-                    news or (lambda _: None),
-                    proofs.look,
-                    is_baseline,
-                )
-            )
-            if not smaller.has_met_no_state or len(switches) == len(allowed):
-                break
-            switches = allowed  # what seemed useless may lead past a state without a result
-        if isinstance(found, NoSolution):
-            return found, (), []
-        flipped = [switches[i].fact for i in sorted(found.flipped)]
-        return found, proofs.all(), self._shown(question, flipped)
+    def _pursue(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
+        limit = TIME_LIMIT if time_limit is None else time_limit
+        return pursue(
+            question.investigation, plan, self._setting, self._reading, self._epochs, limit, news or (lambda _: None)
+        )
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
-        return [Element("+" if question.changes[fact] else "-", self._reading.fact(fact)) for fact in facts]
+        rules = self._rules
+        return [
+            Element("+" if came else "-", (rules and rules.text_of(fact)) or self._reading.fact(fact))
+            for fact, came in ((fact, question.changes[fact]) for fact in facts)
+        ]

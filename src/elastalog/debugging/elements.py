@@ -13,10 +13,14 @@ Sign: TypeAlias = Literal["+", "-"]
 
 
 class Element(NamedTuple):
-    """A change of one explicit fact; equal to the plain pair `("+", fact)`."""
+    """A change of one explicit fact, or of one rule, which is its text; equal to the plain pair `("+", fact)`."""
 
     sign: Sign
-    fact: Fact
+    fact: Fact | str
+
+    @property
+    def is_rule(self) -> bool:
+        return isinstance(self.fact, str)
 
     def __str__(self) -> str:
         return f"{self.sign}{self.fact}"

@@ -1,241 +1,188 @@
-"""The derivation graph of the facts that vary, in memory: an exact model of every state, for the positive part of a
-program.
+"""The derivation graph of the facts that vary, in memory: an exact model of every state.
 
-Nodes are facts of a bracket's `varying` from which the facts asked for can be reached; every other fact counts as true.
-Edges are the derivations that fire with all switches on, one for each distinct set of varying facts used. A node holds
-in a state if it is in the least model of the derivations over the switches that are on.
+Nodes are facts of a bracket's `varying`, and absences of such facts; every other fact counts as true. Edges are the
+derivations that fire among the upper facts. A node holds in a state if it is
+in the perfect model of the derivations over the switches that are on: the least model, where an absence holds once all
+that its fact could follow from is known, and the fact is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, Vector
-from elastalog.debugging.bracket import Bracket
-from elastalog.debugging.laboratory import Laboratory, Switch
-from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.backends.protocol import ClauseDerivations, Vector
+from elastalog.debugging.word_set import WordSet
+from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
-
-MOST_DERIVATIONS = 3_000_000
-"""Derivations that are collected before giving up."""
 
 NOT = -1
 
 
-class TooLarge(Exception):
-    """The graph would have more derivations than can be handled."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where derivations were read: `rows` are those that edges stand for."""
+
+    found: ClauseDerivations
+    rows: Vector
 
 
 class DerivationGraph:
-    """`heads`: the node that each derivation derives; `bodies`: the nodes it uses, a row each, filled up with NOT;
-    `switch_of`: the switch whose fact a node is, NOT for none; `node_of`: the nodes of the facts asked for."""
+    """`heads`: the node that each derivation derives; `bodies`: the nodes it uses, a row each, filled up with NOT, some
+    perhaps twice;
+    `switch_of`: the switch whose fact a node is, NOT for none; `negates`: the node whose absence a node is, NOT for
+    facts; `strata`: the stratum of each fact."""
 
     def __init__(
         self,
-        switches: Sequence[Switch],
-        size: int,
+        varying: WordSet,
+        first: dict[str, int],
+        node: Vector,
         heads: Vector,
         bodies: Vector,
         switch_of: Vector,
-        node_of: dict[WordFact, int],
+        negates: Vector,
+        strata: Vector,
+        sources: Sequence[Source],
     ) -> None:
-        self.switches = switches
-        self.size = size
+        self._varying = varying
+        self._first = first
+        self._node = node
+        self._nodes: dict[WordFact, int] = {}
         self.heads = heads
         self.bodies = bodies
         self.switch_of = switch_of
-        self.node_of = node_of
-        self._adds = np.array([switch.adds for switch in switches], np.bool_)
+        self.negates = negates
+        self.size = len(negates)
+        self._sources = sources
+        self._source_ends = np.cumsum([len(source.rows) for source in sources])
         used = bodies >= 0
         self._width = used.sum(axis=1)
         derivation, _ = np.nonzero(used)
-        node = bodies[used]
-        order = np.argsort(node, kind="stable")
+        users = bodies[used]
+        order = np.argsort(users, kind="stable")
         self._uses = derivation[order]
-        self._first_use = np.searchsorted(node[order], np.arange(size + 1))
+        self._first_use = np.searchsorted(users[order], np.arange(self.size + 1))
         order = np.argsort(heads, kind="stable")
         self._derivations = order
-        self._first_derivation = np.searchsorted(heads[order], np.arange(size + 1))
+        self._first_derivation = np.searchsorted(heads[order], np.arange(self.size + 1))
+        self._leaves = np.flatnonzero(switch_of >= 0)
+        absences = np.flatnonzero(negates >= 0)
+        of = strata[negates[absences]]
+        self._absences = [absences[of == stratum] for stratum in np.unique(of).tolist()]
+        """Absences of facts, by stratum, from below."""
 
-    def evaluate(self, flipped: Iterable[int]) -> State:
-        """The least model in the state with some switches flipped."""
-        is_flipped = np.zeros(len(self.switches), np.bool_)
-        is_flipped[list(flipped)] = True
-        is_on = self._adds == is_flipped
+    @property
+    def is_positive(self) -> bool:
+        return not self._absences
+
+    def node_of(self, fact: WordFact) -> int:
+        """The node of a fact, NOT if it has none."""
+        known = self._nodes.get(fact)
+        if known is None:
+            name, row = fact
+            found = NOT
+            if name in self._first:
+                found = int(self._varying.find(name, np.array([row], np.int32))[0])
+            known = self._nodes[fact] = NOT if found < 0 else int(self._node[self._first[name] + found])
+        return known
+
+    def evaluate(self, is_on: Vector) -> State:
+        """The perfect model in the state where some switches are on."""
         rank = np.full(self.size, NOT, np.int32)
         by = np.full(self.size, NOT, np.int64)
         missing = self._width.copy()
-        leaves = np.flatnonzero(self.switch_of >= 0)
-        frontier = leaves[is_on[self.switch_of[leaves]]]
-        rank[frontier] = 0
+        frontier = self._leaves[is_on[self.switch_of[self._leaves]]]
         level = 0
-        while len(frontier):
-            level += 1
-            used = self._uses[_ranges(self._first_use[frontier], self._first_use[frontier + 1])]
-            np.subtract.at(missing, used, 1)
-            fired = np.unique(used[missing[used] == 0])
-            fired = fired[rank[self.heads[fired]] < 0]
-            frontier, chosen = np.unique(self.heads[fired], return_index=True)
+        for absences in (None, *self._absences):
+            if absences is not None:
+                frontier = absences[rank[self.negates[absences]] < 0]
             rank[frontier] = level
-            by[frontier] = fired[chosen]
-        return State(self, is_flipped, rank, by)
+            while len(frontier):
+                level += 1
+                used = self._uses[_ranges(self._first_use[frontier], self._first_use[frontier + 1])]
+                np.subtract.at(missing, used, 1)
+                fired = used[missing[used] == 0]
+                fired = fired[rank[self.heads[fired]] < 0]
+                frontier, chosen = np.unique(self.heads[fired], return_index=True)
+                rank[frontier] = level
+                by[frontier] = fired[chosen]
+        return State(self, rank, by)
+
+    def distinct_derivations(self) -> tuple[Vector, Vector]:
+        """Heads and bodies, each node of a body once; without derivations of a fact from itself."""
+        bodies = np.sort(self.bodies, axis=1)
+        bodies[:, 1:][bodies[:, 1:] == bodies[:, :-1]] = NOT
+        kept = ~(bodies == self.heads[:, None]).any(axis=1)
+        return self.heads[kept], bodies[kept]
 
     def derivations_of(self, node: int) -> list[int]:
-        found = self._derivations[self._first_derivation[node] : self._first_derivation[node + 1]]
-        return [int(derivation) for derivation in found]
+        found: list[int] = self._derivations[self._first_derivation[node] : self._first_derivation[node + 1]].tolist()
+        return found
+
+    def derivation(self, number: int) -> tuple[Clause, tuple[WordFact, ...]]:
+        """The clause of a derivation, and all facts that it uses."""
+        source = int(np.searchsorted(self._source_ends, number, side="right"))
+        held = self._sources[source]
+        row = int(held.rows[number - int(self._source_ends[source]) + len(held.rows)])
+        clause = held.found.clause
+        bodies = zip(clause.scans, held.found.bodies, strict=True)
+        return clause, tuple((scan.relation, tuple(body.words[row].tolist())) for scan, body in bodies)
 
 
 class State:
-    """Which nodes hold in one state, and why."""
+    """Which nodes hold in one state, and why. Reasons are switches: whatever agrees with this state on them agrees with
+    it on the node."""
 
-    def __init__(self, graph: DerivationGraph, is_flipped: Vector, rank: Vector, by: Vector) -> None:
-        self._graph = graph
+    def __init__(self, graph: DerivationGraph, rank: Vector, by: Vector) -> None:
+        self.graph = graph
         self._rank = rank
         self._by = by
-        self.is_flipped = is_flipped
 
-    def holds(self, fact: WordFact) -> bool:
-        return bool(self._rank[self._graph.node_of[fact]] >= 0)
+    def holds(self, node: int) -> bool:
+        return bool(self._rank[node] >= 0)
 
-    def why(self, fact: WordFact) -> set[int]:
-        """Switches whose being on keeps a fact that holds: the leaves of one proof."""
-        graph = self._graph
-        pending = [graph.node_of[fact]]
+    def derivation_of(self, node: int) -> int:
+        """The derivation by which a node that holds was first derived; NOT if it is explicit, or an absence."""
+        return int(self._by[node])
+
+    def reason(self, node: int) -> set[int]:
+        """Why a node holds: the leaves of one proof. Or why it does not: the switches of an unfounded set, in which
+        every derivation of a fact uses another fact of the set. Each leads to the other through absences."""
+        graph = self.graph
+        pending = [node]
         met = set(pending)
         found: set[int] = set()
         while pending:
             node = pending.pop()
-            if self._by[node] == NOT:
+            if graph.negates[node] >= 0:
+                following = [int(graph.negates[node])]
+            elif self._rank[node] < 0:
+                if graph.switch_of[node] >= 0:
+                    found.add(int(graph.switch_of[node]))
+                following = self._lacking(node, met)
+            elif self._by[node] == NOT:
                 found.add(int(graph.switch_of[node]))
                 continue
-            for body in graph.bodies[self._by[node]].tolist():
-                if body >= 0 and body not in met:
-                    met.add(body)
-                    pending.append(body)
+            else:
+                following = [body for body in graph.bodies[self._by[node]].tolist() if body >= 0]
+            for other in following:
+                if other not in met:
+                    met.add(other)
+                    pending.append(other)
         return found
 
-    def why_not(self, fact: WordFact) -> set[int]:
-        """Switches whose being off keeps a fact that does not hold: those in an unfounded set, in which every
-        derivation of a fact uses another fact of the set."""
-        graph = self._graph
-        pending = [graph.node_of[fact]]
-        met = set(pending)
-        found: set[int] = set()
-        while pending:
-            node = pending.pop()
-            if graph.switch_of[node] >= 0:
-                found.add(int(graph.switch_of[node]))
-            for derivation in graph.derivations_of(node):
-                absent = [b for b in graph.bodies[derivation].tolist() if b >= 0 and self._rank[b] < 0]
-                if not any(body in met for body in absent):
-                    met.add(absent[0])
-                    pending.append(absent[0])
-        return found
-
-
-def build_graph(
-    laboratory: Laboratory, bracket: Bracket, roots: Sequence[WordFact], most: int = MOST_DERIVATIONS
-) -> DerivationGraph:
-    """The graph above some facts, all of which vary. Raises TooLarge."""
-    on = [i for i, switch in enumerate(laboratory.switches) if switch.adds]
-    if not on:
-        return _Collection(laboratory, bracket, most).collect(roots)
-    with laboratory.flipped(on):
-        return _Collection(laboratory, bracket, most).collect(roots)
-
-
-class _Collection:
-    """Collects derivations backwards from the roots, a frontier of facts at a time."""
-
-    def __init__(self, laboratory: Laboratory, bracket: Bracket, most: int) -> None:
-        self._backend: Backend = laboratory.backend
-        self._switches = laboratory.switches
-        self._varying = bracket.varying
-        self._most = most
-        self._first: dict[str, int] = {}
-        size = 0
-        for name in self._varying.relations():
-            self._first[name] = size
-            size += self._varying.size(name)
-        self._is_met = np.zeros(size, np.bool_)
-        self._heads: list[Vector] = []
-        self._bodies: list[Vector] = []
-        self._number = 0
-
-    def collect(self, roots: Sequence[WordFact]) -> DerivationGraph:
-        numbers = {fact: self._number_of(fact) for fact in roots}
-        frontier = np.unique(np.array(list(numbers.values()), np.int64))
-        self._is_met[frontier] = True
-        while len(frontier):
-            found = [self._expand(name, frontier) for name in self._first]
-            fresh = np.unique(np.concatenate(found))
-            frontier = fresh[~self._is_met[fresh]]
-            self._is_met[frontier] = True
-        return self._compact(numbers)
-
-    def _number_of(self, fact: WordFact) -> int:
-        name, row = fact
-        found = int(self._varying.find(name, np.array([row], np.int32))[0])
-        if found < 0:
-            raise InternalError("debugging", f"{fact} is the same in all states")
-        return self._first[name] + found
-
-    def _expand(self, relation: str, frontier: Vector) -> Vector:
-        first = self._first[relation]
-        own = frontier[(frontier >= first) & (frontier < first + self._varying.size(relation))]
-        met: list[Vector] = [np.empty(0, np.int64)]
-        if len(own):
-            for found in self._backend.derivations(relation, self._varying.words(relation)[own - first]):
-                heads = own[found.heads]
-                columns = [np.full(len(heads), NOT, np.int64)]
-                for scan, body in zip(found.clause.scans, found.bodies, strict=True):
-                    if scan.relation in self._first:
-                        place = self._varying.find(scan.relation, body.words).astype(np.int64)
-                        columns.append(np.where(place >= 0, place + self._first[scan.relation], NOT))
-                heads, bodies = _distinct(heads, np.stack(columns, axis=1))
-                self._number += len(heads)
-                if self._number > self._most:
-                    raise TooLarge
-                self._heads.append(heads)
-                self._bodies.append(bodies)
-                met.append(bodies[bodies >= 0])
-        return np.concatenate(met)
-
-    def _compact(self, numbers: dict[WordFact, int]) -> DerivationGraph:
-        node = np.cumsum(self._is_met) - 1
-        size = int(self._is_met.sum())
-        width = max((bodies.shape[1] for bodies in self._bodies), default=1)
-        heads = np.concatenate([np.empty(0, np.int64), *self._heads])
-        bodies = np.full((len(heads), width), NOT, np.int64)
-        start = 0
-        for part in self._bodies:
-            bodies[start : start + len(part), : part.shape[1]] = part
-            start += len(part)
-        bodies = np.where(bodies >= 0, node[np.maximum(bodies, 0)] if len(node) else NOT, NOT)
-        heads, bodies = _distinct(node[heads], bodies)
-        if len(heads) and (bodies < 0).all(axis=1).any():
-            raise InternalError("debugging", "a fact that varies follows from facts that do not")
-        switch_of = np.full(size, NOT, np.int64)
-        for i, switch in enumerate(self._switches):
-            name, row = switch.fact
-            place = int(self._varying.find(name, np.array([row], np.int32))[0])
-            if place >= 0 and self._is_met[self._first[name] + place]:
-                switch_of[node[self._first[name] + place]] = i
-        return DerivationGraph(
-            self._switches, size, heads, bodies, switch_of, {fact: int(node[n]) for fact, n in numbers.items()}
-        )
-
-
-def _distinct(heads: Vector, bodies: Vector) -> tuple[Vector, Vector]:
-    """Every set of facts used once for each head; derivations of a fact from itself left out."""
-    bodies = -np.sort(-bodies, axis=1)
-    bodies[:, 1:][bodies[:, 1:] == bodies[:, :-1]] = NOT
-    bodies = -np.sort(-bodies, axis=1)
-    kept = ~(bodies == heads[:, None]).any(axis=1)
-    rows = np.unique(np.concatenate((heads[kept, None], bodies[kept]), axis=1), axis=0)
-    return rows[:, 0], rows[:, 1:]
+    def _lacking(self, node: int, met: set[int]) -> list[int]:
+        """For every derivation of a node one that it uses and that does not hold: one already met, if any."""
+        graph = self.graph
+        chosen: list[int] = []
+        for derivation in graph.derivations_of(node):
+            absent = [body for body in graph.bodies[derivation].tolist() if body >= 0 and self._rank[body] < 0]
+            if not any(body in met or body in chosen for body in absent):
+                chosen.append(absent[0])
+        return chosen
 
 
 def _ranges(starts: Vector, ends: Vector) -> Vector:

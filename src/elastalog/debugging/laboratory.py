@@ -39,12 +39,14 @@ class Switch:
 
 @dataclass(slots=True)
 class Seconds:
-    """Where the time went: finding derivations and proofs, solving 0/1 programs, trying states."""
+    """Where the time went: finding derivations and proofs, solving 0/1 programs, trying states. Trials of a part of the
+    program, to find what varies, are counted apart; their time is part of the provenance."""
 
     provenance: float = 0.0
     solving: float = 0.0
     trials: float = 0.0
     number_of_trials: int = 0
+    number_of_limited_trials: int = 0
 
     @property
     def total(self) -> float:
@@ -81,6 +83,7 @@ class Laboratory:
         if not differing:
             yield {}
             return
+        self.backend.watch.check()
         self.seconds.number_of_trials += 1
         trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)))
         try:

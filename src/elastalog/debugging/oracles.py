@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.graph import DerivationGraph
 from elastalog.debugging.laboratory import Laboratory, NoState
+from elastalog.debugging.model import Model
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.provenance.reading import WordFact
 
@@ -66,10 +66,11 @@ class GraphOracle:
     """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were
     fulfilled, so that several conditions on different switches come out at once."""
 
-    def __init__(self, graph: DerivationGraph, goals: Goals, laboratory: Laboratory, witness: Witness) -> None:
+    def __init__(self, model: Model, goals: Goals, laboratory: Laboratory, witness: Witness) -> None:
         self._witness = witness
-        self._graph = graph
+        self._model = model
         self._goals = goals
+        self._nodes = {fact: model.graph.node_of(fact) for fact in goals.all}
         self._laboratory = laboratory
 
     def conditions(self, flipped: frozenset[int]) -> list[Condition]:
@@ -90,21 +91,23 @@ class GraphOracle:
 
     def _conditions(self, flipped: frozenset[int]) -> list[Condition]:
         began = time.perf_counter()
-        found: list[Condition] = []
+        found: dict[Condition, None] = {}
         state = set(flipped)
         turned: set[int] = set()
         while len(found) < MOST_CONDITIONS:
-            now = self._graph.evaluate(state)
+            now = self._model.evaluate(state)
             here = frozenset(state)
-            wrong, lacking = self._goals.unmet([now.holds(fact) for fact in self._goals.all])
-            new = [Condition(frozenset(now.why(fact)), here) for fact in wrong]
-            new += [Condition(frozenset(now.why_not(fact)), here) for fact in lacking]
+            wrong, lacking = self._goals.unmet([now.holds(self._nodes[fact]) for fact in self._goals.all])
+            new = [
+                Condition(frozenset(self._model.switches(now.reason(self._nodes[fact]))), here)
+                for fact in (*wrong, *lacking)
+            ]
             # Later states are made up: only what was not turned before counts, or the search could go in circles.
             fresh = {switch for condition in new for switch in condition.switches} - turned
-            found += dict.fromkeys(new)
-            if not new or not fresh or not all(condition.switches for condition in new):
+            found |= dict.fromkeys(new)
+            if not fresh or not all(condition.switches for condition in new):
                 break
             state ^= fresh
             turned |= fresh
         self._laboratory.seconds.provenance += time.perf_counter() - began
-        return list(dict.fromkeys(found))
+        return list(found)

@@ -9,7 +9,7 @@ import numpy as np
 from elastalog.backends.protocol import Matrix
 from elastalog.debugging.answers import What
 from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.provenance.reading import WordFact
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.store import Store
@@ -39,6 +39,16 @@ class Past:
         if store is not None:
             return [explicit_update(record) for record in store.records(after, until)]
         return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
+
+    def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
+        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
+        store = self._store()
+        if store is not None:
+            entries = (record.entry for record in store.records(after, store.epoch))
+            found = [(e.epoch, RuleTexts(e.removed_rules, e.added_rules)) for e in entries]
+        else:
+            found = [(record.epoch, record.rules) for record in self._records if record.epoch > after]
+        return [(epoch, rules) for epoch, rules in found if rules]
 
     def turn(self, epoch: int, fact: WordFact) -> What | None:
         """What an epoch did to the presence of a fact."""

@@ -25,7 +25,8 @@ def dependencies(program: LogicalProgram, bases: Iterable[str]) -> Dependencies:
     for name in bases:
         found[name][name] = POSITIVE
     for stratum in program.strata:
-        while _extend(found, stratum):
+        is_recursive = any(clause.is_recursive for clause in stratum.clauses)
+        while _extend(found, stratum) and is_recursive:
             pass
     return found
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations
-from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.polarity import BOTH, NEGATIVE, POSITIVE, Dependencies
+from elastalog.debugging.word_set import WordSet
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.metrics import HEIGHT

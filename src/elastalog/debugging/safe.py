@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from elastalog.analysis.program import Constant
-from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState, words_by_relation
 from elastalog.debugging.polarity import Dependencies
 from elastalog.debugging.reasons import Corners
+from elastalog.debugging.word_set import WordSet
 from elastalog.evaluation.update import Update
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.provenance.reading import WordFact

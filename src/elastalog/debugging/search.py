@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.delta_debugging import minimise
-from elastalog.debugging.graph import TooLarge, build_graph
+from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.laboratory import Laboratory, NoState, Seconds
+from elastalog.debugging.model import Model
 from elastalog.debugging.oracles import Goals, GraphOracle, Oracle, Witness
-from elastalog.debugging.polarity import Dependencies
 from elastalog.debugging.trial_oracle import TrialOracle
 from elastalog.debugging.zero_one import OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.provenance.explain import Setting
@@ -28,7 +27,7 @@ MOST_STATED = 100_000
 are met."""
 
 PATIENCE = 8
-"""Choices that are tried before the derivation graph is built."""
+"""Choices that are tried before a derivation graph is built, or stated in the 0/1 program."""
 
 RESERVED = 0.3
 """The part of the time that is kept for delta debugging."""
@@ -52,18 +51,25 @@ class NoSolution:
     is_proven: bool
 
 
+class WantsModel(Exception):
+    """Trials have taught little so far: a derivation graph may help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to search for: switches with weights, goals, and the time given."""
+    """What to search for: switches with weights, goals, and the time given. `model`: an exact one, if there is one;
+    `may_want_model`: none was looked for so far."""
 
     laboratory: Laboratory
     setting: Setting
-    signs: Dependencies
+    investigation: Investigation
     goals: Goals
     weights: Sequence[float]
     seconds_allowed: float
     news: News
     witness: Witness
+    model: Model | None
+    may_want_model: bool
     is_baseline: bool = False
     """Use nothing but delta debugging, to compare with."""
 
@@ -73,7 +79,7 @@ class Task:
 
 
 def search(task: Task) -> Found | NoSolution:
-    """A smallest solution, or as small a one as the time allows."""
+    """A smallest solution, or as small a one as the time allows. Raises WantsModel."""
     end = time.monotonic() + task.seconds_allowed
     if task.is_baseline:
         return _fall_back(task, 0.0, "it was found by delta debugging", end)
@@ -87,14 +93,15 @@ def search(task: Task) -> Found | NoSolution:
 
 
 def _solve(task: Task, deadline: float) -> Found | NoSolution:
-    """Learns from trials first, since mostly a few are enough; then from the derivation graph, where there is an exact
-    one."""
+    """Conditions come from the model, where there is one, otherwise from trials."""
     program = ZeroOneProgram(task.weights)
-    oracle: Oracle = TrialOracle(task.laboratory, task.setting, task.signs, task.goals, deadline, task.witness)
+    oracle = _oracle(task, deadline)
     known = 0
     for number in count(1):
         if number == PATIENCE:
-            oracle = _graph_oracle(task, program) or oracle
+            if task.may_want_model:
+                raise WantsModel
+            _state_derivations(task, program)
         began = time.perf_counter()
         try:
             choice = program.solve(deadline)
@@ -114,27 +121,21 @@ def _solve(task: Task, deadline: float) -> Found | NoSolution:
     raise AssertionError("counting does not end")
 
 
-def _graph_oracle(task: Task, program: ZeroOneProgram) -> Oracle | None:
-    """The derivation graph as an oracle, with its derivations stated in the program; None if it is not exact or too
-    large."""
-    laboratory, goals = task.laboratory, task.goals
-    bracket = Bracket(laboratory, task.signs)
-    names = {relation for relation, _ in goals.all}
-    if not names <= bracket.positive or not all(bracket.varying.has(*fact) for fact in goals.all):
-        return None
-    began, trials = time.perf_counter(), task.seconds.trials
-    try:
-        graph = build_graph(laboratory, bracket, goals.all)
-    except TooLarge:
-        return None
-    finally:
-        task.seconds.provenance += time.perf_counter() - began - (task.seconds.trials - trials)
+def _oracle(task: Task, deadline: float) -> Oracle:
+    if task.model is None:
+        return TrialOracle(task.laboratory, task.setting, task.investigation.signs, task.goals, deadline, task.witness)
+    graph = task.model.graph
     task.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
-    if goals.absent and len(graph.heads) <= MOST_STATED:
+    return GraphOracle(task.model, task.goals, task.laboratory, task.witness)
+
+
+def _state_derivations(task: Task, program: ZeroOneProgram) -> None:
+    """Proofs one by one have not been enough: all derivations at once, if they are not too many."""
+    model = task.model
+    if model is not None and model.graph.is_positive and len(model.graph.heads) <= MOST_STATED and task.goals.absent:
         began = time.perf_counter()
-        program.add_derivations(graph, goals.absent)
+        program.add_derivations(model, task.goals.absent)
         task.seconds.solving += time.perf_counter() - began
-    return GraphOracle(graph, goals, laboratory, task.witness)
 
 
 def _fall_back(task: Task, bound: float, why: str, end: float) -> Found | NoSolution:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 
 from elastalog.backends.protocol import ChangedWords
-from elastalog.debugging.bracket import WordSet
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.oracles import Condition, Goals, Witness, any_but
 from elastalog.debugging.polarity import BOTH, POSITIVE, Dependencies
 from elastalog.debugging.reasons import Corners, NeedsCorner, NeedsSafeFacts, Reasons, steps_of
 from elastalog.debugging.safe import SafeFacts
+from elastalog.debugging.word_set import WordSet
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.steps import Steps

@@ -6,11 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from elastalog.debugging.graph import DerivationGraph
+from elastalog.debugging.model import Model
+from elastalog.debugging.small_cover import Clause, Contradiction, easy_cover
 from elastalog.provenance.reading import WordFact
 
 TOLERANCE = 1e-6
@@ -34,6 +36,7 @@ class OutOfTime(Exception):
         self.bound = bound
 
 
+@cache
 def is_solver_installed() -> bool:
     """Whether HiGHS is there."""
     from importlib.util import find_spec
@@ -42,15 +45,23 @@ def is_solver_installed() -> bool:
 
 
 class ZeroOneProgram:
-    """One 0/1 variable for each switch: 1 when it is flipped."""
+    """One 0/1 variable for each switch: 1 when it is flipped. The solver is started when first needed."""
 
     def __init__(self, weights: Sequence[float]) -> None:
-        import highspy
-
-        self._highspy: Any = highspy
         self._weights = np.array(weights, np.float64)
         self._bound = 0.0
+        self._clauses: list[Clause] = []
+        self._stated = 0
         self._columns = 0
+        self._highspy: Any = None
+        self._solver: Any = None
+
+    def _start(self) -> None:
+        if self._solver is not None:
+            return
+        import highspy
+
+        self._highspy = highspy
         self._solver = self._highspy.Highs()
         for option, value in (
             ("output_flag", False),
@@ -60,7 +71,7 @@ class ZeroOneProgram:
             ("mip_abs_gap", TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
-        number = len(weights)
+        number = len(self._weights)
         self._add_columns(self._weights)
         whole = np.full(number, highspy.HighsVarType.kInteger)
         self._solver.changeColsIntegrality(number, np.arange(number, dtype=np.int32), whole)
@@ -77,46 +88,67 @@ class ZeroOneProgram:
     def add_clause(self, switches: Iterable[int], flipped: Collection[int]) -> None:
         """At least one of some switches must differ from how it stands in a state, where those in `flipped` are
         flipped."""
-        chosen = np.array(sorted(switches), np.int32)
-        signs = np.array([-1.0 if switch in flipped else 1.0 for switch in chosen.tolist()])
-        self._solver.addRow(1.0 - float((signs < 0).sum()), self._highspy.kHighsInf, len(chosen), chosen, signs)
+        self._clauses.append({switch: switch not in flipped for switch in sorted(switches)})
 
-    def add_derivations(self, graph: DerivationGraph, absent: Iterable[WordFact]) -> None:
-        """A variable for each fact of the graph, and a constraint for each derivation: a body that holds makes its head
-        hold, x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of facts need
-        not be whole: once the switches are chosen, the least model is the least solution."""
+    def _state_clauses(self) -> None:
+        for clause in self._clauses[self._stated :]:
+            chosen = np.array(list(clause), np.int32)
+            signs = np.array([1.0 if value else -1.0 for value in clause.values()])
+            self._solver.addRow(1.0 - float((signs < 0).sum()), self._highspy.kHighsInf, len(chosen), chosen, signs)
+        self._stated = len(self._clauses)
+
+    def add_derivations(self, model: Model, absent: Iterable[WordFact]) -> None:
+        """A variable for each fact of a positive graph, and a constraint for each derivation: a body that holds makes
+        its head hold, x(b1) + ... + x(bn) - x(head) <= n - 1. The facts in `absent` must not hold. The variables of
+        facts need not be whole: once the switches are chosen, the least model is the least solution."""
+        graph = model.graph
+        self._start()
         first = self._add_columns(np.zeros(graph.size))
         infinity = self._highspy.kHighsInf
         for fact in absent:
-            self._solver.changeColBounds(first + graph.node_of[fact], 0.0, 0.0)
-        is_used = graph.bodies >= 0
+            self._solver.changeColBounds(first + graph.node_of(fact), 0.0, 0.0)
+        heads, bodies = graph.distinct_derivations()
+        is_used = bodies >= 0
         width = is_used.sum(axis=1)
-        number = len(graph.heads)
+        number = len(heads)
         if number:
             start = np.zeros(number, np.int32)
             start[1:] = np.cumsum(width + 1)[:-1]
-            columns = np.concatenate(
-                (np.where(is_used, graph.bodies + first, -1), graph.heads[:, None] + first), axis=1
-            )
-            signs = np.concatenate((np.ones(graph.bodies.shape), np.full((number, 1), -1.0)), axis=1)
+            columns = np.concatenate((np.where(is_used, bodies + first, -1), heads[:, None] + first), axis=1)
+            signs = np.concatenate((np.ones(bodies.shape), np.full((number, 1), -1.0)), axis=1)
             kept = columns >= 0
             self._solver.addRows(
                 number, np.full(number, -infinity), (width - 1).astype(np.float64), int(kept.sum()), start,
                 columns[kept].astype(np.int32), signs[kept],
             )  # fmt: skip
         for node in np.flatnonzero(graph.switch_of >= 0).tolist():
-            switch = int(graph.switch_of[node])
+            element = int(graph.switch_of[node])
+            is_on = bool(model.base[element])
+            switch = model.switch_of.get(element)
+            if switch is None:
+                self._solver.changeColBounds(first + node, float(is_on), 1.0)
+                continue
             pair = np.array([switch, first + node], np.int32)
-            if graph.switches[switch].adds:
-                self._solver.addRow(0.0, infinity, 2, pair, np.array([-1.0, 1.0]))  # x >= u
-            else:
+            if is_on:
                 self._solver.addRow(1.0, infinity, 2, pair, np.array([1.0, 1.0]))  # x >= 1 - u
+            else:
+                self._solver.addRow(0.0, infinity, 2, pair, np.array([-1.0, 1.0]))  # x >= u
 
     def solve(self, deadline: float) -> Choice | None:
         """The best choice; None if there is none. Raises OutOfTime when not even a choice is found in time."""
         left = deadline - time.monotonic()
         if left <= 0:
             raise OutOfTime(self._bound)
+        if self._solver is None:
+            try:
+                easy = easy_cover(self._clauses, self._weights.tolist())
+            except Contradiction:
+                return None
+            if easy is not None:
+                self._bound = max(self._bound, easy.weight)
+                return Choice(easy.ones, self._bound, is_best=True)
+        self._start()
+        self._state_clauses()
         # HiGHS counts the time of all runs of a solver together.
         self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
         self._solver.run()

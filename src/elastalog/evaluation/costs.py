@@ -8,7 +8,7 @@ against all others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from elastalog.planning.logical import LogicalStratum
@@ -111,6 +111,26 @@ class CostModel:
         """Remembers what a store has kept."""
         for number, (derivations, seconds, rate, skipped) in learnt.items():
             self._strata[int(number)] = _Experience(int(derivations), float(seconds), rate, int(skipped))
+
+    def copy(self) -> CostModel:
+        """What is known now, to come back to."""
+        return CostModel(self.budget, {number: replace(known) for number, known in self._strata.items()})
+
+    def become(self, other: CostModel) -> None:
+        """Knows what another model knows, and nothing else."""
+        self._strata = other.copy()._strata
+
+    def renumber(self, numbers: Mapping[int, int]) -> None:
+        """Strata have other numbers now; those that have none are forgotten."""
+        self._strata = {numbers[number]: known for number, known in self._strata.items() if number in numbers}
+
+    def forget_rates(self, before: CostModel, numbers: Mapping[int, int]) -> None:
+        """Forgets what was learnt about updates since `before`, whose strata have had other `numbers`: a rule that came
+        or went says nothing about facts."""
+        earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
+        for number, known in self._strata.items():
+            was = earlier.get(number, _Experience())
+            known.derivations_per_change, known.skipped = was.derivations_per_change, was.skipped
 
     def _choice(
         self,

@@ -14,7 +14,8 @@ class Counters:
     `rederivations`: those they found again. `deletions`: facts that lost a derivation and had to be checked
     (backward/forward checking), or whose counter reached 0 (Counting), or that left their level (dense). `backward`:
     facts whose derivations were searched; `forward`: facts found to follow from proved ones. `insertions`: facts
-    added by rules. `marked_explicit`, `marked_implicit`: facts that look-ahead has marked for the next update.
+    added by rules. `marked_explicit`, `marked_implicit`: facts that look-ahead has marked because the next update
+    questions them; `marked_positive`: implicit facts deleted now that the next update certainly brings back.
     `derivations`: derivations enumerated, in all phases."""
 
     over_deletions: int = 0
@@ -25,6 +26,7 @@ class Counters:
     forward: int = 0
     marked_explicit: int = 0
     marked_implicit: int = 0
+    marked_positive: int = 0
     derivations: int = 0
 
     def __iadd__(self, other: Counters) -> Counters:

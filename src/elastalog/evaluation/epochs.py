@@ -9,18 +9,23 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import Strategy, Work
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.trials import Limits, Trial
+from elastalog.evaluation.update import NO_RULES, RuleTexts, Update
 from elastalog.storage.interrupts import uninterrupted
 
 log = logging.getLogger("elastalog.evaluation")
+
+MOST_KEPT = 1_000_000
+"""Facts touched by an update of which the previous annotations are kept until the next, for whoever looks back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +45,30 @@ class EpochRecord:
     """The batch had been applied before: nothing was done."""
     update: Update | None = None
     """The explicit facts that went and came; None for the first epoch."""
+    rules: RuleTexts = NO_RULES
+    """The rules that went and came."""
+    time: float = field(default_factory=time.time)
+    """When it was complete, in seconds since 1970."""
+    first_facts: int = 0
+    """How many facts the first epoch has; 0 for any other."""
 
     @property
     def impact(self) -> int:
-        return sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+        return self.first_facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
 
 
 class Epochs:
     """The epochs of one backend under one strategy. Epoch 0 is empty; the bootstrap makes epoch 1. `before_commit` is
-    called when an epoch is complete but not yet in force: it may make it durable, or raise to refuse it."""
+    called when an epoch is complete but not yet in force: it may make it durable, or raise to refuse it. `last`: the
+    record of the last one made here, even if Ctrl-C was held back until its commit was done."""
 
     def __init__(self, backend: Backend, strategy: Strategy) -> None:
         self.backend = backend
         self.strategy = strategy
         self.number = 0
-        self.before_commit: Callable[[EpochRecord], None] | None = None
+        self.last: EpochRecord | None = None
+        self._way_back: tuple[int, Any, Update | None] = 0, None, None
+        self.before_commit: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
     def bootstrap(self, facts: Mapping[str, Matrix]) -> EpochRecord:
         """Loads the explicit facts of the first epoch and evaluates every stratum."""
@@ -64,7 +78,13 @@ class Epochs:
         work = self.strategy.bootstrap(self.backend)
         self.number = 1
         inserted = sum(len(words) for words in facts.values())
-        return EpochRecord(1, 0, inserted, 0, {}, work, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
+        record = EpochRecord(
+            1, 0, inserted, 0, {}, work, seconds, first_facts=sum(self.backend.size(name) for name in declared)
+        )
+        self.last = record
+        return record
 
     def forecast(self, update: Update) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches directly. Nothing is changed."""
@@ -88,76 +108,75 @@ class Epochs:
         backend = self.backend
         if not backend.is_complete:
             raise ElastalogError([_cut_short()])
+        change = update.rules
+        rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            deleted, inserted = backend.begin(update.deleted, update.inserted)
-            work = self.strategy.update(backend)
-            work.counters.derivations = work.derivations
-            changes = backend.changes()
-            seconds = time.perf_counter() - began
+            work, guards = self._evaluate(update, rewriting)
+            deleted, inserted = (
+                {name: words for name, words in side.items() if name not in guards}
+                for side in backend.explicit_changes()
+            )
+            went, came = (sum(map(len, side.values())) for side in (deleted, inserted))
             record = EpochRecord(
-                self.number + 1, deleted, inserted, update.size - deleted - inserted, changes, work, seconds,
-                update.source, update.batch, update=Update(*backend.explicit_changes(), update.source, update.batch),
+                self.number + 1, went, came, update.size - went - came, backend.changes(), work,
+                time.perf_counter() - began, update.source, update.batch,
+                update=Update(deleted, inserted, update.source, update.batch),
+                rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.
             with uninterrupted():
                 if self.before_commit is not None:
-                    self.before_commit(record)
+                    self.before_commit(record, rewriting)
+                shift = backend.shift_back(MOST_KEPT) if rewriting is None else None
                 backend.commit()
+                if rewriting is not None:
+                    rewriting.commit()
                 self.number += 1
+                self._way_back = self.number, shift, record.update
+                self.last = record
                 is_committed = True
         except BaseException:
             if not is_committed:
-                backend.rollback()
+                with uninterrupted():
+                    backend.rollback()
+                    if rewriting is not None:
+                        rewriting.rollback()
             raise
         if log.isEnabledFor(logging.INFO):
             for stratum in work.strata:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
 
-    @contextmanager
-    def trial(self, update: Update) -> Iterator[ChangedWords]:
-        """What an update would do: within the block it is in force, and the backend answers for that state; afterwards
-        all is as before. Yields what it changed, hidden relations included. No epoch is made, nothing is recorded or
-        stored.
-
-        The update is committed and then undone by its inverse: a commit costs little, all questions can be asked of the
-        state as of any epoch, and the inverse leads back to the very same state, because what a strategy keeps for a
-        state does not depend on the way there."""
-        undo: list[Update] = []
-        try:
-            yield self._try(update, undo)
-        finally:
-            if undo:
-                self._undo(undo[0])
-
-    def _try(self, update: Update, undo: list[Update]) -> ChangedWords:
-        """Applies an update; what undoes it is added to `undo` once it is in force."""
+    def _evaluate(self, update: Update, rewriting: Rewriting | None) -> tuple[Work, frozenset[str]]:
+        """Brings the backend to the new fixpoint, not yet committed. Returns what was done, and the guards among the
+        explicit facts that changed."""
         backend = self.backend
-        try:
+        if rewriting is None:
             backend.begin(update.deleted, update.inserted)
-            deleted, inserted = backend.explicit_changes()
-            self.strategy.update(backend)
-            changes = backend.changes(with_hidden=True)
-            with uninterrupted():
-                backend.commit()
-                undo.append(Update(inserted, deleted))
-        except BaseException:
-            if not undo:
-                backend.rollback()
-            raise
-        return changes
+            work = self.strategy.update(backend)
+            guards = frozenset[str]()
+        else:
+            rewriting.begin()
+            guards = frozenset((*rewriting.deleted, *rewriting.inserted))
+            backend.begin(
+                {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
+            )
+            work = rewriting.end(self.strategy.update(backend))
+        work.counters.derivations = work.derivations
+        return work, guards
 
-    def _undo(self, inverse: Update) -> None:
-        """Neither Ctrl-C nor a limit of the user may leave a state that is no epoch."""
-        watch = self.backend.watch
-        limits = watch.deadline, watch.memory
-        watch.deadline = watch.memory = None
-        try:
-            with uninterrupted():
-                self._try(inverse, [])
-        finally:
-            watch.deadline, watch.memory = limits
+    def trial(self, update: Update, limits: Limits | None = None) -> Trial:
+        """What an update would do: within the block of a trial it is in force, and the backend answers for that state;
+        afterwards all is as before."""
+        return Trial(self.backend, self.strategy, update, limits)
+
+    def trial_of_previous(self) -> Trial | None:
+        """A trial in which the previous epoch is in force, if the way there is at hand."""
+        number, shift, update = self._way_back
+        if number != self.number or shift is None or update is None:
+            return None
+        return Trial.of_past(self.backend, self.strategy, update, shift)
 
 
 def _cut_short() -> Diagnostic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -14,27 +14,33 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
-from elastalog.pipeline.files.diff import read_diff
-from elastalog.relations.schema import Schema
+from elastalog.pipeline.files.diff import Diff, read_diff
+from elastalog.program import Program, RuleChange, RuleEdits, change_rules, rule_texts
+from elastalog.relations.schema import Schema, schemas_of
 
 
 class UpdateTarget(Protocol):
     """What a pending update needs of the session that it is for."""
 
+    program: Program
     schemas: dict[str, Schema]
 
-    def encode(self, name: str, rows: Any) -> np.ndarray:
-        """Facts of a relation as words."""
+    def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
+        """Facts of a relation as words; `schemas` are those of the session unless given."""
 
-    def commit(self, update: Update) -> EpochRecord:
-        """Applies an update: the next epoch."""
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
+        """Applies an update: the next epoch. Calls `committed` as soon as nothing can prevent it any more."""
+
+    def is_applied(self, source: str | None, batch: str | None) -> bool:
+        """Whether a batch of a source has been applied before."""
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed."""
 
 
 class PendingUpdate:
-    """Insertions and deletions that become one epoch. After the commit: `changes`, `stats`."""
+    """Insertions and deletions of facts, and changes of rules, that become one epoch. After the commit: `changes`,
+    `stats`."""
 
     def __init__(self, target: UpdateTarget, source: str | None, batch: str | None) -> None:
         self._target = target
@@ -42,33 +48,91 @@ class PendingUpdate:
         self._batch = batch
         self._inserted: dict[str, list[np.ndarray]] = {}
         self._deleted: dict[str, list[np.ndarray]] = {}
+        self._edits = RuleEdits()
+        self._change: RuleChange | None = None
         self._record: EpochRecord | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
         """Explicit facts to add."""
-        self._inserted.setdefault(relation, []).append(self._target.encode(relation, rows))
+        self._inserted.setdefault(relation, []).append(self._target.encode(relation, rows, self.schemas))
 
     def delete(self, relation: str, rows: Any) -> None:
         """Explicit facts to remove; removing one that is not there changes nothing."""
-        self._deleted.setdefault(relation, []).append(self._target.encode(relation, rows))
+        self._deleted.setdefault(relation, []).append(self._target.encode(relation, rows, self.schemas))
+
+    def add_rules(self, text: str) -> None:
+        """Rules to add, as program text; it may also declare new relations, and hold facts. A rule that is there
+        already is not added again."""
+        self._edit(RuleEdits((*self._edits.added, text), self._edits.removed))
+
+    def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        """Rules to remove: by their number in the program of the session, or by their text, however it is laid out."""
+        wanted = (rules,) if isinstance(rules, int | str) else tuple(rules)
+        # Numbers mean the rules of now, whatever happens until the commit.
+        texts = rule_texts(self._target.program)
+        named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
+        self._edit(RuleEdits(self._edits.added, (*self._edits.removed, *named)))
+
+    def _edit(self, edits: RuleEdits) -> None:
+        if self._target.is_applied(self._source, self._batch):
+            return  # it will do nothing, and the rules that it names may be gone
+        # Errors in rules come now, where they can still be mended.
+        self._change = change_rules(self._target.program, edits)
+        self._edits = edits
+
+    @property
+    def program(self) -> Program:
+        """The program that there will be."""
+        return self._target.program if self._change is None else self._change.after
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        """The relations that facts may belong to: those declared by added rules too."""
+        return self._target.schemas if self._change is None else schemas_of(self._change.after.checked)
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
-        diff = read_diff(Path(path), self._target.schemas)
+        self.take(read_diff(Path(path), self.schemas, self.schemas_with))
+
+    def take(self, diff: Diff) -> None:
+        """The changes of a diff."""
+        if diff.removed_rules:
+            self.remove_rules(diff.removed_rules)
+        for text in diff.added_rules:
+            self.add_rules(text)
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():
             self.insert(name, rows)
 
+    def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
+        """The relations that there will be after some rules have been added too."""
+        edits = RuleEdits((*self._edits.added, *added), self._edits.removed)
+        return schemas_of(change_rules(self._target.program, edits).after.checked)
+
     def as_update(self) -> Update:
         """The update as it stands."""
-        return Update(_joined(self._deleted), _joined(self._inserted), self._source, self._batch)
+        inserted = {name: list(blocks) for name, blocks in self._inserted.items()}
+        change = self._change
+        if change is not None:
+            if change.before is not self._target.program:
+                change = self._change = change_rules(self._target.program, self._edits)
+            for fact in change.facts:
+                words = self._target.encode(fact.relation, [fact.values], self.schemas)
+                inserted.setdefault(fact.relation, []).append(words)
+        rules = change if change is not None and change.is_effective else None
+        return Update(_joined(self._deleted), _joined(inserted), self._source, self._batch, rules)
 
     def commit(self) -> Changes:
         """Applies it: the next epoch."""
-        self._record = self._target.commit(self.as_update())
-        self._inserted, self._deleted = {}, {}
+        self._target.commit(self.as_update(), self._committed)
         return self.changes
+
+    def _committed(self, record: EpochRecord) -> None:
+        """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
+        self._record = record
+        self._inserted, self._deleted = {}, {}
+        self._edits, self._change = RuleEdits(), None
 
     def __enter__(self) -> PendingUpdate:
         return self

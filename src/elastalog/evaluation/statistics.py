@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from elastalog.analysis.listing import show_rule
@@ -48,6 +49,9 @@ class Statistics:
 def statistics_of(backend: KernelBackend) -> Statistics:
     """The statistics of a backend, between updates."""
     rules: list[RuleStatistics] = []
+    # Rules may have come, gone and got other numbers since they were last evaluated from the start.
+    numbers = {show_rule(rule): rule.number for rule in backend.program.checked.rules}
+    stored = backend.program.relations
     for stratum in sorted(backend.pipelines):
         costs: dict[int, tuple[Clause, int, float]] = {}
         for pipeline in backend.pipelines[stratum]:
@@ -55,13 +59,11 @@ def statistics_of(backend: KernelBackend) -> Statistics:
             clause = pipeline.variant.clause
             _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
             costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
-        rules += [
-            RuleStatistics(
-                clause.rule.number if clause.rule else None, clause.head, _text(clause), stratum, derivations, seconds
-            )
-            for clause, derivations, seconds in costs.values()
-        ]
-    stored = backend.program.relations
+        for clause, derivations, seconds in costs.values():
+            text = _text(clause, stored)
+            if clause.rule is None or text in numbers:
+                number = None if clause.rule is None else numbers[text]
+                rules.append(RuleStatistics(number, clause.head, text, stratum, derivations, seconds))
     relations = tuple(
         RelationStatistics(name, backend.size(name), backend.relations[name].nbytes)
         for name in backend.program.checked.relations
@@ -70,8 +72,8 @@ def statistics_of(backend: KernelBackend) -> Statistics:
     return Statistics(tuple(rules), relations, hidden)
 
 
-def _text(clause: Clause) -> str:
+def _text(clause: Clause, stored: Container[str]) -> str:
     if clause.rule is not None:
         return show_rule(clause.rule)
-    read = ", ".join(dict.fromkeys(scan.relation for scan in clause.scans))
+    read = ", ".join(dict.fromkeys(scan.relation for scan in clause.scans if scan.relation in stored))
     return f"{clause.head} from {read}" if read else clause.head

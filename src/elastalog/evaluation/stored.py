@@ -6,15 +6,16 @@ The state is stored as it is, levels and counts of hidden relations included, so
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.costs import CostModel
 from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.rewriting import Rewriting
+from elastalog.evaluation.spread import written_by_tasks
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.planning.logical import LogicalProgram
 from elastalog.program import Program
@@ -23,6 +24,7 @@ from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
 from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
+from elastalog.storage.program_change import ProgramChange
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store, refuse_existing
 
@@ -35,29 +37,45 @@ KEPT = ("elastic", "recompute")
 class DurableEpochs:
     """Ties the epochs of a backend to a store: each is in the store before it is in force."""
 
+    in_background: ClassVar[bool] = True
+    """Whether snapshots are written in a thread. Tests that count every write have them written by the commit."""
+
     def __init__(self, epochs: Epochs, backend: KernelBackend, dictionary: Dictionary, store: Store) -> None:
         self.store = store
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
-        self._hidden = {name: stored.is_hidden for name, stored in backend.program.relations.items()}
         epochs.before_commit = self._store
 
-    def _store(self, record: EpochRecord) -> None:
+    def _store(self, record: EpochRecord, rewriting: Rewriting | None) -> None:
         changes = self._backend.state_changes()
-        entry = log_entry(record, impact_of(changes, self._hidden))
-        strata = [stratum.stratum for stratum in record.work.strata]
+        strata: list[int] | None = [stratum.stratum for stratum in record.work.strata]
+        program = None
+        if rewriting is not None:
+            # Strata have other numbers now: what is known of all of them is written again.
+            strata, program = None, _program_change(rewriting)
+            changes = {name: changed for name, changed in changes.items() if name in program.layout}
+            relations = rewriting.after.relations
+        else:
+            relations = self._backend.program.relations
+        entry = log_entry(record, impact_of(changes, {name: stored.is_hidden for name, stored in relations.items()}))
         learnt = _learnt(self._epochs.strategy, strata)
-        self.store.append(JournalRecord(entry, changes, learnt=learnt, **self.store.news_of(self._dictionary)))
+        news = self.store.news_of(self._dictionary)
+        self.store.append(JournalRecord(entry, changes, learnt=learnt, program=program, **news))
 
     def after_commit(self) -> None:
-        """Writes a snapshot when one is due. The epoch is safe already: when the snapshot cannot be written, the
-        journal goes on."""
-        if self.store.is_snapshot_due:
-            try:
-                self.store.write_snapshot(self._dictionary, self._backend.state)
-            except ElastalogError as error:
-                log.warning("no snapshot of epoch %d could be written: %s", self.store.epoch, error)
+        """Puts a snapshot that has been written meanwhile in force, and begins one when it is due. The epoch is safe
+        already: when a snapshot cannot be written, the journal goes on."""
+        try:
+            self.store.finish_snapshot()
+            coming = self.store.begin_snapshot(self._dictionary) if self.store.is_snapshot_due else None
+            if coming is not None and self.in_background:
+                coming.start()
+            elif coming is not None:
+                coming.run()
+                self.store.finish_snapshot()
+        except (ElastalogError, MemoryError) as error:
+            log.warning("no snapshot could be written by epoch %d: %s", self.store.epoch, error)
 
 
 def create_store(
@@ -70,10 +88,9 @@ def create_store(
     record: EpochRecord,
 ) -> DurableEpochs:
     """Makes a store of the first epoch."""
-    impact = sum(backend.size(name) for name, stored in backend.program.relations.items() if not stored.is_hidden)
     store = Store.create(
         path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.state,
-        log_entry(record, impact), _learnt(epochs.strategy, None),
+        log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_by_tasks(backend),
     )  # fmt: skip
     return DurableEpochs(epochs, backend, dictionary, store)
 
@@ -91,10 +108,10 @@ def is_store(path: Path) -> bool:
 
 
 def stored_program(
-    store: Store, program: Program | None, strategy: str | None, levels: str | None
+    store: Store, state: StoredState, program: Program | None, strategy: str | None, levels: str | None
 ) -> tuple[Program, Options]:
-    """The program and the options of a store, which must be those given, if any are."""
-    stored = Program.parse(store.program_text(), str(store.root / store.manifest.program.name))
+    """The program of a state and the options of its store, which must be those given, if any are."""
+    stored = Program.parse(state.program_text(), str(store.root / store.manifest.program.name))
     if program is not None and program.tree.source.text != stored.tree.source.text:
         raise faults.other_program(store.root)
     options = store.manifest.options
@@ -105,12 +122,13 @@ def stored_program(
     return stored, options
 
 
-def restore(state: StoredState, epochs: Epochs, backend: KernelBackend) -> None:
-    """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored."""
-    if state.manifest.layout != layout_of(backend.program):
+def restore(state: StoredState, epochs: Epochs, backend: KernelBackend, dictionary: Dictionary | None = None) -> None:
+    """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty."""
+    if state.layout != layout_of(backend.program):
         raise faults.other_layout(state.root)
-    for name, facts, changes in state.relations():
-        backend.restore(name, facts, changes)
+    with state.filling(dictionary):
+        for name, facts, changes in state.relations():
+            backend.restore(name, facts, changes)
     epochs.number = state.epoch
     costs = getattr(epochs.strategy, "costs", None)
     if isinstance(costs, CostModel):
@@ -123,14 +141,22 @@ def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:
 
 
 def log_entry(record: EpochRecord, impact: int) -> LogEntry:
-    """What the log says of an epoch that is being committed."""
+    """What the log says of an epoch."""
     strata = tuple(
         StratumEntry(s.stratum, s.relations, s.how, s.why, s.derivations, s.seconds) for s in record.work.strata
     )
     return LogEntry(
-        record.epoch, time.time(), record.source, record.batch, record.deleted, record.inserted, record.ignored, impact,
-        record.seconds, strata,
+        record.epoch, record.time, record.source, record.batch, record.deleted, record.inserted, record.ignored, impact,
+        record.seconds, strata, record.rules.removed, record.rules.added,
     )  # fmt: skip
+
+
+def _program_change(rewriting: Rewriting) -> ProgramChange:
+    """What a store has to know of a change of rules."""
+    layout = layout_of(rewriting.after)
+    renamed = {old: new for old, new in rewriting.meanwhile.renamed.items() if new in layout}
+    known = {rewriting.meanwhile.renamed.get(name, name) for name in rewriting.before.relations}
+    return ProgramChange(rewriting.change.after.tree.source.text, layout, renamed, frozenset(layout) - known)
 
 
 def unmoved(path: Path) -> AbstractContextManager[None]:

@@ -57,6 +57,11 @@ class SharePlan:
     def decomposes(self) -> bool:
         return self.arguments is not None
 
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that tasks hold copies of."""
+        return tuple(dict.fromkeys(copy.relation for copy in self.copies))
+
     def own_copies(self, relation: str) -> tuple[Copy, ...]:
         return tuple(copy for copy in self.copies if copy.relation == relation)
 
@@ -71,7 +76,7 @@ def share_plan(stratum: LogicalStratum) -> SharePlan:
     arguments = _preserved_arguments(stratum)
     if arguments is not None:
         return _decomposed(stratum, arguments)
-    return _exchanging(stratum, _obstacle(stratum))
+    return exchanging_plan(stratum, _obstacle(stratum))
 
 
 # --- decomposable strata -------------------------------------------------------------------------------------------
@@ -179,7 +184,8 @@ def rule_name(clause: Clause) -> str:
 # --- strata that exchange ------------------------------------------------------------------------------------------
 
 
-def _exchanging(stratum: LogicalStratum, obstacle: str) -> SharePlan:
+def exchanging_plan(stratum: LogicalStratum, obstacle: str) -> SharePlan:
+    """The plan by which tasks evaluate a stratum that does not decompose, or should not."""
     shared: list[SharedClause] = []
     copies: dict[str, Copy] = {}
     for clause in stratum.clauses:

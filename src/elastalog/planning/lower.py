@@ -26,9 +26,15 @@ NOWHERE = Span(0, 0)
 ZERO = Constant(0, Base.NUMBER, NOWHERE)
 
 
-def lower(program: CheckedProgram) -> LogicalProgram:
-    """The logical form of a checked program, its strata in evaluation order."""
-    return _Lowering(program).run()
+def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> LogicalProgram:
+    """The logical form of a checked program, its strata in evaluation order. `guarded`: the numbers of the rules that
+    only hold while the one fact of a hidden relation of theirs does (see `guard_of`)."""
+    return _Lowering(program, guarded).run()
+
+
+def guard_of(rule: int) -> str:
+    """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
+    return f"@rule.{rule}"
 
 
 def variables_of(expression: Expression) -> Iterator[Variable]:
@@ -46,8 +52,9 @@ def variables_of(expression: Expression) -> Iterator[Variable]:
 
 
 class _Lowering:
-    def __init__(self, program: CheckedProgram) -> None:
+    def __init__(self, program: CheckedProgram, guarded: frozenset[int]) -> None:
         self.program = program
+        self.guarded = guarded
         self.relations = {
             relation.name: StoredRelation(
                 relation.name, tuple(a.base for a in relation.attributes) or (Base.NUMBER,), is_hidden=False
@@ -61,6 +68,10 @@ class _Lowering:
         self.fresh = 0
 
     def run(self) -> LogicalProgram:
+        for number in sorted(self.guarded):
+            guard = guard_of(number)
+            self.relations[guard] = StoredRelation(guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number)
+            self.add_stratum((guard,))
         for stratum in self.program.strata:
             clauses = [clause for rule in stratum.rules for clause in self.lower_rule(rule, stratum.relations)]
             # The hidden strata these rules need were appended while they were lowered, hence stand before them.
@@ -76,7 +87,13 @@ class _Lowering:
     ) -> None:
         self.strata.append(LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive))
 
+    def guard(self, rule: Rule) -> tuple[Goal, ...]:
+        """What a rule asks for beyond what was written. Always the last goal, where those who read clauses back as
+        rules do not look."""
+        return (Scan(guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
+
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
+        self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
         versions: list[list[Goal]] = [[]]
         for literal in rule.body:
             alternatives = self.lower_literal(literal, rule)
@@ -84,7 +101,7 @@ class _Lowering:
         clauses = []
         for goals in versions:
             head_terms, extra = self.lower_arguments(rule.head)
-            body = (*goals, *extra)
+            body = (*goals, *extra, *self.guard(rule))
             recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
             clauses.append(self.clause(rule.head.relation, head_terms, body, recursive, rule))
         return clauses
@@ -162,7 +179,7 @@ class _Lowering:
         if name not in self.relations:
             source = self.relations[relation]
             bases = tuple(source.bases[c] for c in columns)
-            self.relations[name] = StoredRelation(name, bases or (Base.NUMBER,), is_hidden=True)
+            self.relations[name] = StoredRelation(name, bases or (Base.NUMBER,), is_hidden=True, rule=source.rule)
             terms: tuple[Term, ...] = tuple(f"x{c}" if c in columns else None for c in range(source.width))
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
             self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
@@ -178,7 +195,7 @@ class _Lowering:
         target_base = Base.NUMBER if literal.target is None else literal.target.base
         name = f"@{literal.operator}.{label}"
         bases = (*(g.base for g in groups), literal.result.base)
-        self.relations[name] = StoredRelation(name, bases, is_hidden=True)
+        self.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number)
         aggregate = AggregateRule(
             name, members, len(groups), literal.operator, target, target_base, literal.result.base, rule
         )
@@ -222,7 +239,9 @@ class _Lowering:
         if is_tagged:
             bases.append(Base.NUMBER)
         members = f"@members.{label}"
-        self.relations[members] = StoredRelation(members, tuple(bases) or (Base.NUMBER,), is_hidden=True)
+        self.relations[members] = StoredRelation(
+            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number
+        )
         clauses = []
         for goals, variables in versions:
             unbound = [name for name in groups if name not in grounded(goals)]
@@ -234,7 +253,7 @@ class _Lowering:
             ]
             if is_tagged:
                 head.append(Constant(shapes.index(variables), Base.NUMBER, NOWHERE))
-            clauses.append(self.clause(members, tuple(head) or (ZERO,), goals))
+            clauses.append(self.clause(members, tuple(head) or (ZERO,), (*goals, *self.guard(rule))))
         self.add_stratum((members,), clauses)
         return members, None if target is None else list(schema).index(target.name)
 
@@ -257,9 +276,9 @@ class _Lowering:
                 raise ElastalogError([_unbound_group(self.program, literal, names)])
             bases = {g.name: g.base for g in literal.groups}
             self.relations[domain] = StoredRelation(
-                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True
+                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number
             )
-            self.add_stratum((domain,), [self.clause(domain, tuple(names), tuple(goals))])
+            self.add_stratum((domain,), [self.clause(domain, tuple(names), (*goals, *self.guard(rule)))])
         return Scan(domain, tuple(names))
 
 

@@ -56,8 +56,8 @@ class Neighbourhood:
                 by_relation.setdefault(fact[0], []).append(fact)
             start = len(self.facts)
             for relation, facts in by_relation.items():
-                is_outside = self._scope == "stratum" and stratum_of[relation] not in strata
-                if is_outside or relation in self._reading.flat:
+                is_asked_for = stratum_of[relation] in strata
+                if not is_asked_for and (self._scope == "stratum" or relation in self._reading.flat):
                     self.outside.update(self.numbers[fact] for fact in facts)
                 else:
                     self._expand(relation, facts)

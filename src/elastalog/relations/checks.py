@@ -1,5 +1,5 @@
-"""Are these Arrow columns the columns of that relation? A wrong type is an error of the column; a null or a value out
-of range is a fault of its row."""
+"""Are these Arrow columns the columns of that relation? A wrong type is an error of the column; a null, a value out of
+range or a text that is none is a fault of its row."""
 
 from __future__ import annotations
 
@@ -53,6 +53,9 @@ def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> d
         if array.null_count:
             for row in _rows_where(pc.is_null(array)):
                 found.setdefault(row, Fault(faults.NULL, f"`{column.name}` is null"))
+        if column.base is Base.SYMBOL:
+            for row in _rows_not_utf8(array):
+                found.setdefault(row, Fault(faults.ENCODING, f"`{column.name}` is not UTF-8"))
         if (outside := _outside(column.base, array)) is not None:
             for row in _rows_where(outside):
                 value = shown(str(array[row].as_py()))
@@ -89,6 +92,23 @@ def _outside(base: Base, array: pa.ChunkedArray) -> pa.ChunkedArray | None:
             return pc.or_(above, pc.less(array, pa.scalar(-MOST_EXACT_INTEGER_IN_FLOAT, kind)))
         case _:
             return None
+
+
+def _rows_not_utf8(array: pa.ChunkedArray) -> list[int]:
+    """Arrow takes it on trust that the bytes of a text are UTF-8, and so do most that make Arrow arrays."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return [row for row in range(len(array)) if not _is_utf8(array[row])]
+    return []
+
+
+def _is_utf8(text: pa.Scalar) -> bool:
+    try:
+        text.as_py()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _rows_where(mask: pa.ChunkedArray) -> list[int]:

@@ -31,6 +31,12 @@ class FactWords:
     level: np.ndarray | None = None
     count: np.ndarray | None = None
 
+    @staticmethod
+    def nothing(width: int) -> FactWords:
+        """No facts, with annotations."""
+        nothing = np.empty(0, np.int32)
+        return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+
 
 class Relation:
     """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`,
@@ -49,12 +55,14 @@ class Relation:
         *,
         size: Callable[[], int] | None = None,
         contains: Callable[[Words], bool] | None = None,
+        filed: Callable[[bool], Any] | None = None,
     ) -> None:
         self.schema = schema
         self._dictionary = dictionary
         self._fetch = fetch
         self._size = size
         self._contains = contains
+        self._filed = filed
 
     @staticmethod
     def of(schema: Schema, dictionary: Dictionary, words: Words) -> Relation:
@@ -64,6 +72,16 @@ class Relation:
     @property
     def name(self) -> str:
         return self.schema.name
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What its words mean."""
+        return self._dictionary
+
+    def filed(self, annotations: bool) -> Any:
+        """The files that the facts are in, if a backend has them nowhere else; with annotations if these are
+        wanted."""
+        return None if self._filed is None else self._filed(annotations)
 
     def __len__(self) -> int:
         return self._size() if self._size is not None else len(self._fetch().words)

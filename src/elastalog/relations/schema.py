@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from elastalog.analysis.program import Base, Relation
+from elastalog.analysis.program import Base, CheckedProgram, Relation
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,3 +50,18 @@ class Schema:
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{column.name}: {column.base.value}' for column in self.columns)})"
+
+
+def schemas_of(program: CheckedProgram) -> dict[str, Schema]:
+    """The schemas of all declared relations."""
+    return {name: Schema.of(relation) for name, relation in program.relations.items()}
+
+
+def schema_named(schemas: Mapping[str, Schema], name: str) -> Schema:
+    """The schema of a relation. Raises ElastalogError when there is none of that name."""
+    schema = schemas.get(name)
+    if schema is None:
+        close = nearest(name, schemas)
+        advice = f"did you mean `{close}`?" if close else "the program declares: " + ", ".join(schemas)
+        raise ElastalogError([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
+    return schema

@@ -1,37 +1,38 @@
 """The symbol dictionary: texts as small integers, append-only.
 
 Ids count from 0 in order of first appearance and keep their meaning for the life of a database, so a relation never
-has to be re-encoded. A text is kept once as a Python string, referred to by a dict (text to id) and a list (id to
-text): some 150 bytes plus its characters. An Arrow copy is made only when large columns are decoded.
+has to be re-encoded. A few texts are Python objects; beyond that they move, once, to arrays with compiled operators.
 
-Readers need no lock: a text stands in the list before its id can be found, and nothing is ever changed or removed.
-Writers exclude each other.
+Reading texts by id needs no lock: nothing is ever changed or removed. Whoever looks for ids excludes others.
 """
 
 from __future__ import annotations
 
-from itertools import compress, repeat
+from collections.abc import Sequence
 from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_numbers, array_of_texts
+from elastalog.relations.arrays import array_of_texts
+from elastalog.relations.few_texts import FewTexts
 from elastalog.relations.limits import Words
+from elastalog.relations.many_texts import ManyTexts
 
 # The offsets of `pa.string()` have 32 bits.
 MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
+
+FEW = 1 << 16
+"""Texts up to which Python objects do: adding so many takes them little longer than loading the compiled operators."""
 
 
 class Symbols:
     """A bijection between texts and ids 0, 1, 2, …"""
 
-    __slots__ = ("_arrow", "_ids", "_lock", "_texts")
+    __slots__ = ("_lock", "_texts")
 
     def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-        self._texts: list[str] = []
-        self._arrow: pa.LargeStringArray = array_of_texts([])
+        self._texts: FewTexts | ManyTexts = FewTexts()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -43,87 +44,100 @@ class Symbols:
             return self._encode_dictionary(array)
         if array.type == pa.string_view():
             array = array.cast(pa.large_string())
+        if isinstance(self._texts, ManyTexts):
+            return self._encode_plain(array)
         if not isinstance(array, pa.ChunkedArray):
             array = pa.chunked_array([array])
         # All chunks of one encoding share the last, longest dictionary, so that a text is looked up once.
         chunks = array.dictionary_encode().chunks
         if not chunks:
             return np.empty(0, np.int32)
-        ids = self._add_distinct(chunks[-1].dictionary.to_numpy(zero_copy_only=False).tolist())
-        pieces = [ids[chunk.indices.to_numpy()] for chunk in chunks]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        ids = self._encode_plain(chunks[-1].dictionary)
+        return _joined([ids[chunk.indices.to_numpy()] for chunk in chunks])
 
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
-        found = self._ids.get(text)
-        if found is not None:
-            return found
-        if not text.isascii():
-            text.encode()
+        texts = self._texts
+        if isinstance(texts, FewTexts):
+            found = texts.find(text)
+            if found is not None:
+                return found
+            if not text.isascii():
+                text.encode()
         with self._lock:
-            found = self._ids.get(text)
-            if found is None:
-                found = len(self._texts)
-                self._texts.append(text)
-                self._ids[text] = found
-        return found
+            return self._room_for(1).intern_one(text)
+
+    def encode_texts(self, texts: list[str]) -> Words:
+        """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
+        if isinstance(self._texts, FewTexts):
+            return np.array(list(map(self.encode_one, texts)), np.int32)
+        return self._encode_plain(array_of_texts(texts))
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""
-        return self._ids.get(text)
+        texts = self._texts
+        if isinstance(texts, FewTexts):
+            return texts.find(text)
+        with self._lock:
+            return texts.find(text)
 
     def text(self, word: int) -> str:
         """The text of an id."""
-        return self._texts[word]
+        return self._texts.text(word)
+
+    def texts(self, words: Words) -> list[str]:
+        """The texts of ids."""
+        return self._texts.texts(words)
 
     def decode(self, words: Words) -> pa.Array:
         """The texts of ids as an Arrow array: `string`, or `large_string` when they take more than 2 GiB."""
         if len(words) == 0:
             return _as_string(array_of_texts([]))
-        arrow = self._arrow
-        if int(words.max()) >= len(arrow):
-            # Growing the Arrow copy costs its whole length, so it has to be paid for by a column of some size.
-            if len(words) * 8 < len(arrow) or len(words) < 256:
-                texts = self._texts
-                return _as_string(array_of_texts([texts[word] for word in words.tolist()]))
-            arrow = self._grow()
-        return _as_string(arrow.take(array_of_numbers(words)))
+        return _as_string(self._texts.take(words))
 
     def strings_from(self, first_id: int) -> list[str]:
         """The texts with ids from `first_id` on, in order: what a journal has not written yet."""
-        return self._texts[first_id:]
+        listed: list[str] = self.array(first_id, len(self)).to_pylist()
+        return listed
 
-    def extend(self, texts: list[str]) -> None:
+    def array(self, first_id: int, last_id: int) -> pa.LargeStringArray:
+        """The texts with ids from `first_id` to `last_id`, that one excluded."""
+        return self._texts.array(first_id, last_id)
+
+    def extend(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> None:
         """Adds distinct texts that have no id yet, in order: what a store has kept."""
+        if not len(texts):
+            return
         with self._lock:
-            first = len(self._texts)
-            self._texts.extend(texts)
-            self._ids.update(zip(texts, range(first, first + len(texts)), strict=True))
+            known = self._room_for(len(texts))
+            if isinstance(known, ManyTexts):
+                known.extend(list(texts) if isinstance(texts, Sequence) else texts)
+            else:
+                known.extend(list(texts) if isinstance(texts, Sequence) else texts.to_pylist())
 
     def _encode_dictionary(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """A dictionary that comes from elsewhere may be large, little used, and hold a text twice."""
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        pieces = [self.encode(chunk.dictionary)[chunk.indices.to_numpy()] for chunk in chunks]
-        return np.concatenate([np.empty(0, np.int32), *pieces])
+        return _joined([self.encode(chunk.dictionary)[chunk.indices.to_numpy()] for chunk in chunks])
 
-    def _add_distinct(self, texts: list[str]) -> Words:
-        ids = self._ids
+    def _encode_plain(self, array: pa.Array | pa.ChunkedArray) -> Words:
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         with self._lock:
-            found: Words = np.fromiter(map(ids.get, texts, repeat(-1)), np.int32, len(texts))
-            is_new = found < 0
-            new = list(compress(texts, is_new.tolist()))
-            first = len(self._texts)
-            found[is_new] = np.arange(first, first + len(new), dtype=np.int32)
-            self._texts.extend(new)
-            ids.update(zip(new, range(first, first + len(new)), strict=True))
-        return found
+            return _joined([self._room_for(len(chunk)).intern(chunk) for chunk in chunks])
 
-    def _grow(self) -> pa.LargeStringArray:
-        with self._lock:
-            if len(self._arrow) < len(self._texts):
-                new = array_of_texts(self._texts[len(self._arrow) :])
-                self._arrow = pa.concat_arrays([self._arrow, new])
-            return self._arrow
+    def _room_for(self, count: int) -> FewTexts | ManyTexts:
+        """The texts, moved to arrays if they, or those that may come, are too many; under the lock."""
+        texts = self._texts
+        if isinstance(texts, FewTexts) and max(len(texts), count) > FEW:
+            many = ManyTexts()
+            many.extend(texts.array(0, len(texts)))
+            # Who still reads the old ones finds them as they were.
+            self._texts = texts = many
+        return texts
+
+
+def _joined(pieces: list[Words]) -> Words:
+    return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.int32), *pieces])
 
 
 def _as_string(array: pa.LargeStringArray) -> pa.Array:

@@ -126,14 +126,21 @@ class WideTable:
             self._patterns = larger
         self._patterns[first:last] = new
         ids = np.arange(first, last, dtype=np.int32)
-        if 2 * last > len(self._slots):
-            slots: Words = np.full(1 << (4 * last - 1).bit_length(), EMPTY, np.int32)
-            _enter(slots, self._patterns[:last], np.arange(last, dtype=np.int32))
-            self._slots = slots
-        else:
-            _enter(self._slots, new, ids)
-        self._length = last  # last of all: what is counted can be found
+        try:
+            if 2 * last > len(self._slots):
+                self._slots = self._slots_of(last, 1 << (4 * last - 1).bit_length())
+            else:
+                _enter(self._slots, new, ids)
+            self._length = last  # last of all: what is counted can be found
+        except BaseException:  # Ctrl-C: what was not counted must not be found
+            self._slots = self._slots_of(self._length, len(self._slots))
+            raise
         return ids
+
+    def _slots_of(self, count: int, size: int) -> Words:
+        slots: Words = np.full(size, EMPTY, np.int32)
+        _enter(slots, self._patterns[:count], np.arange(count, dtype=np.int32))
+        return slots
 
 
 def _home(patterns: Integers, size: int) -> NDArray[np.int64]:

@@ -51,7 +51,10 @@ class Batches:
         """As a JSON value."""
         sources = sorted({*self._ranges, *self._others})
         return {
-            source: {"ranges": self._ranges.get(source, []), "others": sorted(self._others.get(source, ()))}
+            source: {
+                "ranges": [[*span] for span in self._ranges.get(source, [])],
+                "others": sorted(self._others.get(source, ())),
+            }
             for source in sources
         }
 

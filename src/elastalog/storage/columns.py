@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.facts import FactWords
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_checked
@@ -20,14 +22,22 @@ LARGE = 1 << 20
 """Bytes from which on a file is worth several threads."""
 
 
+WRITING: Final[Mapping[str, Any]] = {
+    "compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False
+}  # fmt: skip
+"""How all files are written."""
+
+# Words are small integers: their high bytes compress to nearly nothing once they lie together.
+WRITING_FACTS: Final[Mapping[str, Any]] = {**WRITING, "use_byte_stream_split": True}
+
+
 def facts_bytes(facts: FactWords) -> bytes:
     """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
     assert facts.level is not None
     assert facts.count is not None
     columns = {str(i): np.ascontiguousarray(facts.words[:, i]) for i in range(facts.words.shape[1])}
     table = pa.table({**columns, LEVEL: facts.level, COUNT: facts.count})
-    # Words are small integers: their high bytes compress to nearly nothing once they lie together.
-    return _parquet(table, use_byte_stream_split=True)
+    return _parquet(table, WRITING_FACTS)
 
 
 def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
@@ -39,15 +49,14 @@ def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
     return FactWords(words, table.column(width).to_numpy(), table.column(width + 1).to_numpy())
 
 
-def texts_bytes(texts: list[str]) -> bytes:
+def texts_bytes(texts: list[str] | pa.Array) -> bytes:
     """Symbols in the order of their ids."""
-    return _parquet(pa.table({"text": pa.array(texts, pa.large_string())}))
+    return _parquet(pa.table({"text": array_of_texts(texts) if isinstance(texts, list) else texts}))
 
 
-def read_texts(root: Path, entry: FileEntry) -> list[str]:
+def read_texts(root: Path, entry: FileEntry) -> pa.ChunkedArray:
     """The symbols of a file, checked."""
-    texts: list[str] = _table(root, entry, ["text"]).column(0).to_pylist()
-    return texts
+    return _table(root, entry, ["text"]).column(0)
 
 
 def patterns_bytes(patterns: np.ndarray) -> bytes:
@@ -61,11 +70,9 @@ def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
     return patterns
 
 
-def _parquet(table: pa.Table, **options: Any) -> bytes:
+def _parquet(table: pa.Table, options: Mapping[str, Any] = WRITING) -> bytes:
     out = io.BytesIO()
-    pq.write_table(
-        table, out, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False, **options
-    )
+    pq.write_table(table, out, **options)
     return out.getvalue()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.storage.program_change import ProgramChange
 
 _LENGTH = struct.Struct("<I")
 
@@ -31,7 +32,7 @@ class StratumEntry:
 class LogEntry:
     """One line of the log: when an epoch was committed (seconds since 1970), where its update came from, how many
     explicit facts it deleted, inserted and named in vain, how many facts it changed, how that was done and how long
-    it took."""
+    it took; and the rules that it removed and added."""
 
     epoch: int
     time: float
@@ -43,6 +44,8 @@ class LogEntry:
     impact: int
     seconds: float
     strata: tuple[StratumEntry, ...]
+    removed_rules: tuple[str, ...] = ()
+    added_rules: tuple[str, ...] = ()
 
     @property
     def derivations(self) -> int:
@@ -56,13 +59,15 @@ class LogEntry:
     def read(written: Mapping[str, Any]) -> LogEntry:
         """From a JSON value."""
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
-        return LogEntry(**{**written, "strata": strata})
+        rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
+        return LogEntry(**{**written, "strata": strata, **rules})
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
     """Everything that leads from one epoch to the next: state changes of all relations, what the dictionary gained
-    (texts from id `first_symbol`, patterns from id `first_pattern`), and what the strategy learnt."""
+    (texts from id `first_symbol`, patterns from id `first_pattern`), what the strategy learnt, and the program, if it
+    is another one since; relations have their names under that."""
 
     entry: LogEntry
     changes: Mapping[str, StateChanges]
@@ -71,6 +76,7 @@ class JournalRecord:
     first_pattern: int
     patterns: np.ndarray
     learnt: Mapping[str, Any]
+    program: ProgramChange | None = None
 
     def encode(self) -> bytes:
         """As the payload of a frame: the length of a JSON head, the head, and arrays of little-endian integers."""
@@ -82,6 +88,7 @@ class JournalRecord:
             "first_pattern": self.first_pattern,
             "patterns": len(self.patterns),
             "learnt": self.learnt,
+            **({} if self.program is None else {"program": self.program.written()}),
         }
         text = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode()
         parts = [_LENGTH.pack(len(text)), text, self.patterns.astype("<i8").tobytes()]
@@ -111,7 +118,7 @@ class JournalRecord:
             changes[name] = StateChanges(words, take(rows, "<i4"), take(rows, "<i4"), take(rows, "<i4"))
         return JournalRecord(
             LogEntry.read(head["entry"]), changes, head["first_symbol"], head["symbols"], head["first_pattern"],
-            patterns, head["learnt"],
+            patterns, head["learnt"], ProgramChange.read(head["program"]) if "program" in head else None,
         )  # fmt: skip
 
 

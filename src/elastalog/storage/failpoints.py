@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 Action: TypeAlias = Literal["exit", "raise"]
@@ -47,12 +48,15 @@ class _Plan:
         self.name = name
         self.left = occurrence
         self.action = action
+        self.lock = Lock()  # a snapshot is written in a thread of its own
 
     def reach(self, name: str) -> None:
         if self.name is not None and self.name != name:
             return
-        self.left -= 1
-        if self.left == 0:
+        with self.lock:
+            self.left -= 1
+            is_here = self.left == 0
+        if is_here:
             if self.action == "exit":
                 os._exit(EXIT_CODE)
             raise Stopped(name)

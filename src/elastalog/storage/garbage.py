@@ -11,7 +11,7 @@ from elastalog.storage.manifest import FORMAT_FILE, Manifest
 
 # Only what a store writes itself is ever removed.
 _OURS = re.compile(
-    r"manifest-\d+\.json|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
+    r"manifest-\d+\.json|program-\d+\.dl|journal-\d+\.log|CURRENT\.new|facts/\d+-[\w.-]*-\d+\.parquet"
     r"|dictionary/(symbols|patterns)-\d+-\d+\.parquet"
 )
 

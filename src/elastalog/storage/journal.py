@@ -9,9 +9,10 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from elastalog.storage import faults
-from elastalog.storage.checked_files import read_bytes
+from elastalog.storage.checked_files import FileEntry, read_bytes
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
@@ -92,6 +93,14 @@ class JournalWriter:
             self._files.truncate(self._descriptor, self.size, "journal")
         except BaseException:
             self.is_broken = True
+
+    def sealed(self, digest: Any, size: int) -> FileEntry:
+        """The journal as a file that does not change any more. `digest`: the SHA-256 of its first `size` bytes, which
+        is continued."""
+        with self.path.open("rb") as file:
+            file.seek(size)
+            digest.update(file.read(self.size - size))
+        return FileEntry(self.path.name, self.size, digest.hexdigest())
 
     def close(self) -> None:
         """Gives up the file."""

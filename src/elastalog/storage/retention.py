@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from elastalog.storage.manifest import Manifest, Snapshot
+from elastalog.storage.manifest import JournalFile, Manifest, Snapshot
 
 MOST_SNAPSHOTS = 8
 """Beyond this, some in the middle go; the epochs around them are then read from an older snapshot and more of the
@@ -26,18 +26,19 @@ def retained(manifest: Manifest) -> Manifest:
     allowed = max(_LEAST_HISTORY, int(options.history_share * latest.bytes))
     while len(snapshots) > 1 and _history_bytes(manifest, snapshots) > allowed:
         del snapshots[0]
-    first = snapshots[0].epoch
-    journals = tuple(journal for journal in manifest.journals if journal.epoch >= first)
-    return replace(manifest, snapshots=tuple(snapshots), journals=journals)
+    return replace(manifest, snapshots=tuple(snapshots), journals=_journals_after(manifest, snapshots[0].epoch))
 
 
 def _history_bytes(manifest: Manifest, snapshots: list[Snapshot]) -> int:
     """What is kept for the sake of earlier epochs only."""
     present = {file.name for file in snapshots[-1].relations.values()}
     past = {file.name: file.bytes for s in snapshots[:-1] for file in s.relations.values() if file.name not in present}
-    journals = sum(
-        journal.sealed.bytes
-        for journal in manifest.journals
-        if journal.sealed is not None and journal.epoch >= snapshots[0].epoch
-    )
-    return sum(past.values()) + journals
+    journals = _journals_after(manifest, snapshots[0].epoch)
+    return sum(past.values()) + sum(journal.sealed.bytes for journal in journals if journal.sealed is not None)
+
+
+def _journals_after(manifest: Manifest, epoch: int) -> tuple[JournalFile, ...]:
+    """Those that hold epochs after one, and the last."""
+    journals = manifest.journals
+    ends = [following.epoch for following in journals[1:]]
+    return (*(journal for journal, end in zip(journals, ends, strict=False) if end > epoch), journals[-1])

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -37,23 +35,35 @@ def write_relations(
         if name in unchanged:
             written[name] = unchanged[name]
             continue
-        readable = re.sub(r"[^A-Za-z0-9_]", "", name)[:60]
-        path = f"{FACTS}/{number}-{readable}-{epoch}.parquet"
+        path = relation_file(number, name, epoch)
         written[name] = write_checked(files, root, path, facts_bytes(fetch(name)), "relation")
     return written
 
 
+def relation_file(number: int, name: str, epoch: int) -> str:
+    """Where in a store the facts of a relation at an epoch are written; `number`: its place in the layout."""
+    readable = re.sub(r"[^A-Za-z0-9_]", "", name)[:60]
+    return f"{FACTS}/{number}-{readable}-{epoch}.parquet"
+
+
 def write_dictionary(
-    files: FileSystem, root: Path, dictionary: Dictionary, symbols: tuple[Segment, ...], patterns: tuple[Segment, ...]
+    files: FileSystem,
+    root: Path,
+    dictionary: Dictionary,
+    symbols: tuple[Segment, ...],
+    patterns: tuple[Segment, ...],
+    symbol_count: int,
+    pattern_count: int,
 ) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
-    """Writes what the dictionary holds beyond the parts already stored; returns all its parts."""
+    """Writes what the dictionary holds beyond the parts already stored, up to some numbers; returns all its parts."""
     texts, wide = dictionary.symbols, dictionary.wide
-    known = len(texts), len(wide)
+
+    def patterns_between(first: int, last: int) -> bytes:
+        return patterns_bytes(wide.patterns_from(first)[: last - first])
+
     return (
-        _grown(files, root, "symbols", symbols, known[0], lambda a, b: texts_bytes(texts.strings_from(a)[: b - a])),
-        _grown(
-            files, root, "patterns", patterns, known[1], lambda a, b: patterns_bytes(wide.patterns_from(a)[: b - a])
-        ),
+        _grown(files, root, "symbols", symbols, symbol_count, lambda a, b: texts_bytes(texts.array(a, b))),
+        _grown(files, root, "patterns", patterns, pattern_count, patterns_between),
     )
 
 
@@ -73,9 +83,3 @@ def _grown(
         first = kept.pop().first
     name = f"{DICTIONARY}/{kind}-{first}-{total}.parquet"
     return (*kept, Segment(first, total, write_checked(files, root, name, content(first, total), "dictionary")))
-
-
-def file_entry(root: Path, name: str) -> FileEntry:
-    """The entry of a file as it is."""
-    data: Any = (root / name).read_bytes()
-    return FileEntry(name, len(data), sha256(data).hexdigest())

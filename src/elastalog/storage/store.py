@@ -4,25 +4,27 @@
 
 `CURRENT` names the manifest, the manifest names everything else: snapshots of all relations, and journals of the
 epochs after each. An epoch is committed when its record has been flushed to the last journal. Now and then a new
-snapshot is written beside what is there; moving `CURRENT` puts it in force.
+snapshot is written beside what is there, while the journal goes on; moving `CURRENT` puts it in force.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults, snapshots
+from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
-from elastalog.storage.checked_files import read_checked, write_checked
+from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
@@ -43,11 +45,17 @@ from elastalog.storage.manifest import (
     read_manifest,
     write_manifest,
 )
+from elastalog.storage.program_change import ProgramChange
 from elastalog.storage.retention import retained
 from elastalog.storage.state import StoredState
 
+log = logging.getLogger("elastalog.storage")
+
 Fetch = Callable[[str], FactWords]
 """The facts of a relation with their annotations, now."""
+
+WriteElsewhere = Callable[[Path, Mapping[str, tuple[str, ...]], int], Mapping[str, FileEntry]]
+"""Writes files of relations for a store in a folder, given its layout and the epoch; see `storage.spread`."""
 
 PROGRAM = "program.dl"
 
@@ -69,6 +77,8 @@ class Store:
         self._symbols = manifest.known_symbols
         self._patterns = manifest.known_patterns
         self._changed: set[str] = set()
+        self._program: tuple[int, ProgramChange] | None = None
+        self._coming: BackgroundSnapshot | None = None
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -83,9 +93,10 @@ class Store:
         entry: LogEntry,
         learnt: Mapping[str, Any],
         files: FileSystem | None = None,
+        write_elsewhere: WriteElsewhere | None = None,
     ) -> Store:
         """Makes a store of a first epoch. Until its end there is no store; an attempt that did not finish is done
-        again."""
+        again. `write_elsewhere`: writes the files of some relations in a way of its own; the others are fetched."""
         files = files or FileSystem()
         refuse_existing(root)
         try:
@@ -99,8 +110,11 @@ class Store:
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
             store = token_hex(8)
             file = write_checked(files, root, PROGRAM, program.encode(), "program")
-            symbols, patterns = snapshots.write_dictionary(files, root, dictionary, (), ())
-            relations = snapshots.write_relations(files, root, layout, fetch, entry.epoch, {})
+            symbols, patterns = snapshots.write_dictionary(
+                files, root, dictionary, (), (), len(dictionary.symbols), len(dictionary.wide)
+            )
+            written = write_elsewhere(root, layout, entry.epoch) if write_elsewhere is not None else {}
+            relations = snapshots.write_relations(files, root, layout, fetch, entry.epoch, written)
             snapshot = Snapshot(entry.epoch, relations, Batches().written(), learnt, entry)
             journal = JournalFile(entry.epoch, f"journal-{entry.epoch}.log", None)
             size, digest = write_empty(files, root, journal.name, store, entry.epoch)
@@ -129,12 +143,12 @@ class Store:
         check_format(root)
         if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
-            store._follow_journal(until)
+            store._follow_journals(until)
             return store
         lock = WriterLock(root / LOCK)
         try:
             store = Store(root, files, lock, read_manifest(root))
-            reader = store._follow_journal()
+            reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
             if reader.size > reader.end:
                 store.discarded.append(faults.discarded(reader.path, reader.size - reader.end, store.epoch))
@@ -151,27 +165,41 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Gives up the lock. Everything committed is on the disk already."""
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        """Gives up the lock. Everything committed is on the disk already. Waits for a snapshot that was begun; Ctrl-C
+        ends the wait, and the snapshot."""
+        try:
+            self.finish_snapshot(wait=True)
+        except (ElastalogError, MemoryError) as error:
+            log.warning("no snapshot could be written before the store was closed: %s", error)
+        finally:
+            self.abandon_snapshot()
+            if self._journal is not None:
+                self._journal.close()
+                self._journal = None
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
 
     @property
     def is_read_only(self) -> bool:
         return self._lock is None
 
-    def _follow_journal(self, until: int | None = None) -> JournalReader:
-        """Takes note of the epochs in the last journal."""
-        last = self.manifest.journals[-1]
-        reader = self._reader(last)
-        while until is None or self.epoch < until:
-            record = next(reader, None)
-            if record is None:
-                break
-            self._note(record)
+    def _follow_journals(self, until: int | None = None) -> JournalReader:
+        """Takes note of the epochs after the last snapshot. Returns the reader of the last journal."""
+        reader: JournalReader | None = None
+        for journal, end in _with_ends(self.manifest.journals):
+            if end is not None and end <= self.epoch:
+                continue
+            reader = self._reader(journal)
+            while until is None or self.epoch < until:
+                record = next(reader, None) if reader.epoch != end else None
+                if record is None:
+                    break
+                if record.entry.epoch > self.epoch:
+                    self._note(record)
+            if end is not None and reader.epoch < end and (until is None or self.epoch < until):
+                raise _ends_early(reader, end)
+        assert reader is not None
         return reader
 
     def _reader(self, journal: JournalFile) -> JournalReader:
@@ -183,14 +211,21 @@ class Store:
         self.batches.add(record.entry.source, record.entry.batch)
         self._learnt.update(record.learnt)
         self._changed.update(record.changes)
+        if record.program is not None:
+            # Strata have other numbers, and names of hidden relations mean others, or ones that were not there.
+            self._program = record.entry.epoch, record.program
+            self._learnt = dict(record.learnt)
+            self._changed.update((*record.program.renamed, *record.program.renamed.values(), *record.program.fresh))
         self._symbols = max(self._symbols, record.first_symbol + len(record.symbols))
         self._patterns = max(self._patterns, record.first_pattern + len(record.patterns))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def program_text(self) -> str:
-        """The program, checked."""
-        return read_checked(self.root, self.manifest.program).decode()
+        """The program of the last epoch, checked."""
+        if self._program is not None:
+            return self._program[1].text
+        return read_checked(self.root, self.manifest.program_of(self.manifest.snapshots[-1])).decode()
 
     @property
     def first_epoch(self) -> int:
@@ -209,9 +244,8 @@ class Store:
 
     def records(self, after: int, until: int) -> Iterator[JournalRecord]:
         """The records of the epochs after one, until another."""
-        journals = self.manifest.journals
-        for journal, following in zip(journals, (*journals[1:], None), strict=True):
-            end = until if following is None else min(until, following.epoch)
+        for journal, last in _with_ends(self.manifest.journals):
+            end = until if last is None else min(until, last)
             if journal.epoch >= until or end <= after:
                 continue
             reader = self._reader(journal)
@@ -221,7 +255,7 @@ class Store:
                 if record.entry.epoch == end:
                     break
             if reader.epoch < end:
-                raise faults.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
+                raise _ends_early(reader, end)
 
     def log(self) -> tuple[LogEntry, ...]:
         """The entries of all epochs kept, oldest first."""
@@ -261,51 +295,107 @@ class Store:
         return self._journal.size > allowed or self.epoch - latest.epoch >= options.journal_epochs
 
     def write_snapshot(self, dictionary: Dictionary, fetch: Fetch) -> None:
-        """Writes the present epoch as a snapshot, starts a new journal, and gives up history beyond the retention.
-        When it fails, the store is as before, and so are its epochs."""
+        """Writes the present epoch as a snapshot and puts it in force, now. When it fails, the store is as before, and
+        so are its epochs."""
+        self._writer()
+        self.abandon_snapshot()
+        if self.manifest.snapshots[-1].epoch == self.epoch:
+            return
+        moment = self._moment(dictionary)
+        try:
+            written = write_files(self._files, self.root, self.manifest, moment, dictionary, fetch)
+        except OSError as error:
+            raise faults.not_written(self.root, error) from None
+        self._put_in_force(written)
+
+    def begin_snapshot(self, dictionary: Dictionary) -> BackgroundSnapshot | None:
+        """A snapshot of the present epoch to be written, from files alone. None if there is one already."""
+        self._writer()
+        if self._coming is not None or self.manifest.snapshots[-1].epoch == self.epoch:
+            return None
+        moment = self._moment(dictionary)
+        self._changed = set()
+        self._coming = BackgroundSnapshot(self._files, self.root, self.manifest, moment, dictionary, self.state)
+        return self._coming
+
+    def finish_snapshot(self, wait: bool = False) -> None:
+        """Puts the snapshot that was begun in force, if it has been written by now, or when it has been. Raises what
+        went wrong with it; then the store is as before."""
+        coming = self._coming
+        if coming is None or not (wait or coming.is_done):
+            return
+        coming.wait()
+        self._coming = None
+        try:
+            self._put_in_force(coming.result())
+        except BaseException as error:
+            self._changed |= coming.moment.changed
+            if isinstance(error, OSError):
+                raise faults.not_written(self.root, error) from None
+            if not isinstance(error, Abandoned):
+                raise
+
+    def abandon_snapshot(self) -> None:
+        """Gives up the snapshot that was begun, if there is one."""
+        if self._coming is not None:
+            self._coming.abandon()
+            self._changed |= self._coming.moment.changed
+            self._coming = None
+
+    def _moment(self, dictionary: Dictionary) -> Moment:
+        return Moment(
+            self._entry, self.batches.written(), dict(self._learnt), frozenset(self._changed),
+            len(dictionary.symbols), len(dictionary.wide), self._writer().size, self._program_since_snapshot(),
+        )  # fmt: skip
+
+    def _program_since_snapshot(self) -> ProgramChange | None:
+        if self._program is None or self._program[0] <= self.manifest.snapshots[-1].epoch:
+            return None
+        return self._program[1]
+
+    def _put_in_force(self, written: Written) -> None:
+        """Makes a snapshot part of the store, starts a new journal, and gives up history beyond the retention."""
         writer = self._writer()
         before = self.manifest
-        latest = before.snapshots[-1]
-        if latest.epoch == self.epoch:
-            return
+        journals = before.journals
+        fresh: tuple[int, bytes] | None = None
         try:
-            symbols, patterns = snapshots.write_dictionary(
-                self._files, self.root, dictionary, before.symbols, before.patterns
-            )
-            unchanged = {name: file for name, file in latest.relations.items() if name not in self._changed}
-            relations = snapshots.write_relations(self._files, self.root, before.layout, fetch, self.epoch, unchanged)
-            snapshot = Snapshot(self.epoch, relations, self.batches.written(), dict(self._learnt), self._entry)
-            journal = JournalFile(self.epoch, f"journal-{self.epoch}.log", None)
-            size, digest = write_empty(self._files, self.root, journal.name, before.store, self.epoch)
-            sealed = replace(before.journals[-1], sealed=snapshots.file_entry(self.root, before.journals[-1].name))
+            if journals[-1].epoch < self.epoch:
+                sealed = replace(journals[-1], sealed=writer.sealed(written.journal, written.moment.journal_bytes))
+                journals = (*journals[:-1], sealed, JournalFile(self.epoch, f"journal-{self.epoch}.log", None))
+                fresh = write_empty(self._files, self.root, journals[-1].name, before.store, self.epoch)
             manifest = retained(
                 replace(
                     before,
                     generation=before.generation + 1,
-                    symbols=symbols,
-                    patterns=patterns,
-                    snapshots=(*before.snapshots, snapshot),
-                    journals=(*before.journals[:-1], sealed, journal),
+                    symbols=written.symbols,
+                    patterns=written.patterns,
+                    snapshots=(*before.snapshots, written.snapshot),
+                    journals=journals,
                 )
             )
             pointer = write_manifest(self._files, self.root, manifest)
-            _flush_folders(self._files, self.root)
+            self._files.flush_folder(self.root)
         except OSError as error:
             raise faults.not_written(self.root, error) from None
         with uninterrupted():
             try:
                 self._files.replace(self.root / POINTER, pointer, "pointer")
-                self._journal = JournalWriter(self._files, self.root / journal.name, size, digest)
+                if fresh is not None:
+                    self._journal = JournalWriter(self._files, self.root / journals[-1].name, *fresh)
             except BaseException as error:
                 # The pointer may have moved: an epoch appended to either journal might not be found again.
                 writer.is_broken = True
                 if isinstance(error, OSError):
                     raise faults.not_written(self.root, error) from None
                 raise
-            writer.close()
+            if fresh is not None:
+                writer.close()
             self.manifest = manifest
-            self._changed = set()
-            self._symbols, self._patterns = manifest.known_symbols, manifest.known_patterns
+            if written.moment.epoch == self.epoch:
+                self._changed = set()
+            self._symbols = max(self._symbols, manifest.known_symbols)
+            self._patterns = max(self._patterns, manifest.known_patterns)
         with contextlib.suppress(OSError):
             collect(self._files, self.root, manifest)
 
@@ -315,6 +405,15 @@ class Store:
         if self._journal.is_broken:
             raise faults.needs_reopening(self.root)
         return self._journal
+
+
+def _with_ends(journals: Sequence[JournalFile]) -> Iterator[tuple[JournalFile, int | None]]:
+    """Journals with the last epoch that belongs to each; None for the last, which goes on."""
+    return zip(journals, (*(journal.epoch for journal in journals[1:]), None), strict=True)
+
+
+def _ends_early(reader: JournalReader, end: int) -> ElastalogError:
+    return faults.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
 
 
 def refuse_existing(root: Path) -> None:

@@ -29,6 +29,7 @@ from elastalog.backends.kernel.vectors import Vectors
 from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -83,6 +84,11 @@ class KernelBackend:
             for directive in relation.directives
             if directive.kind == "limitsize"
         }
+        self._limited = frozenset(
+            stratum.number
+            for stratum in program.strata
+            if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
+        )
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self._explicit_only = frozenset(
             name
@@ -219,6 +225,8 @@ class KernelBackend:
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
         elif stratum.clauses and self.is_global:
+            if stratum.number in self._limited:
+                raise ElastalogError([_unlimited(stratum)])
             HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
         elif stratum.clauses or self.support is Support.VECTORS:
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
@@ -286,8 +294,9 @@ class KernelBackend:
         return own or any(name in done.changed for name in self._reads[stratum.number])
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
-        """Whether the stratum cannot be maintained in the update under way."""
-        return not self._transaction.anew.isdisjoint(stratum.relations)
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, or a `.limitsize` may
+        have to cut it short."""
+        return stratum.number in self._limited or not self._transaction.anew.isdisjoint(stratum.relations)
 
     def input_size(self, stratum: LogicalStratum) -> int:
         """How many explicit facts of the stratum and facts that it reads have changed."""
@@ -545,6 +554,14 @@ def _is_in(words: Matrix, others: Matrix) -> Vector:
     scratch.load(np.ascontiguousarray(others))
     result: Vector = scratch.find(words) >= 0
     return result
+
+
+def _unlimited(stratum: LogicalStratum) -> Diagnostic:
+    return Diagnostic(
+        "E0902",
+        f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
+        help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
+    )
 
 
 def _differences(new: KernelRelation, old: KernelRelation) -> Vector:

@@ -33,6 +33,7 @@ class BackwardEvaluation:
         for stratum in program.strata:
             for clause in stratum.clauses:
                 self._clauses.setdefault(clause.head, []).append(clause)
+        self._statistics = KernelStatistics(relations)
         self._pipelines: dict[int, Pipeline] = {}
         self._scratch = Scratch()
 
@@ -52,7 +53,7 @@ class BackwardEvaluation:
     def _of_clause(self, clause: Clause, words: Matrix) -> ClauseDerivations:
         pipeline = self._pipelines.get(clause.number)
         if pipeline is None:
-            variant = plan_backward(clause, KernelStatistics(self._relations), with_rows=True)
+            variant = plan_backward(clause, self._statistics, with_rows=True)
             pipeline = self._pipelines[clause.number] = Pipeline(variant, frozenset(), self._dictionary, self._source)
         width = len(clause.scans) + 1
         blocks: list[Matrix] = []

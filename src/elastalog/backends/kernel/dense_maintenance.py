@@ -14,9 +14,10 @@ import numpy as np
 
 from elastalog.backends.kernel import dense_operators, maintain
 from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.entry_lists import EntryLists
 from elastalog.backends.kernel.maintenance import MaintenancePlan
 from elastalog.backends.kernel.marks import COUNT, DELTA, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
-from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.vectors import FAULTS, Vectors
@@ -57,9 +58,7 @@ class DenseMaintenance:
         self.delta: dict[str, Vector] = {}
         self.lost: dict[str, list[Vector]] = {name: [] for name in self.own}
         self.waiting: dict[int, list[tuple[str, Vector]]] = {}
-        self._lists: dict[str, Vector] = {}
-        self._listed: dict[str, int] = {}
-        self._state: Vector = np.zeros(8, np.int64)
+        self._lists = EntryLists(watch)
         self._ways = {name: int(maintain.ways(entries, relations[name].touched)) for name, entries in inputs.items()}
         self._is_marked = False
 
@@ -200,7 +199,7 @@ class DenseMaintenance:
                     self._run(pipeline, entries, phase)
         for name in self.own:
             self.relations[name].extend_indexes()
-        return self._take_lists() if phase.is_loss else {}
+        return self._lists.take() if phase.is_loss else {}
 
     def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase) -> None:
         head = self.relations[pipeline.variant.clause.head]
@@ -211,13 +210,13 @@ class DenseMaintenance:
         vectors = self.vectors[head.name]
 
         def sink(block: Matrix, used: int) -> None:
-            listed, state = self._begin(head, used)
+            listed, state = self._lists.begin(head, used)
             vectors.reserve(head.used, used)
             dense_operators.apply_losses(
                 block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, vectors.first,
                 vectors.nodes, vectors.log, vectors.state, listed, state,
             )  # fmt: skip
-            self._finish(head, used)
+            self._lists.finish(head, used)
 
         return sink
 
@@ -226,43 +225,19 @@ class DenseMaintenance:
 
         def sink(block: Matrix, used: int) -> None:
             head.reserve(head.used + used)
-            listed, state = self._begin(head, used)
+            listed, state = self._lists.begin(head, used)
             vectors.reserve(head.used + used, _MOST_STEPS * used)
             dense_operators.apply_gains(
                 block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, vectors.first,
                 vectors.nodes, vectors.log, vectors.state, listed, state,
             )  # fmt: skip
-            self._finish(head, used)
+            self._lists.finish(head, used)
 
         return sink
 
-    def _begin(self, head: KernelRelation, used: int) -> tuple[Vector, Vector]:
-        head.is_settled = False
-        head.touched = maintain.room(head.touched, head.touched_used + used)
-        listed = self._listed.get(head.name, 0)
-        array = maintain.room(self._lists.get(head.name, NO_WORDS), listed + used)
-        self._lists[head.name] = array
-        state = self._state
-        state[maintain.USED] = head.used
-        state[maintain.TOUCHED] = head.touched_used
-        state[maintain.LISTED] = listed
-        return array, state
-
-    def _finish(self, head: KernelRelation, used: int) -> None:
-        state = self._state
-        head.used = int(state[maintain.USED])
-        head.touched_used = int(state[maintain.TOUCHED])
-        self._listed[head.name] = int(state[maintain.LISTED])
-        self.watch.derived(used)
-
-    def _take_lists(self) -> dict[str, Vector]:
-        lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
-        self._listed.clear()
-        return lists
-
     def _collect_waiting(self) -> None:
         """Files the entries that gained a better level under that level."""
-        for name, entries in self._take_lists().items():
+        for name, entries in self._lists.take().items():
             levels = self.relations[name].touched[entries, OTHER]
             lowest = int(levels.min())
             if lowest == int(levels.max()):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from elastalog.backends.kernel.compiled import (
-    HALF,
     INT,
     KEYS,
-    LOW,
     MATRIX,
     STATE,
     WORDS,
-    hash_row,
     np_int32,
     operator,
     types,
-    uint64,
 )
 from elastalog.backends.kernel.maintain import LISTED, TOUCHED, USED, find_row, touch
 from elastalog.backends.kernel.marks import ABSENT, DELTA, FIXED, IS, LOST, MARKS, NEW, OLD, OTHER, PENDING, REFERENCE
+from elastalog.backends.kernel.new_rows import add_row
 from elastalog.backends.kernel.vectors import change
 
 
@@ -58,7 +55,6 @@ def apply_gains(  # type: ignore[no-untyped-def]
 ):
     """Moves derivations from the level where they fired before (if they did) to the one where they fire now; facts
     never seen get a row. Lists entries whose first level falls."""
-    width = rows.shape[1]
     block_width = block.shape[1]
     rows_used = state[USED]
     touched_used = state[TOUCHED]
@@ -71,12 +67,8 @@ def apply_gains(  # type: ignore[no-untyped-def]
             continue
         row = find_row(block, i, rows, table, shift)
         if row < 0:
-            slot = -1 - row
+            add_row(block, i, -1 - row, rows, table, rows_used)
             row = rows_used
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(row + 1)
-            for c in range(width):
-                rows[row, c] = block[i, c]
             level[row] = ABSENT
             count[row] = 0
             rows_used += 1
@@ -108,18 +100,13 @@ def apply_gains(  # type: ignore[no-untyped-def]
 @operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
 def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # type: ignore[no-untyped-def]
     """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
-    width = rows.shape[1]
     rows_used = state[USED]
     listed = state[LISTED]
     for i in range(used):
         row = find_row(block, i, rows, table, shift)
         if row < 0:
-            slot = -1 - row
+            add_row(block, i, -1 - row, rows, table, rows_used)
             row = rows_used
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(row + 1)
-            for c in range(width):
-                rows[row, c] = block[i, c]
             hits[row] = 0
             rows_used += 1
         if hits[row] == 0:

@@ -163,7 +163,9 @@ class HeightEvaluation:
 
     def _highest_below(self, clause: Clause) -> int:
         """Above which level of its facts in the stratum a clause always fires one level higher."""
-        return max((self._highest(scan.relation) for scan in clause.scans if scan.relation not in self.names), default=0)
+        return max(
+            (self._highest(scan.relation) for scan in clause.scans if scan.relation not in self.names), default=0
+        )
 
     def _highest(self, name: str) -> int:
         """No fact of a lower relation has a higher level; of one that the update under way has changed too."""

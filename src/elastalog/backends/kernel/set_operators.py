@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compiled import (
     FLAG,
-    HALF,
+    GROUP,
     INT,
     KEYS,
     LOW,
     MATRIX,
+    NONE,
     STATE,
     WORDS,
     hash_row,
@@ -28,11 +29,13 @@ from elastalog.backends.kernel.compiled import (
     int64,
     np_int32,
     operator,
+    prefetch,
     types,
     uint64,
 )
 from elastalog.backends.kernel.maintain import LISTED, TOUCHED, USED, find_row
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED, WAS
+from elastalog.backends.kernel.new_rows import add_row
 
 DERIVED = 1
 """The lowest bit of `level`: the fact is not explicit."""
@@ -80,6 +83,18 @@ def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[n
     state[TOUCHED] = used
 
 
+@inlined
+def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-untyped-def]
+    """Asks for the memory that finding some heads will need: first the slots, then the levels of the rows there."""
+    width = rows.shape[1]
+    for i in range(start, stop):
+        prefetch(table, int64(hash_row(block, i, width) >> uint64(shift)))
+    for i in range(start, stop):
+        entry = table[int64(hash_row(block, i, width) >> uint64(shift))]
+        if entry != NONE:
+            prefetch(level, int64(entry & LOW) - 1)
+
+
 @operator(
     types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
 )
@@ -90,46 +105,44 @@ def apply_heads(  # type: ignore[no-untyped-def]
     """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
     `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
     `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
-    width = rows.shape[1]
     block_width = block.shape[1]
     rows_used = state[USED]
     touched_used = state[TOUCHED]
     listed = state[LISTED]
-    for i in range(used):
-        row = find_row(block, i, rows, table, shift)
-        if row < 0:
-            if not is_new:
-                continue
-            slot = -1 - row
-            row = rows_used
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(row + 1)
-            for c in range(width):
-                rows[row, c] = block[i, c]
-            level[row] = ABSENT
-            count[row] = 0
-            rows_used += 1
-        is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
-        is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
-        value = level[row]
-        if value < REFERENCE:
-            if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
-                continue
-            touch(row, level, count, touched, touched_used)
-            touched_used += 1
-        entry = level[row] - REFERENCE
-        if is_counted:
-            touched[entry, column] += np_int32(step)
-        if is_marked:
-            touched[entry, NEW] |= np_int32(MARKED)
-            if column == COUNT:
-                touched[entry, NEW] += np_int32(QUESTIONED)
-        elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
-            touched[entry, NEW] |= np_int32(ASSURED)
-        if touched[entry, OTHER] != stamp:
-            touched[entry, OTHER] = np_int32(stamp)
-            listed_entries[listed] = entry
-            listed += 1
+    for start in range(0, used, GROUP):
+        stop = min(start + GROUP, used)
+        fetch(block, start, stop, rows, table, shift, level)
+        for i in range(start, stop):
+            row = find_row(block, i, rows, table, shift)
+            if row < 0:
+                if not is_new:
+                    continue
+                add_row(block, i, -1 - row, rows, table, rows_used)
+                row = rows_used
+                level[row] = ABSENT
+                count[row] = 0
+                rows_used += 1
+            is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
+            is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
+            value = level[row]
+            if value < REFERENCE:
+                if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
+                    continue
+                touch(row, level, count, touched, touched_used)
+                touched_used += 1
+            entry = level[row] - REFERENCE
+            if is_counted:
+                touched[entry, column] += np_int32(step)
+            if is_marked:
+                touched[entry, NEW] |= np_int32(MARKED)
+                if column == COUNT:
+                    touched[entry, NEW] += np_int32(QUESTIONED)
+            elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
+                touched[entry, NEW] |= np_int32(ASSURED)
+            if touched[entry, OTHER] != stamp:
+                touched[entry, OTHER] = np_int32(stamp)
+                listed_entries[listed] = entry
+                listed += 1
     state[USED] = rows_used
     state[TOUCHED] = touched_used
     state[LISTED] = listed

@@ -1,41 +1,38 @@
-"""The backend on Spark: strata are evaluated by tasks where that is possible and pays, and maintained in the driver.
+"""The backend on Spark: strata are evaluated and maintained by tasks where that is possible and pays, and in the driver
+otherwise.
 
-Bootstraps (and the strata that an update evaluates anew) run in tasks: whole fixpoints where the stratum decomposes,
-with an exchange after every iteration otherwise. Their results stay in files until the driver needs them. Small updates
-are followed by the kernel in the driver, which is the kernel's own maintenance, so that results are identical, levels
-and counts included.
+What tasks derive stays in files, shared by hash, from epoch to epoch. An update of a stratum runs in tasks too: if it
+decomposes, as the kernel's own maintenance, in those whose shares it concerns; otherwise with an exchange after every
+step. Results are identical, levels and counts included. The files of an update belong to the relations when the driver
+commits; until then, and after a rollback, they are those of the epoch before.
 """
 
 from __future__ import annotations
 
 import shutil
-import uuid
 import weakref
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from elastalog.analysis.program import Constant
-from elastalog.backends.kernel import restore
+from elastalog.backends.kernel import restore, transaction
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.kernel.backward import BackwardEvaluation
-from elastalog.backends.kernel.levels import levels_now
-from elastalog.backends.kernel.marks import ABSENT
 from elastalog.backends.kernel.parallel import make_workers
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.protocol import GONE, ChangedWords, Matrix, StateChanges, Vector
 from elastalog.backends.sets import Support
-from elastalog.backends.spark.jobs import run_tasks
-from elastalog.backends.spark.placement import Placement, memory_allowed, working_set
+from elastalog.backends.spark.filed import Coming, FiledRelation, RelationFiles
+from elastalog.backends.spark.placement import Placement, choose, memory_allowed
 from elastalog.backends.spark.resident import ResidentRelations
-from elastalog.backends.spark.slots import shares_for
-from elastalog.backends.spark.task import Result, TaskSpec
-from elastalog.backends.spark.values import Values, as_word, with_words
-from elastalog.backends.spark.word_files import WordFile, read_words, write_words
+from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.states import are_heard, old_levels, state_before
+from elastalog.backends.spark.strata import StratumJobs
+from elastalog.backends.spark.word_files import are_explicit, write_changes
 from elastalog.backends.watch import Watch
-from elastalog.planning.decompose import SharedClause, SharePlan, share_plan
+from elastalog.planning.decompose import SharePlan, exchanging_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -43,12 +40,15 @@ from elastalog.relations.words import Dictionary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_ROWS = 100_000
-"""Input facts below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
+    from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
+    from elastalog.backends.kernel.maintenance import StratumMaintenance
+    from elastalog.backends.kernel.set_maintenance import StratumSets
 
+T = TypeVar("T")
 
-_ONE_PASS = 20
-"""A stratum without recursion takes the kernel one pass over its input: so many times more facts are needed to pay."""
+MANY_SHARES = 4
+TOO_MUCH = 1.5
+"""With so many tasks, one that has so many times its part of the work is worth an exchange."""
 
 
 class SparkBackend(KernelBackend):
@@ -78,147 +78,335 @@ class SparkBackend(KernelBackend):
         self._folder = new_folder("relations")
         # Files go with the backend, however it goes.
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._written: dict[str, tuple[KernelRelation, int, tuple[WordFile, ...]]] = {}
-        self._least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
-        self.relations = ResidentRelations(self.relations, self._fetch)
+        self.files = RelationFiles()
+        self._away = ResidentRelations(self.relations, self._fetch)
+        self.relations = self._away
+        self._jobs = StratumJobs(spark, program, dictionary, self._folder, self.watch, is_annotated, is_global, support)
         self._workers = make_workers(self.relations, self.watch, jobs)
         self._backward = BackwardEvaluation(program, self.relations, dictionary)
 
+    def __getstate__(self) -> Any:
+        raise TypeError("a backend stays in the driver")
+
+    def reprogram(
+        self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
+    ) -> None:
+        away = self._away.away
+        moved = {renamed.get(name, name) for name in away}
+        # Their names change without anybody looking at them.
+        away.clear()
+        self.files.rename(renamed, program.relations)
+        super().reprogram(program, renamed, guards)
+        away.update(moved.intersection(program.relations))
+        self.placements.clear()
+        self._jobs.follow(program)
+
     # --- relations in files ----------------------------------------------------------------------------------------
+
+    def filed(self, relation: str) -> FiledRelation | None:
+        """The files of a relation that is in files only, None if it is here."""
+        return self.files.latest(relation) if relation in self._away.away else None
 
     def size(self, relation: str) -> int:
         """The number of facts; of relations in files without fetching them."""
-        assert isinstance(self.relations, ResidentRelations)
-        files = self.relations.away.get(relation)
-        return super().size(relation) if files is None else sum(file.rows for file in files)
+        if relation in self._away.away:
+            filed = self.files.latest(relation)
+            assert filed is not None
+            return filed.size
+        return super().size(relation)
 
-    def _fetch(self, name: str, files: tuple[WordFile, ...]) -> KernelRelation:
+    def state(self, relation: str) -> FactWords:
+        if relation not in self._away.away:
+            return super().state(relation)
+        return restore.state(*self._read(relation, self.files.current[relation]))
+
+    def is_explicit(self, relation: str, words: Matrix) -> Vector:
+        if relation not in self._away.away:
+            return super().is_explicit(relation, words)
+        filed = self.files.current[relation]
+        found: Vector = np.zeros(len(words), np.bool_)
+        if not filed.has_explicit:
+            return found
+        # One share after the other: the driver need not have room for all.
+        routing = filed.base[0].routing
+        shares = [0] if routing is None else np.unique(routing.shares_of(words)).tolist()
+        for share in shares:
+            width = self.program.relations[relation].width
+            held, _ = restore.restored(relation, width, True, *filed.read(width, routing, share))
+            rows = held.find(words)
+            is_held = rows >= 0
+            found[is_held] |= are_explicit(old_levels(held), self.support)[rows[is_held]]
+        return found
+
+    def load(self, relation: str, words: Matrix) -> None:
+        self.files.forget(relation)
+        super().load(relation, words)
+
+    def restore(self, relation: str, facts: FactWords, changes: Any) -> None:
+        self.files.forget(relation)
+        super().restore(relation, facts, changes)
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        if not self._away.away.intersection(stratum.relations):
+            super().prepare(stratum)
+
+    def _read(self, name: str, filed: FiledRelation) -> tuple[KernelRelation, int]:
         width = self.program.relations[name].width
-        relation, explicit = restore.restored(name, width, self.is_annotated, read_words(files, width), ())
-        self._explicit[name] = explicit
-        for file in files:
-            Path(file.path).unlink(missing_ok=True)
+        return restore.restored(name, width, self.is_annotated, *filed.read(width))
+
+    def _fetch(self, name: str) -> KernelRelation:
+        """The relation in memory, with what the update under way has changed in it so far."""
+        coming = self.files.coming.get(name)
+        if coming is None or self.is_annotated:
+            relation, self._explicit[name] = self._read(name, self.files.current[name])
+        else:
+            relation, self._explicit[name] = self._read(name, coming.after)
+        if coming is not None and self.is_annotated:
+            self._tell(name, relation, coming)
         return relation
 
-    def _files(self, name: str) -> tuple[WordFile, ...]:
-        """The facts of a relation as they are now, in files."""
-        assert isinstance(self.relations, ResidentRelations)
-        away = self.relations.away.get(name)
-        if away is not None:
-            return away
-        relation = self.relations[name]
-        written = self._written.get(name)
-        is_still = relation.is_settled and not relation.touched_used
-        if written is not None and written[0] is relation and written[1] == relation.used and is_still:
-            return written[2]
-        files = (write_words(self._folder, name, _present(relation)),)
-        if is_still:
-            self._written[name] = relation, relation.used, files
-        return files
+    def _tell(self, name: str, relation: KernelRelation, coming: Coming) -> None:
+        changed = transaction.receive(relation, coming.read(relation.width), self.is_global)
+        if len(changed):
+            self._transaction.changed[name] = changed
+
+    def _before(self, name: str, routing: Routing | None = None) -> FiledRelation:
+        """A relation in files as it was before the update under way; they are shared as given, if there were none."""
+        filed = self.files.current.get(name)
+        if filed is None:
+            relation = self._transaction.replaced.get(name, self.relations[name])
+            facts = state_before(relation, self._explicit.get(name, 0))
+            filed = FiledRelation(self._jobs.write_shared(name, facts, routing))
+            self.files.set(name, filed)
+        return filed
+
+    def _news(self, name: str) -> Coming | None:
+        """What the update under way has changed in a relation, in files. None: nothing."""
+        coming = self.files.coming.get(name)
+        done = self._transaction
+        if coming is None and (name in done.changed or name in done.replaced):
+            relation = self.relations[name]
+            if name not in done.replaced:
+                changes = restore.maintained_changes(relation)
+            elif self.is_annotated:
+                changes = restore.replaced_changes(relation, done.replaced[name])
+            else:
+                explicit = self._explicit_after(name), self._explicit.get(name, 0)
+                changes = restore.recomputed_changes(relation, explicit[0], done.replaced[name], explicit[1])
+            before = self._before(name)
+            file = write_changes(self._folder, name, changes, self.support)
+            heard = int(are_heard(changes, self.is_global).sum())
+            coming = self.files.coming[name] = Coming(before.followed_by((file,)), (file,), heard)
+        return coming
+
+    def _now(self, name: str) -> FiledRelation:
+        """A relation in files in the state under way."""
+        news = self._news(name)
+        return self._before(name) if news is None else news.after
 
     # --- bootstrap -------------------------------------------------------------------------------------------------
+
+    def placement(self, stratum: LogicalStratum) -> Placement:
+        """Where a stratum would be evaluated now."""
+        sizes = {name: self.size(name) for name in (*stratum.reads, *stratum.relations)}
+        return choose(
+            self.program, stratum, sizes, support=self.support, is_global=self.is_global, is_elastic=self.is_elastic,
+            least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
+        )  # fmt: skip
+
+    def _plan_for(
+        self, stratum: LogicalStratum, placement: Placement, inputs: Mapping[str, FiledRelation]
+    ) -> SharePlan:
+        """The plan of tasks, now that the inputs are known: facts with the same word stay together in a stratum that
+        decomposes, so tasks exchange instead if they are too many."""
+        plan = placement.plan
+        assert plan is not None
+        if plan.decomposes and self.support is Support.LEVELS and not self.is_global:
+            part, shares = self._jobs.heavy(plan, inputs).greatest, self._jobs.shares(plan)
+            if shares >= MANY_SHARES and part > TOO_MUCH / shares:
+                why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"
+                plan = exchanging_plan(stratum, why)
+                placement = Placement("exchanging tasks", why, plan)
+        self._place(stratum, placement)
+        return plan
+
+    def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
+        self.placements[stratum.number] = placement
+        placement.tell(stratum)
+        return placement
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
         """Brings a stratum to its fixpoint, in tasks or in the driver. Returns the derivations enumerated."""
         if stratum.aggregate is None and not stratum.clauses:
             return super().bootstrap(stratum)
-        placement = self.placements[stratum.number] = self.placement(stratum)
-        placement.tell(stratum)
-        if placement.plan is not None:
-            derivations = self._run(stratum, placement.plan)
-            if derivations is not None:
-                return derivations
-            placement = Placement("driver", "tasks made values that the dictionary has not, or met an error")
-            placement.tell(stratum)
-            self.placements[stratum.number] = placement
+        placement = self.placement(stratum)
+        if placement.plan is None:
+            self._place(stratum, placement)
+        else:
+            inputs = {name: self._now(name) for name in placement.plan.relations}
+            plan = self._plan_for(stratum, placement, inputs)
+            found = self._jobs.evaluate(plan, inputs)
+            if found is not None:
+                for name in stratum.relations:
+                    self.files.set(name, FiledRelation(found.states(name)))
+                    self._away.send_away(name)
+                self.pipelines.pop(stratum.number, None)
+                return found.derivations
+            self._place(stratum, FALLEN_BACK)
+        for name in stratum.relations:
+            self.files.forget(name)
         return super().bootstrap(stratum)
 
-    def placement(self, stratum: LogicalStratum) -> Placement:
-        """Where a stratum would be evaluated now."""
-        if stratum.aggregate is not None:
-            return Placement("driver", "an aggregate")
-        if self.support is not Support.LEVELS:
-            return Placement("driver", "the strategy keeps other things than levels")
-        sizes = {name: self.size(name) for name in (*stratum.reads, *stratum.relations)}
-        needed, allowed = working_set(self.program, stratum, sizes), memory_allowed(self.watch.memory)
-        if self.is_elastic and needed <= allowed:
-            return Placement("driver", f"an estimated {needed >> 20:,} MiB of {allowed >> 20:,} MiB")
-        least = self._least_rows * (1 if stratum.is_recursive else _ONE_PASS)
-        if not self.is_elastic and sum(sizes.values()) < least:
-            return Placement("driver", f"fewer than {least:,} input facts")
-        plan = share_plan(stratum)
-        if plan.decomposes:
-            told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
-            return Placement("tasks", f"decomposes by {told}", plan)
-        if self.is_global:
-            return Placement("driver", f"global levels, and {plan.obstacle}")
-        return Placement("exchanging tasks", plan.obstacle or "", plan)
+    # --- updates ---------------------------------------------------------------------------------------------------
 
-    def _run(self, stratum: LogicalStratum, plan: SharePlan) -> int | None:
-        """Evaluates a stratum in tasks. None if they could not: then nothing has changed."""
-        folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
-        folder.mkdir()
-        inputs = {copy.relation: self._files(copy.relation) for copy in plan.copies}
-        clauses = tuple(shared.clause for shared in plan.clauses)
-        spec = TaskSpec(
-            replace(self.program, strata=()),
-            _with_words(plan, self.dictionary),
-            inputs,
-            Values.of(self.dictionary, clauses),
-            shares_for(self.spark, are_together=not plan.decomposes),
-            str(folder),
-            self.is_annotated,
-            self.is_global,
+    def is_affected(self, stratum: LogicalStratum) -> bool:
+        return super().is_affected(stratum) or any(self._news_from_tasks(name) for name in stratum.reads)
+
+    def input_size(self, stratum: LogicalStratum) -> int:
+        told = self._transaction.changed
+        return super().input_size(stratum) + sum(
+            self._news_from_tasks(name) for name in stratum.reads if name not in told
         )
-        try:
-            results = run_tasks(self.spark, spec, self.watch)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        if any(result.fault is not None for result in results):
-            shutil.rmtree(folder, ignore_errors=True)
+
+    def _news_from_tasks(self, name: str) -> int:
+        coming = self.files.coming.get(name)
+        return 0 if coming is None else coming.number
+
+    def delegate(self, stratum: LogicalStratum, procedure: Callable[[Any], T]) -> list[T] | None:
+        """See the protocol. A stratum that was last evaluated in tasks is maintained there."""
+        if stratum.aggregate is not None or not stratum.clauses:
             return None
-        self._adopt(plan, results, spec.shares)
-        derivations = sum(result.derivations for result in results)
-        self.watch.derivations += derivations
-        self.pipelines.pop(stratum.number, None)
-        return derivations
+        placement = self.placements.get(stratum.number)
+        if placement is None:
+            placement = self._place(stratum, self.placement(stratum))
+        plan = placement.plan
+        if plan is None:
+            return None
+        own = {name: self._jobs.teller(plan, name) for name in stratum.relations}
+        before = {name: self._before(name, own.get(name)) for name in plan.relations}
+        news = {name: told for name in stratum.reads if (told := self._news(name)) is not None and told.number}
+        found = self._jobs.maintain(plan, before, news, self._explicit_of(stratum), procedure)
+        if found is None:
+            self._place(stratum, FALLEN_BACK)
+            return None
+        for name in stratum.relations:
+            if changes := found.changes(name):
+                after = before[name].followed_by(changes)
+                for state in found.states(name):
+                    after = after.with_share_anew(state)
+                self._await(name, Coming(after, changes, found.heard(name)))
+            elif name not in self._away.away and not self._is_read_here(name):
+                self._away.send_away(name)
+        return found.outcomes
 
-    def _adopt(self, plan: SharePlan, results: list[Result], shares: int) -> None:
-        """The files of the tasks become the relations."""
-        assert isinstance(self.relations, ResidentRelations)
-        for name in plan.stratum.relations:
-            column = plan.owner(name).column
-            files = tuple(
-                WordFile(found.path, found.rows, column, found.share, shares if column is not None else 1)
-                for found in results
-                if found.relation == name
-            )
-            self.relations.send_away(name, files)
+    def _explicit_of(self, stratum: LogicalStratum) -> tuple[Mapping[str, Matrix], Mapping[str, Matrix]]:
+        """The explicit facts of a stratum that go, and those that come."""
+        own = set(stratum.relations)
+        done = self._transaction
+        deleted, inserted = ({n: w for n, w in side.items() if n in own} for side in (done.deleted, done.inserted))
+        return deleted, inserted
 
-    def __getstate__(self) -> Any:
-        raise TypeError("a backend stays in the driver")
+    def _await(self, name: str, coming: Coming) -> None:
+        """What tasks have made of a relation becomes a part of the update under way. It stays in the driver's memory
+        only if strata are evaluated there that read it."""
+        self.files.coming[name] = coming
+        if name not in self._away.away:
+            if self.is_annotated and self._is_read_here(name):
+                self._tell(name, self.relations[name], coming)
+            else:
+                self._away.send_away(name)
 
-
-def _present(relation: KernelRelation) -> FactWords:
-    """The facts of a relation in the state under way, with annotations if it has them."""
-    used = slice(0, relation.used)
-    if not relation.is_annotated:
-        return FactWords(relation.rows[used])
-    if relation.is_settled and not relation.touched_used:
-        return FactWords(relation.rows[used], relation.level[used], relation.count[used])
-    level = levels_now(relation, used)
-    rows = np.flatnonzero(level < ABSENT)
-    # Counts of facts under way are not asked for: tasks read levels of lower relations at most.
-    return FactWords(relation.rows[rows], level[rows], relation.count[rows])
-
-
-def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
-    clauses = tuple(
-        SharedClause(
-            with_words(shared.clause, dictionary),
-            as_word(shared.pivot, dictionary) if isinstance(shared.pivot, Constant) else shared.pivot,
+    def _is_read_here(self, name: str) -> bool:
+        return any(
+            name in stratum.reads
+            for stratum in self.program.strata
+            if (placement := self.placements.get(stratum.number)) is None or placement.plan is None
         )
-        for shared in plan.clauses
-    )
-    return replace(plan, clauses=clauses)
+
+    def _bring(self, stratum: LogicalStratum) -> None:
+        """The relations that concern a stratum come into the driver's memory."""
+        for name in (*stratum.relations, *stratum.reads):
+            _ = self.relations[name]
+
+    def maintain(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
+        self._bring(stratum)
+        return super().maintain(stratum)
+
+    def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
+        self._bring(stratum)
+        return super().maintain_sets(stratum)
+
+    def refold(self, stratum: LogicalStratum) -> None:
+        self._bring(stratum)
+        super().refold(stratum)
+
+    @property
+    def has_shifts(self) -> bool:
+        return False
+
+    def rebuild(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum anew, in tasks or in the driver; tasks also tell what is different."""
+        if stratum.aggregate is not None or not stratum.clauses:
+            self._bring(stratum)
+            return super().rebuild(stratum)
+        placement = self.placement(stratum)
+        if placement.plan is None:
+            self._place(stratum, placement)
+        else:
+            own = frozenset(stratum.relations)
+            inputs = {n: self._before(n) if n in own else self._now(n) for n in placement.plan.relations}
+            plan = self._plan_for(stratum, placement, inputs)
+            found = self._jobs.evaluate(plan, inputs, self._explicit_of(stratum), is_rebuilt=True)
+            if found is not None:
+                for name in stratum.relations:
+                    after = FiledRelation(found.states(name))
+                    self._await(name, Coming(after, found.changes(name), found.heard(name)))
+                self.pipelines.pop(stratum.number, None)
+                self._plans.pop(stratum.number, None)
+                return found.derivations
+            self._place(stratum, FALLEN_BACK)
+        self._bring(stratum)
+        return super().rebuild(stratum)
+
+    def changes(self, with_hidden: bool = False) -> ChangedWords:
+        found = super().changes(with_hidden)
+        for name, changes in self._changes_in_files().items():
+            came, went = changes.was == GONE, changes.level == GONE
+            is_visible = with_hidden or not self.program.relations[name].is_hidden
+            if is_visible and (came.any() or went.any()):
+                found[name] = changes.words[came], changes.words[went]
+        return found
+
+    def state_changes(self) -> dict[str, StateChanges]:
+        return super().state_changes() | {n: c for n, c in self._changes_in_files().items() if len(c)}
+
+    def _changes_in_files(self) -> dict[str, StateChanges]:
+        """What tasks have changed in relations that the driver does not hold in the state under way."""
+        widths = {name: stored.width for name, stored in self.program.relations.items()}
+        done = self._transaction
+        return {
+            name: coming.read(widths[name])
+            for name, coming in self.files.coming.items()
+            if name in self._away.away or (not self.is_annotated and name not in done.replaced)
+        }
+
+    def commit(self) -> None:
+        done, files = self._transaction, self.files
+        moved = {name for name, relation in self.relations.items() if relation.touched_used} | set(done.replaced)
+        worn = {name for name, coming in files.coming.items() if name in moved and coming.after.is_worn}
+        super().commit()
+        # Of what the driver holds, files can be written again when somebody needs them.
+        files.commit({*moved.difference(files.coming), *worn}.difference(self._away.away))
+
+    def rollback(self) -> None:
+        done, files = self._transaction, self.files
+        fetched = [] if self.is_annotated else [name for name in files.coming if name not in done.replaced]
+        super().rollback()
+        files.rollback()
+        for name in fetched:
+            # In memory it may be as the update would have left it.
+            if name in files.current:
+                self._away.send_away(name)
+
+
+FALLEN_BACK = Placement("driver", "tasks made values that the dictionary has not, or met an error")

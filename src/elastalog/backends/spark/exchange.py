@@ -1,49 +1,49 @@
 """A stratum that does not decompose, evaluated by tasks that run at the same time and exchange what they derive.
 
 Every task holds its share of the copies that the plan names. An iteration of a task: take the facts that all tasks
-derived for its copies in the iteration before, each new one at this level; derive from them; write the heads, ordered
-by the share that wants them, into files of its own, and a *notice* that names these. A task goes on when it has the
-notices of all; it ends when none derived anything. So iterations, levels and counts are those of the kernel.
+derived for its copies in the iteration before, each new one at this level; derive from them; give the heads to the
+shares that want them. It ends when none derived anything. So iterations, levels and counts are those of the kernel.
 
-Spark starts the tasks together and, if one fails, ends them all (barrier mode); its own barrier takes a second, the
-notices take milliseconds. The driver repeats a job that failed; files of an earlier attempt lie in another folder.
+Spark starts the tasks together and, if one fails, ends them all (barrier mode). The driver repeats a job that failed;
+files of an earlier attempt lie in another folder.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers
 from elastalog.backends.kernel.pipeline import Bounds
 from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.spark.task import GROWN, Result, TaskSpec, facts_with
-from elastalog.backends.spark.word_files import read_words, shares_of, write_words
+from elastalog.backends.spark.post import Outgoing, Parcel, Post, TaskFailed
+from elastalog.backends.spark.task import GROWN, Result, StratumSpec, facts_with, results_of
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.decompose import Copy, with_copies
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
-
-def evaluate_together(spec: TaskSpec, share: int) -> Iterator[Result]:
+def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
     """The part of one task in the fixpoint of a stratum."""
+    return together(spec, share, lambda post: ExchangingTask(spec, share, post).run())
+
+
+def together(spec: StratumSpec, share: int, work: Callable[[Post], Iterator[Result]]) -> Iterator[Result]:
+    """Does work that needs all tasks; if it cannot be done here, the others are told."""
+    post = Post(attempt_folder(spec), share, spec.shares)
     try:
-        task = ExchangingTask(spec, share, attempt_folder(spec))
-    except ElastalogError as error:
-        # Nobody could be told yet: the job has to fail as a whole.
-        raise RuntimeError(str(error)) from error
-    return task.run()
+        yield from work(post)
+    except TaskFailed:
+        yield Result.failed(share, GROWN)
+    except ElastalogError:
+        post.give_up()
+        raise
 
 
-def attempt_folder(spec: TaskSpec) -> Path:
+def attempt_folder(spec: StratumSpec) -> Path:
     """The folder of this attempt, the same for all its tasks."""
     from pyspark import TaskContext
 
@@ -54,23 +54,13 @@ def attempt_folder(spec: TaskSpec) -> Path:
     return folder
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """Heads for one copy, in a file, ordered by the share that wants them: those of share s are rows bounds[s] to
-    bounds[s + 1]. For a whole copy all rows are for everybody."""
-
-    copy: str
-    path: str
-    bounds: tuple[int, ...]
-
-
 class ExchangingTask:
     """One task: its copies, and the heads it derives in an iteration."""
 
-    def __init__(self, spec: TaskSpec, share: int, folder: Path) -> None:
+    def __init__(self, spec: StratumSpec, share: int, post: Post) -> None:
         self.spec = spec
         self.share = share
-        self.folder = folder
+        self.post = post
         self.watch = Watch()
         self.dictionary = spec.values.dictionary()
         own = frozenset(spec.plan.stratum.relations)
@@ -85,9 +75,8 @@ class ExchangingTask:
             name: KernelRelation(name, stored.width, name in self.owners) for name, stored in program.relations.items()
         }
         for copy in spec.plan.copies:
-            width = program.relations[copy.name].width
-            facts = read_words(spec.inputs[copy.relation], width, copy.column, share, spec.shares)
-            self.relations[copy.name].load(facts.words)
+            words = spec.explicit(copy, share) if copy.relation in own else spec.present(copy, share)
+            self.relations[copy.name].load(words)
         self.widths = {name: spec.program.relations[name].width for name in own}
         self.empty_heads()
         self.pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, program.checked.source)
@@ -103,26 +92,17 @@ class ExchangingTask:
         stop = {name: self.relations[name].used for name in names}
         iteration = 1
         while True:
-            try:
-                self.derive(iteration, start, stop)
-            except ElastalogError:
-                self.notify(iteration, [], has_failed=True)
-                raise
+            self.derive(iteration, start, stop)
             if self.spec.values.is_outgrown_by(self.dictionary):
-                self.notify(iteration, [], has_failed=True)
-            else:
-                self.notify(iteration, self.pack(iteration))
-            notices = self.await_notices(iteration)
-            if any(notice["failed"] for notice in notices):
-                yield Result(self.share, "", "", 0, self.watch.derivations, GROWN)
+                self.post.give_up()
+                yield Result.failed(self.share, GROWN, self.watch.derivations)
                 return
-            self.discard(iteration - 1)
-            parcels = [Parcel(*parcel) for notice in notices for parcel in notice["parcels"]]
+            parcels = self.post.exchange(self.outgoing())
             if not parcels:
                 break
             start = stop
             for copy in self.own_copies:
-                self.receive(copy, [parcel for parcel in parcels if parcel.copy == copy.name], iteration)
+                self.receive(copy, [parcel for parcel in parcels if parcel.address == copy.name], iteration)
             stop = {name: self.relations[name].used for name in names}
             self.pipelines.adapt()
             self.workers.extend_indexes([self.relations[name] for name in names])
@@ -145,32 +125,21 @@ class ExchangingTask:
             if start[name] < stop[name]:
                 self.workers.run(pipeline, start[name], stop[name], bounds, counted)
 
-    def pack(self, iteration: int) -> list[Parcel]:
-        """Writes the heads of this iteration for every copy that wants them."""
-        parcels: list[Parcel] = []
+    def outgoing(self) -> dict[str, Outgoing]:
+        """The heads of this iteration, with their counts, for every copy that wants them."""
+        found = {}
         for copy in self.own_copies:
             heads = self.relations[head_name(copy.relation)]
-            if not heads.used:
-                continue
             words, count = heads.rows[: heads.used], heads.count[: heads.used]
-            bounds: tuple[int, ...] = (0, heads.used)
-            if copy.column is not None:
-                # Numbers of 16 bits are sorted by their digits, in linear time.
-                shares = shares_of(words[:, copy.column], self.spec.shares).astype(np.uint16)
-                order = np.argsort(shares, kind="stable")
-                words, count = words[order], count[order]
-                sizes = np.bincount(shares, minlength=self.spec.shares)
-                bounds = (0, *np.cumsum(sizes).tolist())
-            path = self.folder / f"{iteration}-{self.share}-{len(parcels)}.npy"
-            np.save(path, np.column_stack((words, count)))
-            parcels.append(Parcel(copy.name, str(path), bounds))
-        return parcels
+            shares = self.spec.routings[copy.name].shares_of(words)
+            found[copy.name] = Outgoing(np.column_stack((words, count)), shares)
+        return found
 
     def receive(self, copy: Copy, parcels: list[Parcel], level: int) -> None:
         """Adds the facts of parcels to a copy. Those that are new are at this level, with all their derivations."""
         relation = self.relations[copy.name]
         first = relation.used
-        blocks = [self.opened(parcel, copy) for parcel in parcels]
+        blocks = [self.post.opened(parcel) for parcel in parcels]
         # A row of the file is a fact and a count. Copied, since the kernel takes no memory that it may not write to.
         facts = [np.array(block[:, :-1], order="C") for block in blocks]
         for words in facts:
@@ -185,60 +154,19 @@ class ExchangingTask:
             relation.level[first : relation.used] = level
         relation.present = relation.used
 
-    def opened(self, parcel: Parcel, copy: Copy) -> np.ndarray:
-        block: np.ndarray = np.load(parcel.path, mmap_mode="r")
-        if copy.column is None:
-            return block
-        return block[parcel.bounds[self.share] : parcel.bounds[self.share + 1]]
-
-    # --- notices ---------------------------------------------------------------------------------------------------
-
-    def notify(self, iteration: int, parcels: list[Parcel], has_failed: bool = False) -> None:
-        """Says that the heads of an iteration are written. A notice appears whole."""
-        notice = {"parcels": [(p.copy, p.path, p.bounds) for p in parcels], "failed": has_failed}
-        path = self.notice(iteration, self.share)
-        fresh = path.with_suffix(".tmp")
-        fresh.write_text(json.dumps(notice), encoding="utf-8")
-        os.replace(fresh, path)
-
-    def await_notices(self, iteration: int) -> list[dict[str, Any]]:
-        """The notices of all tasks. A task that fails is noticed by Spark, which then ends this one too."""
-        notices = []
-        for share in range(self.spec.shares):
-            path, pause = self.notice(iteration, share), _SHORTEST_PAUSE
-            while not path.exists():
-                if not self.folder.exists():
-                    raise RuntimeError("the driver has given this attempt up")
-                time.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
-            notices.append(json.loads(path.read_text(encoding="utf-8")))
-        return notices
-
-    def notice(self, iteration: int, share: int) -> Path:
-        return self.folder / f"{iteration}-{share}.json"
-
-    def discard(self, iteration: int) -> None:
-        """Removes the parcels of an iteration that all tasks have left behind."""
-        for path in self.folder.glob(f"{iteration}-{self.share}-*.npy"):
-            path.unlink(missing_ok=True)
-
-    # --- results ---------------------------------------------------------------------------------------------------
-
     def results(self) -> Iterator[Result]:
         derivations = self.watch.derivations
         for name in self.spec.plan.stratum.relations:
             owner = self.spec.plan.owner(name)
             relation = self.relations[owner.name]
-            facts = facts_with(
-                relation.rows[: relation.used], relation.level[: relation.used], relation.count[: relation.used]
-            )
-            if owner.column is None:
-                # Every task holds all of it: the first one tells.
-                facts = (
-                    facts if self.share == 0 else facts_with(facts.words[:0], facts.words[:0, 0], facts.words[:0, 0])
-                )
-            file = write_words(Path(self.spec.folder), name, facts)
-            yield Result(self.share, name, file.path, file.rows, derivations)
+            rows, level, count = (array[: relation.used] for array in (relation.rows, relation.level, relation.count))
+            # What several tasks hold, one of them tells.
+            is_mine = self.spec.teller(name).shares_of(rows) == self.share
+            if not is_mine.all():
+                rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
+            if not self.spec.is_annotated:
+                level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
+            yield from results_of(self.spec, self.share, name, facts_with(rows, level, count), derivations)
             derivations = 0
 
 

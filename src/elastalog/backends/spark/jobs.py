@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from elastalog.backends.spark.task import RESULT_COLUMNS, Result, TaskSpec, run_task
+from elastalog.backends.spark.task import RESULT_COLUMNS, Result, run_shares
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
@@ -24,20 +24,32 @@ _ATTEMPTS = 4
 _PATIENCE = 0.05
 
 
-def run_tasks(spark: SparkSession, spec: TaskSpec, watch: Watch) -> list[Result]:
+Work = Callable[[int], Iterator[Result]]
+"""What a task does for a share."""
+
+
+def run_tasks(
+    spark: SparkSession,
+    work: Work,
+    shares: Sequence[int],
+    watch: Watch,
+    *,
+    are_together: bool,
+    check: Callable[[], None] = lambda: None,
+) -> list[Result]:
     """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all
-    do, and the job is repeated."""
-    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] = partial(run_task, spec)
+    do, and the job is repeated. `check` is called while they run: it may raise to give them up."""
+    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] = partial(run_shares, work, tuple(shares))
 
     def job() -> list[Result]:
-        shares = spark.range(0, spec.shares, 1, spec.shares)
-        rows = shares.mapInArrow(task, RESULT_COLUMNS, barrier=not spec.plan.decomposes).collect()
+        positions = spark.range(0, len(shares), 1, len(shares))
+        rows = positions.mapInArrow(task, RESULT_COLUMNS, barrier=are_together).collect()
         return [Result(*row) for row in rows]
 
-    attempts = 1 if spec.plan.decomposes else _ATTEMPTS
+    attempts = _ATTEMPTS if are_together else 1
     for attempt in range(1, attempts + 1):
         try:
-            found = cancellable(spark, job, watch)
+            found = cancellable(spark, job, watch, check)
             assert isinstance(found, list)
             return found
         except Exception as error:
@@ -49,8 +61,10 @@ def run_tasks(spark: SparkSession, spec: TaskSpec, watch: Watch) -> list[Result]
     raise AssertionError("unreachable")
 
 
-def cancellable(spark: SparkSession, job: Callable[[], Any], watch: Watch) -> Any:
-    """Runs jobs in another thread, and cancels them if a limit is reached or an interrupt comes."""
+def cancellable(
+    spark: SparkSession, job: Callable[[], Any], watch: Watch, check: Callable[[], None] = lambda: None
+) -> Any:
+    """Runs jobs in another thread, and cancels them if a limit is reached, an interrupt comes, or `check` raises."""
     from pyspark import InheritableThread
 
     context = spark.sparkContext
@@ -72,6 +86,7 @@ def cancellable(spark: SparkSession, job: Callable[[], Any], watch: Watch) -> An
         while thread.is_alive():
             thread.join(_PATIENCE)
             watch.check()
+            check()
     except BaseException:
         # A cancel between two jobs hits nothing, so it is repeated.
         while thread.is_alive():

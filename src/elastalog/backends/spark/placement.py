@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from elastalog.planning.decompose import SharePlan
+from elastalog.backends.sets import Support
+from elastalog.planning.decompose import SharePlan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 log = logging.getLogger("elastalog.placement")
@@ -17,6 +19,9 @@ Where = Literal["driver", "tasks", "exchanging tasks"]
 SHARE_OF_MACHINE = 0.5
 _BYTES_A_FACT = 28  # set table, annotations and an index, beside the words
 _GROWTH_OF_RECURSION = 8
+
+_ONE_PASS = 20
+"""A stratum without recursion takes the kernel one pass over its input: so many times more facts are needed to pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,39 @@ class Placement:
         log.info("stratum %d (%s): %s: %s", stratum.number, ", ".join(stratum.relations), self.where, self.why)
 
 
-def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: dict[str, int]) -> int:
+def choose(
+    program: LogicalProgram,
+    stratum: LogicalStratum,
+    sizes: Mapping[str, int],
+    *,
+    support: Support,
+    is_global: bool,
+    is_elastic: bool,
+    least_rows: int,
+    memory: int,
+) -> Placement:
+    """Where a stratum is best evaluated, whose relations and inputs have these sizes."""
+    if stratum.aggregate is not None:
+        return Placement("driver", "an aggregate")
+    if support is Support.VECTORS:
+        return Placement("driver", "the strategy keeps vectors of counts")
+    needed = working_set(program, stratum, sizes)
+    if is_elastic and needed <= memory:
+        return Placement("driver", f"an estimated {needed >> 20:,} MiB of {memory >> 20:,} MiB")
+    least = least_rows * (1 if stratum.is_recursive else _ONE_PASS)
+    if not is_elastic and sum(sizes.values()) < least:
+        return Placement("driver", f"fewer than {least:,} input facts")
+    plan = share_plan(stratum)
+    if plan.decomposes:
+        told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
+        return Placement("tasks", f"decomposes by {told}", plan)
+    if is_global or support is not Support.LEVELS:
+        told = "global levels" if is_global else "the strategy keeps other things than levels"
+        return Placement("driver", f"{told}, and {plan.obstacle}")
+    return Placement("exchanging tasks", plan.obstacle or "", plan)
+
+
+def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: Mapping[str, int]) -> int:
     """An estimate of the bytes that evaluating a stratum takes: its inputs, and as much again for what follows from
     them, eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
     inputs = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())

@@ -1,5 +1,5 @@
 """Facts as files of words: what driver and tasks hand to each other. Parquet, a column of int32 for every column,
-level, count.
+level, count; files of changes have the level before as well.
 
 A file is written under a name of its own and never changed, so that a repeated task leaves at worst a file that nobody
 reads.
@@ -16,79 +16,122 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.sets import Support
+from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.relations.facts import FactWords
-
-_MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 @dataclass(frozen=True, slots=True)
 class WordFile:
-    """A file with facts of one relation. `column`, `share`, `shares`: whose word in that column falls in that share;
-    column None: any."""
+    """A file with facts of one relation. `routing`, `share`: whose facts it holds; routing None: any. `grown`: how many
+    facts more there are with it. `explicit`: how many of its facts may be explicit."""
 
     path: str
     rows: int
-    column: int | None = None
+    routing: Routing | None = None
     share: int = 0
-    shares: int = 1
+    grown: int = 0
+    explicit: int = 0
 
 
-def shares_of(words: np.ndarray, shares: int) -> np.ndarray:
-    """The share of every word: a hash, so that neighbouring numbers spread."""
-    mixed = words.astype(np.uint32) * _MULTIPLIER
-    spread: np.ndarray = (mixed >> np.uint32(16)) % np.uint32(shares)
-    return spread
-
-
-def write_words(folder: Path, name: str, facts: FactWords) -> WordFile:
+def write_words(folder: Path, name: str, facts: FactWords, support: Support = Support.LEVELS) -> WordFile:
     """Writes facts into a new file. It appears whole or not at all."""
-    from pyarrow import parquet
-
-    columns = {f"c{i}": np.ascontiguousarray(facts.words[:, i]) for i in range(facts.words.shape[1])}
+    columns = _columns(facts.words)
+    explicit = rows = len(facts.words)
     if facts.level is not None and facts.count is not None:
         columns |= {"level": facts.level, "count": facts.count}
+        explicit = int(are_explicit(facts.level, support).sum())
+    return WordFile(_write(folder, name, columns), rows, grown=rows, explicit=explicit)
+
+
+def write_changes(folder: Path, name: str, changes: StateChanges, support: Support = Support.LEVELS) -> WordFile:
+    """Writes what an update has changed into a new file. It appears whole or not at all."""
+    columns = _columns(changes.words) | {"was": changes.was, "level": changes.level, "count": changes.count}
+    grown = int((changes.was == GONE).sum()) - int((changes.level == GONE).sum())
+    path = _write(folder, name, columns)
+    return WordFile(path, len(changes), grown=grown, explicit=int(are_explicit(changes.level, support).sum()))
+
+
+def are_explicit(level: np.ndarray, support: Support) -> np.ndarray:
+    """Which facts are explicit, by their annotation: those of level 0, or of an even one where sets are maintained."""
+    if support in (Support.LEVELS, Support.VECTORS):
+        is_zero: np.ndarray = level == 0
+        return is_zero
+    is_even: np.ndarray = (level >= 0) & (level & 1 == 0)
+    return is_even
+
+
+def read_words(files: Sequence[WordFile], width: int, routing: Routing | None = None, share: int = 0) -> FactWords:
+    """The facts of files; with a routing, only those in a share."""
+    parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
+    if not parts:
+        nothing = np.empty(0, np.int32)
+        return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+    has_levels = all("level" in part for part in parts)
+    words = _joined(parts, "words")
+    if not has_levels:
+        return FactWords(words)
+    return FactWords(words, _joined(parts, "level"), _joined(parts, "count"))
+
+
+def read_changes(
+    files: Sequence[WordFile], width: int, routing: Routing | None = None, share: int = 0
+) -> list[StateChanges]:
+    """The changes in files, in their order; with a routing, only those in a share."""
+    parts = [part for file in files if (part := _read(file, width, routing, share)) is not None]
+    return [StateChanges(part["words"], part["was"], part["level"], part["count"]) for part in parts]
+
+
+def together(changes: Sequence[StateChanges], width: int) -> StateChanges:
+    """Changes of different facts as one."""
+    if len(changes) == 1:
+        return changes[0]
+    nothing = np.empty(0, np.int32)
+    return StateChanges(
+        np.concatenate([np.empty((0, width), np.int32), *(change.words for change in changes)]),
+        np.concatenate([nothing, *(change.was for change in changes)]),
+        np.concatenate([nothing, *(change.level for change in changes)]),
+        np.concatenate([nothing, *(change.count for change in changes)]),
+    )
+
+
+def _columns(words: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"c{i}": np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])}
+
+
+def _write(folder: Path, name: str, columns: dict[str, np.ndarray]) -> str:
+    from pyarrow import parquet
+
     plain = "".join(c if c.isalnum() else "_" for c in name)
     path = folder / f"{plain}-{uuid.uuid4().hex}.parquet"
     fresh = path.with_suffix(".tmp")
     parquet.write_table(pa.table(columns), fresh, compression="lz4", use_dictionary=False, write_statistics=False)
     os.replace(fresh, path)
-    return WordFile(str(path), len(facts.words))
+    return str(path)
 
 
-def read_words(
-    files: Sequence[WordFile], width: int, column: int | None = None, share: int = 0, shares: int = 1
-) -> FactWords:
-    """The facts of files; with a column, only those in a share."""
-    parts = [part for file in files if (part := _read(file, width, column, share, shares)) is not None]
-    if not parts:
-        nothing = np.empty(0, np.int32)
-        return FactWords(np.empty((0, width), np.int32), nothing, nothing)
-    if len(parts) == 1:
-        return parts[0]
-    has_levels = all(part.level is not None for part in parts)
-    return FactWords(
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.level for part in parts if part.level is not None]) if has_levels else None,
-        np.concatenate([part.count for part in parts if part.count is not None]) if has_levels else None,
-    )
+def _joined(parts: Sequence[dict[str, np.ndarray]], name: str) -> np.ndarray:
+    arrays = [part[name] for part in parts]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _read(file: WordFile, width: int, column: int | None, share: int, shares: int) -> FactWords | None:
+def _read(file: WordFile, width: int, routing: Routing | None, share: int) -> dict[str, np.ndarray] | None:
     from pyarrow import parquet
 
     if not file.rows:
         return None
-    is_shared_so = column is not None and file.column == column and file.shares == shares
-    if is_shared_so and file.share != share:
+    is_routed_so = routing is not None and file.routing == routing
+    if is_routed_so and file.share != share:
         return None
     table = parquet.read_table(file.path, memory_map=True)
     words = np.empty((table.num_rows, width), np.int32)
     for i in range(width):
         words[:, i] = table.column(f"c{i}").to_numpy()
-    level = table.column("level").to_numpy() if "level" in table.column_names else None
-    count = table.column("count").to_numpy() if "count" in table.column_names else None
-    if column is not None and not is_shared_so:
-        kept = shares_of(words[:, column], shares) == share
-        words = words[kept]
-        level, count = (None if level is None else level[kept]), (None if count is None else count[kept])
-    return FactWords(words, level, count)
+    found = {name: table.column(name).to_numpy() for name in ("was", "level", "count") if name in table.column_names}
+    found["words"] = words
+    if routing is not None and not is_routed_so:
+        shares = routing.shares_of(words)
+        kept = (shares == share) | (shares == EVERYWHERE)
+        found = {name: array[kept] for name, array in found.items()}
+    return found

@@ -41,8 +41,8 @@ def signed(arguments: Piece) -> Iterator[tuple[str, Piece]]:
 
 
 def _starts(text: str) -> Iterator[int]:
-    """Where signs stand outside of parentheses and strings."""
-    depth, is_string, position = 0, False, 0
+    """Where signs stand outside of parentheses, strings and bodies of rules."""
+    depth, is_string, is_body, position = 0, False, False, 0
     while position < len(text):
         character = text[position]
         if is_string:
@@ -52,7 +52,12 @@ def _starts(text: str) -> Iterator[int]:
             is_string = True
         elif character in "()":
             depth += 1 if character == "(" else -1
-        elif character in "+-" and depth <= 0:
+        elif text.startswith(":-", position):
+            is_body = True
+            position += 1
+        elif character == "." and not text[position + 1 : position + 2].strip():
+            is_body = False
+        elif character in "+-" and depth <= 0 and not is_body:
             yield position
         position += 1
 
@@ -109,7 +114,8 @@ def _reject(state: ShellState, arguments: Piece) -> None:
     if not asked.unwanted and not asked.missing:
         raise arguments.error("E0652", "nothing was suggested", advice="ask with `suggest +path(1, 4)` first")
     if not arguments.text:
-        raise arguments.error("E0652", "`reject` needs an element", advice="write it as `reject +edge(3, 4)`")
+        advice = "write it as `reject +edge(3, 4)`, or with a rule"
+        raise arguments.error("E0652", "`reject` needs an element", advice=advice)
     asked.rejected += [f"{sign}{piece.text}" for sign, piece in signed(arguments)]
     _suggest_again(state, arguments)
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from elastalog.cli.profile import latest_record, profile_lines
+from elastalog.cli.profile import latest_entry, profile_lines
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
 from elastalog.cli.shell_commands.state import ShellState
 
 
 def _stats(state: ShellState, arguments: Piece) -> None:
     require_nothing("stats", arguments)
-    record = latest_record(state.session)
-    if record is not None:
-        state.say(
-            f"epoch {record.epoch}, strategy {state.strategy}: {record.work.derivations:,} derivations"
-            f" in {record.seconds * 1000:.1f} ms"
-        )
-        for stratum in record.work.strata:
-            names = ", ".join(stratum.relations)
-            state.say(f"  {names}: {stratum.how} ({stratum.why}), {stratum.derivations:,} derivations")
-        state.say("")
+    entry = latest_entry(state.session)
+    state.say(
+        f"epoch {entry.epoch}, strategy {state.strategy}: {entry.derivations:,} derivations"
+        f" in {entry.seconds * 1000:.1f} ms"
+    )
+    for stratum in entry.strata:
+        names = ", ".join(stratum.relations)
+        state.say(f"  {names}: {stratum.how} ({stratum.why}), {stratum.derivations:,} derivations")
+    state.say("")
     state.say_all(profile_lines(state.session.statistics()))
 
 

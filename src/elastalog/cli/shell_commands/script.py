@@ -42,11 +42,32 @@ def without_comment(piece: Piece) -> Piece:
 
 
 def statements(line: Piece) -> Iterator[Piece]:
-    """The commands of a line."""
+    """The commands of a line. Within the parentheses of a rule, semicolons are between alternatives."""
+    started: Piece | None = None
     for part in split(without_comment(line), ";"):
-        trimmed = part.trimmed()
-        if trimmed.text:
+        piece = part if started is None else Piece(line.source, started.start, part.end)
+        trimmed = piece.trimmed()
+        is_rule = trimmed.after_word()[0] in _TAKING_RULES
+        started = piece if is_rule and _is_open(trimmed.text) else None
+        if trimmed.text and started is None:
             yield trimmed
+    if started is not None:
+        yield started.trimmed()
+
+
+_TAKING_RULES = ("addrule", "removerule")
+
+
+def _is_open(text: str) -> bool:
+    """Whether more parentheses or braces are opened than closed, outside strings."""
+    depth = position = 0
+    while position < len(text):
+        if text[position] == '"':
+            position = _end_of_string(text, position)
+            continue
+        depth += (text[position] in "({") - (text[position] in ")}")
+        position += 1
+    return depth > 0
 
 
 def _end_of_string(text: str, start: int) -> int:

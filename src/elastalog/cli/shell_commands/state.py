@@ -41,6 +41,19 @@ class PendingChange:
             yield from zip(*(column.to_pylist() for column in self.rows.columns), strict=True)
 
 
+@dataclass(frozen=True, slots=True)
+class PendingRule:
+    """A rule to add or to remove, or a declaration to add."""
+
+    sign: Literal["+", "-"]
+    text: str
+
+    @property
+    def rows(self) -> tuple[str]:
+        """It counts as one change."""
+        return (self.text,)
+
+
 @dataclass(slots=True)
 class ShellState:
     """The session, the update that waits for `commit`, and how to speak.
@@ -55,7 +68,7 @@ class ShellState:
     is_quiet: bool = False
     is_started: bool = False
     is_over: bool = False
-    pending: list[PendingChange] = field(default_factory=list)
+    pending: list[PendingChange | PendingRule] = field(default_factory=list)
     changes: Changes | None = None
     explanations: ExplanationSettings = field(default_factory=ExplanationSettings)
     debugging: DebuggingState = field(default_factory=DebuggingState)
@@ -81,13 +94,32 @@ class ShellState:
     def update(self) -> PendingUpdate:
         """The pending changes as an update of the session."""
         update = self.session.update()
-        for change in self.pending:
+        # Rules first: they may declare the relations that facts belong to.
+        for rule in self.pending_rules:
+            (update.add_rules if rule.sign == "+" else update.remove_rules)(rule.text)
+        for change in self.pending_facts:
             (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
         return update
 
     @property
+    def pending_rules(self) -> list[PendingRule]:
+        return [change for change in self.pending if isinstance(change, PendingRule)]
+
+    @property
+    def pending_facts(self) -> list[PendingChange]:
+        return [change for change in self.pending if isinstance(change, PendingChange)]
+
+    def fact(self, text: str) -> tuple[str, tuple[Value, ...]]:
+        """A fact as it is written; its relation may be declared by the pending update."""
+        if not self.pending_rules:
+            return self.session.fact(text)
+        from elastalog.analysis.pattern import parse_fact
+
+        return parse_fact(text, self.update().program.checked)
+
+    @property
     def pending_size(self) -> int:
-        """How many facts the pending changes name."""
+        """How many facts and rules the pending changes name."""
         return sum(len(change.rows) for change in self.pending)
 
     def forget_pending(self) -> None:

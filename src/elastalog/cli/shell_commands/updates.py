@@ -1,16 +1,17 @@
-"""Commands that change facts, from `insert` to `commit`, and those that look at a change."""
+"""Commands that change facts and rules, from `insert` to `commit`, and those that look at a change."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.fact_text import fact_text
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
 from elastalog.cli.shell_commands.script import split
-from elastalog.cli.shell_commands.state import PendingChange, ShellState, order_key
+from elastalog.cli.shell_commands.state import PendingChange, PendingRule, ShellState, order_key
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _add_changes(state: ShellState, word: str, arguments: Piece) -> None:
         if not piece.text:
             raise piece.error("E0652", "a fact is missing here", advice="remove the comma, or add a fact after it")
         try:
-            relation, values = state.session.fact(piece.text)
+            relation, values = state.fact(piece.text)
         except ElastalogError as error:
             raise piece.place(error) from None
         changes.append(PendingChange(_SIGNS[word], relation, [values]))
@@ -59,12 +60,52 @@ def _load(state: ShellState, arguments: Piece) -> None:
         raise arguments.error(
             "E0652", "there is no diff file in this folder", advice="name one, as in `load update.diff`"
         )
-    diff = read_diff(Path(path), state.session.schemas)
-    changes = [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
+    update = state.update()
+    diff = read_diff(Path(path), update.schemas, update.schemas_with)
+    changes: list[PendingChange | PendingRule] = [PendingRule("-", text) for text in diff.removed_rules]
+    changes += [PendingRule("+", text) for text in diff.added_rules]
+    changes += [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
     changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
-    state.pending += changes
+    _add(state, changes)
     if state.is_interactive:
         state.say(f"{sum(len(change.rows) for change in changes):,} changes pending from {path}")
+
+
+def _add_rule(state: ShellState, arguments: Piece) -> None:
+    if not arguments.text:
+        advice = "write it as `addrule path(x, y) :- edge(x, y).`"
+        raise arguments.error("E0652", "`addrule` needs a rule", advice=advice)
+    text = arguments.text
+    is_declaration = text.startswith(".")
+    _add(state, [PendingRule("+", text if is_declaration or text.endswith(".") else f"{text}.")])
+
+
+def _remove_rule(state: ShellState, arguments: Piece) -> None:
+    """`removerule 3` or `removerule path(x, y) :- edge(x, y).`"""
+    from elastalog.program import rule_texts
+
+    text = arguments.text
+    rules = rule_texts(state.session.program)
+    if not text:
+        raise arguments.error(
+            "E0652", "`removerule` needs a rule", advice="write `removerule 3`; `rule N` shows a rule"
+        )
+    if text.isdecimal():
+        if not 1 <= int(text) <= len(rules):
+            raise arguments.error("E0652", "there is no such rule", advice=f"give a number from 1 to {len(rules)}")
+        text = rules[int(text) - 1]
+    _add(state, [PendingRule("-", text)])
+
+
+def _add(state: ShellState, changes: Sequence[PendingChange | PendingRule]) -> None:
+    """All of them, or none when the update would be wrong with them."""
+    before = list(state.pending)
+    state.pending += changes
+    try:
+        state.update()
+    except ElastalogError:
+        state.pending[:] = before
+        raise
 
 
 def _start(state: ShellState, arguments: Piece) -> None:
@@ -94,6 +135,8 @@ def _summary(record: EpochRecord, state: ShellState) -> str:
     inserted = sum(len(came) for came, _ in record.changes.values())
     deleted = sum(len(went) for _, went in record.changes.values())
     parts = [f"epoch {record.epoch}: {inserted:,} inserted, {deleted:,} deleted"]
+    if record.rules:
+        parts.append(f"{counted(len(record.rules.added), 'rule')} added, {len(record.rules.removed):,} removed")
     if record.ignored:
         parts.append(f"{record.ignored:,} without effect")
     if not state.is_interactive:
@@ -118,10 +161,11 @@ def _rollback(state: ShellState, arguments: Piece) -> None:
 
 def _pending(state: ShellState, arguments: Piece) -> None:
     require_nothing("pending", arguments)
-    lines = (
-        f"{change.sign}{fact_text(change.relation, values)}" for change in state.pending for values in change.facts()
-    )
-    state.say_all(lines)
+    for change in state.pending:
+        if isinstance(change, PendingRule):
+            state.say(f"{change.sign}rule: {change.text}")
+        else:
+            state.say_all(f"{change.sign}{fact_text(change.relation, values)}" for values in change.facts())
 
 
 def _changes(state: ShellState, arguments: Piece) -> None:
@@ -142,8 +186,12 @@ def change_lines(changes: Changes) -> Iterator[str]:
 
 def _forecast(state: ShellState, arguments: Piece) -> None:
     require_nothing("forecast", arguments)
+    if state.pending_rules:
+        raise arguments.error(
+            "E0652", "what changed rules cost is not known beforehand", advice="`stats` shows it after `commit`"
+        )
     sides: dict[str, dict[str, list[Any]]] = {"+": {}, "-": {}}
-    for change in state.pending:
+    for change in state.pending_facts:
         sides[change.sign].setdefault(change.relation, []).extend(change.facts())
     forecasts = state.session.forecast(inserted=sides["+"], deleted=sides["-"])
     for forecast in forecasts:
@@ -167,6 +215,14 @@ COMMANDS: Final = (
         _delete,
         completes="relations",
     ),
+    Command(
+        "addrule", "addrule R(x) :- S(x).", "add a rule, or a `.decl`, to the pending update", _add_rule,
+        completes="relations",
+    ),
+    Command(
+        "removerule", "removerule N|RULE", "remove a rule, by its number or its text, in the pending update",
+        _remove_rule, completes="relations",
+    ),
     Command("load", "load FILE", "add the changes of a diff file to the pending update", _load, completes="files"),
     Command("start", "start", "begin an update; optional, since changes wait for `commit` anyway", _start),
     Command("commit", "commit [dump_changes]", "apply the pending update and show what changed", _commit),
@@ -174,4 +230,4 @@ COMMANDS: Final = (
     Command("pending", "pending", "show the pending update", _pending),
     Command("changes", "changes", "show what the latest epoch changed", _changes),
     Command("forecast", "forecast", "show what the strategy would choose for the pending update", _forecast),
-)
+)  # fmt: skip

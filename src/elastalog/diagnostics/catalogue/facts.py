@@ -86,6 +86,13 @@ FACTS: tuple[Entry, ...] = (
         fix="number the identifiers from 0, or split the database",
     ),
     Entry(
+        code="E0509",
+        title="too many distinct symbols",
+        explanation="Every symbol is stored once, under a number of 31 bits that it keeps for the life of a database.",
+        example="a column of three thousand million distinct texts",
+        fix="split the database, or use numbers, which need no table below 2^30",
+    ),
+    Entry(
         code="E0510",
         title="an input relation has no fact file",
         explanation=(

@@ -139,4 +139,13 @@ RUN: tuple[Entry, ...] = (
         ".decl n(x: number)\n.limitsize n(n=100)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
         ".decl n(x: number)\n.limitsize n(n=2000)\nn(0).\nn(x + 1) :- n(x), x < 1000.",
     ),
+    Entry(
+        "E0616",
+        "no such rule to remove",
+        "A rule to remove must be one of the program. It is named by its number, as `elastalog show` and the shell's"
+        " `rule` count them, or by its text: spaces and line breaks do not matter, names of variables and the order of"
+        " the body do. Numbers change when rules come and go; texts do not.",
+        'db.change_rules(removed=["path(x, y) :- edg(x, y)."])',
+        'db.change_rules(removed=["path(x, y) :- edge(x, y)."])',
+    ),
 )

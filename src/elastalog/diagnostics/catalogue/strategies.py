@@ -16,9 +16,10 @@ STRATEGIES: tuple[Entry, ...] = (
     ),
     Entry(
         "E0902",
-        "global levels with a strategy that does not keep them",
+        "global levels that cannot be kept",
         "With `levels = global` every fact has the height of its lowest proof. Only `elastic` maintains these"
-        " numbers; the other strategies keep other things about facts.",
+        " numbers; the other strategies keep other things about facts. A recursion that `.limitsize` may cut short does"
+        " not find the lowest proofs either.",
         'elastalog.open("reach.dl", strategy="dred", levels="global")',
         'elastalog.open("reach.dl", strategy="elastic", levels="global")',
     ),
@@ -26,8 +27,8 @@ STRATEGIES: tuple[Entry, ...] = (
         "E0903",
         "marks that the strategy does not make",
         "Marks prepare for the update after the next one. `dred`, `bf` and `bfc` make eager marks, on facts that the"
-        " present update derives or proves; `bf` and `bfc` can also make linked marks, on any fact that rests on"
-        " something that will be deleted. The other strategies make none.",
+        " present update derives or proves, and linked marks, on any fact that rests on something that will be deleted."
+        " The other strategies make none.",
         "elastalog stream reach.dl -F facts --updates updates --strategy elastic --marks linked",
         "elastalog stream reach.dl -F facts --updates updates --strategy bfc --marks linked",
     ),

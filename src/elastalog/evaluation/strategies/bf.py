@@ -19,11 +19,6 @@ class BF(BFC):
     name: ClassVar[str] = "bf"
     support: ClassVar[Support] = Support.EXPLICIT
 
-    def unexplored(self, stratum: SetMaintenance) -> Facts:
-        """Without counters, those suffice whose consequences have not been marked, all of them, during the last
-        update."""
-        return without(stratum.below, self.marking.explored(stratum))
-
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
         explicit = stratum.explicit_ones(facts)
         return union(explicit, stratum.derivable(without(facts, explicit), Rules.NONRECURSIVE))

@@ -66,22 +66,14 @@ class BFC(MaintainingStrategy):
         """Those of some facts that hold whatever becomes of the other facts of the stratum."""
         return stratum.with_nonrecursive_support(facts)
 
-    def unexplored(self, stratum: SetMaintenance) -> Facts:
-        """The changes below whose consequences have to be looked for: all, since counters change with them."""
-        return stratum.below
-
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         self.delete(stratum, self.marking.candidates(stratum), counters)
-        added = insert(stratum, {}, counters)
-        if not self.marking.is_looking:
-            return added
-        every = stratum.every()
-        return union(added, stratum.having(every, Mark.PROVED), stratum.having(every, Mark.DELAYED))
+        insert(stratum, {}, counters)
 
     def delete(self, stratum: SetMaintenance, marked: Facts, counters: Counters) -> None:
         given = union(stratum.explicit_losses(), marked)
         expanded: Facts = {}
-        found = stratum.heads(Evaluation.OLD, self.unexplored(stratum), change=Change.TAKE)
+        found = stratum.heads_of_changes(Evaluation.OLD, Change.TAKE)
         counters.deletions += size(without(found, given))
         found = union(given, found)
         while queries := stratum.having(found, Mark.PRESENT):
@@ -96,21 +88,19 @@ class BFC(MaintainingStrategy):
 
     def check_all(self, stratum: SetMaintenance, queries: Facts, counters: Counters) -> None:
         """Decides, for every query, whether it is proved."""
-        frontier = stratum.having(queries, NO_MARK, Mark.CHECKED)
+        frontier = stratum.move(queries, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
         while frontier:
-            stratum.mark(frontier, Mark.CHECKED)
             self.propagate(stratum, frontier, counters)
             bodies = stratum.bodies(stratum.having(frontier, NO_MARK, Mark.PROVED))
-            frontier = stratum.having(bodies, NO_MARK, Mark.CHECKED)
+            frontier = stratum.move(bodies, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
             counters.backward += size(frontier)
 
     def check_pruned(self, stratum: SetMaintenance, queries: Facts, expanded: Facts, counters: Counters) -> Facts:
         """As `check_all`, searching only below what an unproved query needs. Takes and returns X, the expanded
         facts."""
         while frontier := without(stratum.demanded(queries), expanded):
-            fresh = stratum.having(frontier, NO_MARK, Mark.CHECKED)
+            fresh = stratum.move(frontier, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
             counters.backward += size(without(fresh, queries))
-            stratum.mark(fresh, Mark.CHECKED)
             self.propagate(stratum, fresh, counters)
             demanded = stratum.demanded(queries)
             todo = without(frontier, without(frontier, demanded))
@@ -121,12 +111,10 @@ class BFC(MaintainingStrategy):
     def propagate(self, stratum: SetMaintenance, checked: Facts, counters: Counters) -> None:
         """Proves those of the newly checked facts that have support, and what follows from them."""
         delayed = stratum.having(checked, Mark.DELAYED)
-        found = union(delayed, self.supported(stratum, stratum.having(checked, NO_MARK, Mark.DELAYED)))
-        while True:
-            stratum.mark(stratum.having(found, NO_MARK, Mark.CHECKED), Mark.DELAYED)
-            delta = stratum.having(found, Mark.CHECKED, Mark.PROVED)
-            if not delta:
-                return
-            stratum.mark(delta, Mark.PROVED)
-            found = stratum.having(stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE), NO_MARK, Mark.PROVED)
-            counters.forward += size(stratum.having(found, NO_MARK, Mark.DELAYED))
+        rest = stratum.having(checked, NO_MARK, Mark.DELAYED) if delayed else checked
+        found = union(delayed, self.supported(stratum, rest))
+        while delta := stratum.move(found, Mark.CHECKED, Mark.PROVED, added=Mark.PROVED):
+            heads = stratum.heads(Evaluation.PROVED, delta, Rules.RECURSIVE)
+            fresh = stratum.move(heads, NO_MARK, Mark.CHECKED | Mark.DELAYED, added=Mark.DELAYED)
+            found = stratum.having(heads, Mark.CHECKED, Mark.PROVED)
+            counters.forward += size(fresh) + size(stratum.having(found, NO_MARK, Mark.DELAYED))

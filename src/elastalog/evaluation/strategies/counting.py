@@ -15,35 +15,34 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
-from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, SetMaintenance, Support, size, union
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, Support, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 
 class Counting(MaintainingStrategy):
     name: ClassVar[str] = "counting"
     support: ClassVar[Support] = Support.NONRECURSIVE
+    is_memoryless: ClassVar[bool] = True
 
-    def check(self, backend: Backend) -> None:
-        recursive = [stratum for stratum in backend.program.strata if stratum.is_recursive]
+    def check(self, program: LogicalProgram) -> None:
+        recursive = [stratum for stratum in program.strata if stratum.is_recursive]
         if recursive:
-            source = backend.program.checked.source
+            source = program.checked.source
             raise ElastalogError([_refusal(stratum, source) for stratum in recursive])
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
-        lost = union(stratum.explicit_losses(), stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE))
-        won = union(stratum.explicit_gains(), stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
+        lost = union(stratum.explicit_losses(), stratum.heads_of_changes(Evaluation.OLD, Change.TAKE))
+        won = union(stratum.explicit_gains(), stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
         gone = stratum.without_nonrecursive_support(stratum.having(lost, Mark.PRESENT))
         came = stratum.with_nonrecursive_support(stratum.having(won, NO_MARK, Mark.PRESENT))
         stratum.mark(gone, NO_MARK, removed=Mark.PRESENT)
         stratum.mark(came, Mark.PRESENT)
         counters.deletions += size(gone)
         counters.insertions += size(came)
-        return came
 
 
 def _refusal(stratum: LogicalStratum, source: Source) -> Diagnostic:

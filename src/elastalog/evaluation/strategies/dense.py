@@ -15,7 +15,6 @@ counts as levels at which facts are derived.
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 from elastalog.backends.protocol import Backend
@@ -23,7 +22,6 @@ from elastalog.backends.sets import Support
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.elastic import maintain
-from elastalog.evaluation.strategies.protocol import StratumWork
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -31,17 +29,7 @@ class Dense(MaintainingStrategy):
     name: ClassVar[str] = "dense"
     support: ClassVar[Support] = Support.VECTORS
 
-    def update_stratum(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> StratumWork:
-        began = time.perf_counter()
-        before = self.watch.derivations
-        if stratum.aggregate is not None:
-            backend.refold(stratum)
-            how, why = "refold", "an aggregate"
-        else:
-            maintenance = backend.maintain(stratum)
-            maintain(maintenance)
-            backend.finish(maintenance)
-            how, why = "update", self.name
-        derivations = self.watch.derivations - before
-        counters.derivations += derivations
-        return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
+    def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
+        maintenance = backend.maintain(stratum)
+        maintain(maintenance)
+        backend.finish(maintenance)

@@ -18,38 +18,55 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from elastalog.backends.sets import NO_MARK, Evaluation, Facts, Mark, Rules, SetMaintenance, Support, size, union
+from elastalog.backends.sets import (
+    ADDED,
+    NO_MARK,
+    Evaluation,
+    Facts,
+    Mark,
+    Rules,
+    SetMaintenance,
+    Support,
+    joined,
+    size,
+    union,
+)
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.marking import Marks
+from elastalog.evaluation.strategies.marking import Marking, Marks
 
 
 class DRed(MaintainingStrategy):
     name: ClassVar[str] = "dred"
     support: ClassVar[Support] = Support.EXPLICIT
+    is_memoryless: ClassVar[bool] = True
 
-    marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER)
-    is_transitive: ClassVar[bool] = True
+    marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+    def make_marking(self) -> Marking:
+        return Marking(is_transitive=True, is_positive=True)
+
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         deleted = over_delete(stratum, self.marking.candidates(stratum), counters)
+        returning = stratum.returning()
         again = rederive(stratum, deleted)
         counters.rederivations += size(again)
-        return insert(stratum, again, counters)
+        insert(stratum, union(again, self.marking.assured(stratum)), counters)
+        self.marking.gather_returning(stratum, returning, counters)
 
 
 def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> Facts:
     """D of the stratum. Marked facts enter it at once."""
     given = union(stratum.explicit_losses(), marked)
-    found = union(given, stratum.heads(Evaluation.OLD, stratum.below))
+    found = union(given, stratum.heads_of_changes(Evaluation.OLD))
     counters.over_deletions -= size(given)
     deleted: list[Facts] = []
     while delta := stratum.having(found, Mark.PRESENT):
-        found = stratum.heads(Evaluation.SURVIVING, delta)
+        found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
         stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
         counters.over_deletions += size(delta)
         deleted.append(delta)
-    return union(*deleted)
+    return joined(*deleted)
 
 
 def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
@@ -57,15 +74,11 @@ def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
     return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, Rules.ALL))
 
 
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
     """Adds what was found again, what is explicit now, and what follows: A of the stratum."""
     given = union(again, stratum.explicit_gains())
-    found = union(given, stratum.heads(Evaluation.NEW, stratum.below))
+    found = union(given, stratum.heads_of_changes(Evaluation.NEW))
     counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
-    added: list[Facts] = []
-    while delta := stratum.having(found, NO_MARK, Mark.PRESENT):
-        stratum.mark(delta, Mark.PRESENT)
-        added.append(delta)
+    while delta := stratum.move(found, NO_MARK, Mark.PRESENT, added=ADDED):
         counters.insertions += size(delta)
-        found = stratum.heads(Evaluation.NEW, delta)
-    return union(*added)
+        found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE)

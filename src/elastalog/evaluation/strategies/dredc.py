@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.sets import (
+    ADDED,
     NO_MARK,
     Change,
     Evaluation,
@@ -36,6 +37,7 @@ from elastalog.backends.sets import (
     Rules,
     SetMaintenance,
     Support,
+    joined,
     size,
     union,
 )
@@ -46,19 +48,20 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 class DRedC(MaintainingStrategy):
     name: ClassVar[str] = "dredc"
     support: ClassVar[Support] = Support.EVERY
+    is_memoryless: ClassVar[bool] = True
 
-    def maintain(self, stratum: SetMaintenance, counters: Counters) -> Facts:
+    def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:
         deleted = over_delete(stratum, counters)
         again = stratum.with_recursive_support(deleted)
         counters.rederivations += size(again)
-        return insert(stratum, again, counters)
+        insert(stratum, again, counters)
 
 
 def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
     """D of the stratum. Facts with C_nr > 0 found on the way are not looked at again: from the first ΔD on, C_nr
     stands still."""
     given = stratum.explicit_losses()
-    found = union(given, stratum.heads(Evaluation.OLD, stratum.below, change=Change.TAKE))
+    found = union(given, stratum.heads_of_changes(Evaluation.OLD, Change.TAKE))
     counters.over_deletions -= size(stratum.without_nonrecursive_support(given))
     deleted: list[Facts] = []
     while delta := stratum.without_nonrecursive_support(stratum.having(found, Mark.PRESENT)):
@@ -66,19 +69,15 @@ def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
         stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
         counters.over_deletions += size(delta)
         deleted.append(delta)
-    return union(*deleted)
+    return joined(*deleted)
 
 
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> Facts:
+def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
     """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is
     counted."""
     given = union(again, stratum.explicit_gains())
-    found = union(given, stratum.heads(Evaluation.NEW, stratum.below, change=Change.GIVE))
+    found = union(given, stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
     counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
-    added: list[Facts] = []
-    while delta := stratum.having(found, NO_MARK, Mark.PRESENT):
-        stratum.mark(delta, Mark.PRESENT)
-        added.append(delta)
+    while delta := stratum.move(found, NO_MARK, Mark.PRESENT, added=ADDED):
         counters.insertions += size(delta)
         found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE, Change.GIVE)
-    return union(*added)

@@ -23,7 +23,7 @@ from elastalog.backends.protocol import Backend, Maintenance
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import CostModel, Forecast
-from elastalog.evaluation.strategies.protocol import StratumWork, Work
+from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
 
 
@@ -61,7 +61,9 @@ class Elastic:
     def update_stratum(self, backend: Backend, stratum: LogicalStratum) -> StratumWork:
         began = time.perf_counter()
         before = self.watch.derivations
-        if stratum.aggregate is not None:
+        if backend.must_rebuild(stratum):
+            how, why = REBUILT
+        elif stratum.aggregate is not None:
             backend.refold(stratum)
             how, why = "refold", "an aggregate"
         else:
@@ -69,31 +71,31 @@ class Elastic:
             forecast = self.costs.choose(stratum, size)
             how, why = forecast.how, forecast.why
             if how == "update":
-                maintenance = backend.maintain(stratum)
+                maintenance: Maintenance | None = None
                 self.watch.allow(forecast.derivations_allowed, forecast.seconds_allowed)
                 try:
-                    maintain(maintenance)
-                    backend.finish(maintenance)
-                except BudgetExceeded:
-                    backend.abandon(maintenance)
-                    how, why = "switch", f"the update cost more than {self.costs.budget:.0%} of the last bootstrap"
+                    if backend.delegate(stratum, maintain) is None:
+                        maintenance = backend.maintain(stratum)
+                        maintain(maintenance)
+                        backend.finish(maintenance)
+                except BudgetExceeded as exceeded:
+                    if maintenance is not None:
+                        backend.abandon(maintenance)
+                    allowed = f"the update cost more than {self.costs.budget or 0:.0%} of the last bootstrap"
+                    how, why = "switch", str(exceeded) or allowed
                 finally:
                     self.watch.allow(None)
                 self.costs.updated(stratum, size, self.watch.derivations - before, is_finished=how == "update")
-            if how != "update":
-                again = time.perf_counter()
-                derivations = backend.rebuild(stratum)
-                self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
+        if how in ("bootstrap", "switch"):
+            again = time.perf_counter()
+            derivations = backend.rebuild(stratum)
+            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
         derivations = self.watch.derivations - before
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
 
 def maintain(stratum: Maintenance) -> None:
     """The delta-driven Update: losses to their end, then gains in the order of their levels."""
-    stratum.begin_losses()
-    while stratum.propagate_losses():
-        pass
-    stratum.begin_gains()
-    stratum.propagate_gains()
-    while stratum.settle_next() is not None:
-        stratum.propagate_gains()
+    stratum.lose()
+    stratum.recover()
+    stratum.gain()

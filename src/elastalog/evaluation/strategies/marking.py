@@ -3,29 +3,40 @@
 U1 is the update at work, U2 = (E2⁻, E2⁺) the one announced. Explicit facts are those of relations without rules, the
 others are implicit.
 
-- Backward/forward checking. An implicit fact is marked if it has a derivation with a body fact in E2⁻: with *eager*
-  marks only if U1 proved or inserted it, with *linked* marks whenever that is so. Marked facts are candidates of the
-  next deletion from its start.
-- DRed. An implicit fact is marked ("will be over-deleted") if U1 rederived or inserted it and it has a derivation
-  with a body fact that is marked, explicit or an implicit one of the same stratum (those of lower strata may be
-  rederived before they matter). Marked facts enter D together with E2⁻.
+- Negative marks: "U2 will question it". Explicit facts of E2⁻; an implicit fact that has a derivation with such a body
+  fact. With DRed, whose deletions go on until they are found again, a marked implicit fact of the same stratum marks
+  further ones; with backward/forward checking it does not, since it may well stay. Marked facts enter D (DRed), or are
+  checked (backward/forward), from the start of U2.
+- *Eager* marks are those of facts that U1 derives or proves anyway. *Linked* marks are all of them: the derivations
+  through E2⁻ are enumerated in the same wave as those through the facts that U1 inserts. Then the consequences of E2⁻
+  need not be looked for when U2 deletes it.
+- Positive marks (DRed): "deleted now, certainly back after U2". Explicit facts of E1⁻ ∩ E2⁺; an implicit fact that U1
+  over-deletes by a derivation all of whose body facts are marked positively, or explicit, present and not marked
+  negatively, unless it is found again. U2 inserts them together with E2⁺.
 
-Marks never change a result: a candidate that is not questionable is proved, an over-deleted fact that still follows
-is rederived. So it does not matter when U2 becomes known, or whether the update that follows is U2 at all.
+Negative marks never change a result: a candidate that is not questionable is proved, an over-deleted fact that still
+follows is found again. Positive ones are used only if the update that comes keeps what was announced: it inserts the
+explicit facts that they rest on, and deletes no explicit fact that was not announced. So it does not matter when U2
+becomes known, or whether the update that follows is U2 at all. If U2 deletes explicit facts of relations with rules,
+which look like derived ones to a derivation, there are no positive marks.
 
 The papers mark the head of a derivation that is *applied*. Sets of derivations are applied at once here, so a head is
-marked if any of its derivations in the new epoch qualifies: at least what the papers mark. Linked marks are complete:
-`bf` does not look for the consequences of E2⁻ a second time when U2 deletes it, that work has been done ahead of time.
+marked if any of its derivations in the wave qualifies: at least what the papers mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
-from elastalog.backends.protocol import Matrix, Vector
-from elastalog.backends.sets import Evaluation, Facts, Mark, SetMaintenance, size, union, without
+from elastalog.backends.protocol import Backend, Matrix, Vector
+from elastalog.backends.sets import Facts, Mark, SetMaintenance, size
 from elastalog.evaluation.counters import Counters
+from elastalog.evaluation.update import Update
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+
+_APPLIED = Mark.PROVED | Mark.DELAYED
 
 
 class Marks(Enum):
@@ -36,86 +47,194 @@ class Marks(Enum):
     LINKED = "linked"
 
 
+@dataclass(slots=True)
+class Foreseen:
+    """What look-ahead has found for the update after the present one; facts are rows by relation.
+
+    `questioned`: negatively marked implicit facts, and `support` the number of their derivations by non-recursive rules
+    through E2⁻. `lost`: E2⁻, of which all consequences in the strata `explored` are questioned. `assured`: positively
+    marked facts, as long as the update inserts `awaited` and deletes only `announced`."""
+
+    questioned: dict[str, Vector] = field(default_factory=dict)
+    support: dict[str, Vector] = field(default_factory=dict)
+    lost: dict[str, Vector] = field(default_factory=dict)
+    explored: set[int] = field(default_factory=set)
+    assured: dict[str, Vector] = field(default_factory=dict)
+    awaited: dict[str, Matrix] = field(default_factory=dict)
+    announced: Mapping[str, Matrix] = field(default_factory=dict)
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.questioned or self.explored or self.assured)
+
+    def is_kept(self, backend: Backend) -> bool:
+        """Whether the update under way keeps what positive marks rest on."""
+        deleted, inserted = backend.explicit_changes()
+        return all(_is_within(words, inserted.get(name)) for name, words in self.awaited.items()) and all(
+            _is_within(words, self.announced.get(name)) for name, words in deleted.items()
+        )
+
+
 class Marking:
-    """The marks of one strategy, from update to update."""
+    """The marks of one strategy, from update to update. `is_transitive`, `is_positive`: as with DRed."""
 
-    def __init__(self, *, is_transitive: bool) -> None:
+    def __init__(self, *, is_transitive: bool = False, is_positive: bool = False) -> None:
+        self._is_transitive = is_transitive
+        self._is_positive = is_positive
+        self._program: LogicalProgram | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets every mark, and what was announced."""
         self.kind = Marks.NONE
-        self.is_transitive = is_transitive
-        self._announced: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] | None = None
-        self._ahead: dict[str, Vector | None] = {}
-        self._marked: dict[str, Vector] = {}
-        self._coming: dict[str, Vector] = {}
-        self._explored: dict[str, dict[str, Vector]] = {}
-        self._exploring: dict[str, dict[str, Vector]] = {}
+        self._upcoming: Update | None = None
+        self._known = Foreseen()
+        self._coming = Foreseen()
+        self._ahead: dict[str, Facts] = {}
+        self._recalled: dict[str, bool] = {}
+        self._marker: SetMaintenance | None = None
+        self._is_return_certain = False
+        self._is_noting = False
 
-    def announce(self, kind: Marks, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix]) -> None:
-        """U2 is known: facts to delete and to insert, as words by relation."""
+    def announce(self, kind: Marks, upcoming: Update) -> None:
+        """U2 is known."""
         self.kind = kind
-        self._announced = None if kind is Marks.NONE else (deleted, inserted)
+        self._upcoming = None if kind is Marks.NONE else upcoming
 
     @property
-    def is_looking(self) -> bool:
-        return self._announced is not None
+    def is_in_use(self) -> bool:
+        """Whether there are marks, or there will be some."""
+        return self._upcoming is not None or self._known.is_used
 
-    @property
-    def wants_every_stratum(self) -> bool:
-        """Whether strata that U1 does not affect may get marks too."""
-        return self.is_looking and self.kind is Marks.LINKED
-
-    def begin(self) -> None:
-        """An update begins: the marks made during the one before it are now in force."""
-        self._ahead = {}
-        self._marked, self._coming = self._coming, {}
-        self._explored, self._exploring = self._exploring, {}
+    def begin(self, backend: Backend) -> None:
+        """An update begins: the marks made during the one before it are in force, unless it changes the rules."""
+        if backend.program is not self._program:
+            self._program = backend.program
+            self._known = Foreseen()
+        self._coming = Foreseen()
+        self._ahead.clear()
+        self._recalled.clear()
+        self._marker = None
+        if self._known.assured and not self._known.is_kept(backend):
+            self._known.assured = {}
+        self._is_return_certain = (
+            self._is_positive
+            and self._upcoming is not None
+            and all(_has_no_rules(backend, name) for name in self._upcoming.deleted)
+        )
 
     def end(self) -> None:
-        """The update has been processed; whatever was announced is no longer ahead."""
-        self._announced = None
+        """The update has been processed; what was announced is no longer ahead, and its marks are in force."""
+        if self._marker is not None:
+            for facts in self._ahead.values():
+                self._marker.forget(facts)
+        if self._upcoming is not None:
+            self._coming.announced = self._upcoming.deleted
+        self._upcoming = None
+        self._known = self._coming
+
+    # --- what was marked before ------------------------------------------------------------------------------------
 
     def candidates(self, stratum: SetMaintenance) -> Facts:
-        """The facts of the stratum that were marked and are still there."""
-        if not self._marked:
+        """The facts of the stratum that were marked negatively. If all consequences of what they were marked for are
+        among them, that is not looked for again."""
+        known = self._known
+        if not known.is_used or not stratum.explicit:
             return {}
-        own = {name: rows for name, rows in self._marked.items() if name in stratum.own}
-        return stratum.having(stratum.facts_of_rows(own), Mark.PRESENT)
+        is_explored = stratum.number in known.explored and self._has_lost(stratum)
+        facts = stratum.facts_of_rows(
+            {name: known.questioned[name] for name in stratum.own if name in known.questioned}
+        )
+        if is_explored:
+            stratum.leave_out_expected()
+            stratum.take_support(facts, known.support)
+        return facts
 
-    def explored(self, stratum: SetMaintenance) -> Facts:
-        """The explicit facts below all of whose consequences in the stratum have been marked: with linked marks, those
-        announced."""
-        return stratum.facts_of_rows(self._explored.get(stratum.own[0], {}))
-
-    def look(self, stratum: SetMaintenance, applied: Facts, counters: Counters) -> None:
-        """Marks facts of a stratum that has reached its new fixpoint. `applied`: those that U1 derived or proved."""
-        if self._announced is None:
-            return
-        delta = self._explicit_ahead(stratum, counters)
-        if not stratum.has_rules or (self.kind is Marks.EAGER and not applied):
-            return
-        if self.kind is Marks.LINKED:
-            self._exploring[stratum.own[0]] = stratum.rows_of(delta)
-        marked: Facts = {}
-        while delta:
-            found = stratum.heads(Evaluation.NEW, delta, is_every_head_known=True)
-            if self.kind is Marks.EAGER:
-                found = without(found, without(found, applied))
-            delta = without(found, marked)
-            marked = union(marked, delta)
-            if not self.is_transitive:
-                break
-        counters.marked_implicit += size(marked)
-        self._coming.update(stratum.rows_of(marked))
-
-    def _explicit_ahead(self, stratum: SetMaintenance, counters: Counters) -> Facts:
-        """E2⁻ in the relations without rules that concern a stratum; looked up once an update."""
-        assert self._announced is not None
-        deleted, inserted = self._announced
+    def _has_lost(self, stratum: SetMaintenance) -> bool:
+        """Whether the update deletes just what was expected to go, of what the stratum reads, and marks it."""
         for name in stratum.explicit:
-            if name not in self._ahead and name in deleted:
-                found = stratum.find({name: deleted[name]})
-                if name in inserted:
-                    found = without(found, stratum.find({name: inserted[name]}))
-                found = stratum.having(found, Mark.PRESENT)
-                counters.marked_explicit += size(found)
-                self._ahead[name] = found.get(name)
-        return {name: facts for name in stratum.explicit if (facts := self._ahead.get(name)) is not None}
+            rows = self._known.lost.get(name)
+            if rows is not None and name not in self._recalled:
+                facts = stratum.facts_of_rows({name: rows})
+                self._recalled[name] = size(stratum.move(facts, Mark.WAS, Mark.PRESENT, added=Mark.EXPECTED)) == len(
+                    rows
+                )
+        return all(self._recalled[name] for name in stratum.explicit if name in self._known.lost)
+
+    def assured(self, stratum: SetMaintenance) -> Facts:
+        """The facts of the stratum that were marked positively."""
+        certain = self._known.assured
+        return stratum.facts_of_rows({name: certain[name] for name in stratum.own if name in certain})
+
+    # --- what is ahead ---------------------------------------------------------------------------------------------
+
+    def concerns(self, stratum: LogicalStratum) -> bool:
+        """Whether a stratum that U1 does not affect may get marks."""
+        if self._upcoming is None or self.kind is not Marks.LINKED or not stratum.clauses:
+            return False
+        return any(name in self._upcoming.deleted for name in stratum.reads)
+
+    def look(self, stratum: SetMaintenance, counters: Counters) -> None:
+        """Before a stratum is maintained: its derivations shall know E2⁻ and E1⁻ ∩ E2⁺."""
+        self._is_noting = False
+        coming = self._coming
+        if self._upcoming is None or not (stratum.explicit or coming.assured):
+            return
+        is_linked = self.kind is Marks.LINKED
+        if is_linked:
+            coming.explored.add(stratum.number)
+        questioned: Facts = {}
+        for name in stratum.explicit:
+            if name not in self._upcoming.deleted and name not in self._upcoming.inserted:
+                continue
+            if name not in self._ahead:
+                self._marker = stratum
+                self._ahead[name] = facts = self._expected(stratum, name)
+                counters.marked_explicit += size(facts)
+                if is_linked:
+                    coming.lost.update(stratum.rows_of(facts))
+            questioned.update(self._ahead[name])
+        if questioned:
+            self._is_noting = True
+            stratum.look(questioned, is_complete=is_linked, is_transitive=self._is_transitive)
+        if coming.assured:
+            below = {name: coming.assured[name] for name in stratum.below if name in coming.assured}
+            if below:
+                stratum.look_for_returns(stratum.facts_of_rows(below))
+
+    def _expected(self, stratum: SetMaintenance, name: str) -> Facts:
+        """E2⁻ in a relation without rules. Notes E1⁻ ∩ E2⁺."""
+        assert self._upcoming is not None
+        deleted, inserted = self._upcoming.deleted.get(name), self._upcoming.inserted.get(name)
+        if self._is_return_certain and inserted is not None and name in stratum.below:
+            returning = stratum.expect_return(name, inserted)
+            self._coming.assured.update(stratum.rows_of(returning))
+            self._coming.awaited.update(stratum.words_of(returning))
+        return {} if deleted is None else stratum.expect_deletion(name, deleted, inserted)
+
+    def gather(self, stratum: SetMaintenance, counters: Counters) -> None:
+        """After a stratum has reached its new fixpoint: takes the negative marks."""
+        if self._is_noting:
+            marked, support = stratum.marked(_APPLIED if self.kind is Marks.EAGER else Mark.PRESENT)
+            counters.marked_implicit += size(marked)
+            self._coming.questioned.update(stratum.rows_of(marked))
+            self._coming.support.update(support)
+
+    def gather_returning(self, stratum: SetMaintenance, returning: Facts, counters: Counters) -> None:
+        """Takes the positive marks of a stratum."""
+        if returning:
+            gone = stratum.having(returning, Mark.WAS, Mark.PRESENT)
+            counters.marked_positive += size(gone)
+            self._coming.assured.update(stratum.rows_of(gone))
+
+
+def _has_no_rules(backend: Backend, name: str) -> bool:
+    return any(
+        name in stratum.relations and not stratum.clauses and stratum.aggregate is None
+        for stratum in backend.program.strata
+    )
+
+
+def _is_within(words: Matrix, others: Matrix | None) -> bool:
+    """Whether all rows of a matrix are in another."""
+    return others is not None and set(map(tuple, words.tolist())) <= set(map(tuple, others.tolist()))

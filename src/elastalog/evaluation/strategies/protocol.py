@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from elastalog.backends.protocol import Backend
 from elastalog.backends.sets import Support
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.counters import Counters
 from elastalog.planning.logical import LogicalStratum
+
+REBUILT: Final = ("bootstrap", "the rules make another stratum of it")
+"""How and why of a stratum that cannot be maintained."""
 
 
 @dataclass(slots=True)

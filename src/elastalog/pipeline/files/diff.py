@@ -1,8 +1,9 @@
 """Diff files: the insertions and deletions of one update.
 
-Text: one change a line, `+edge(1, 2).` or `-edge(3, 4).`, constants as in the language, comments `//`. Tabular (CSV
-with a header, TSV, Parquet): the relation is the name of the file (`edge.csv`, `3-edge.csv`), a column `op` holds `+`
-or `-`, the others are the attributes. A folder is the union of the files in it.
+Text: one change a line, `+edge(1, 2).` or `-edge(3, 4).`, constants as in the language, comments `//`. A line
+`+rule: path(x, y) :- edge(x, y).` adds a rule, `-rule: ...` removes one; declarations are added like rules. Tabular
+(CSV with a header, TSV, Parquet): the relation is the name of the file (`edge.csv`, `3-edge.csv`), a column `op` holds
+`+` or `-`, the others are the attributes. A folder is the union of the files in it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ TABULAR = (".csv", ".tsv", ".parquet")
 TEXTUAL = (".diff", ".update", ".txt", ".dl")
 
 _CHANGE = re.compile(r"\s*([+-])\s*([A-Za-z_?][\w?.]*)\s*\(", re.ASCII)
+_RULE = re.compile(r"\s*([+-])\s*rule\s*:(.*)", re.DOTALL)
 _CONSTANT = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*+")
     |(?P<sign>-?)\s*(?:(?P<float>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?(?![\w.])|[0-9]+[eE][+-]?[0-9]+(?![\w.])|nan\b|inf\b)
@@ -48,25 +50,33 @@ _COMMA = re.compile(r"\s*,")
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The changes of one update, by relation, in the order written; duplicates are left in."""
+    """The changes of one update, by relation, in the order written; duplicates are left in. Rules as they are
+    written."""
 
     inserted: dict[str, pa.Table] = field(default_factory=dict)
     deleted: dict[str, pa.Table] = field(default_factory=dict)
+    added_rules: tuple[str, ...] = ()
+    removed_rules: tuple[str, ...] = ()
 
 
-def read_diff(path: Path | str, schemas: Mapping[str, Schema]) -> Diff:
-    """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each."""
+Redeclare = Callable[[tuple[str, ...]], Mapping[str, Schema]]
+"""The relations that there are once some rules have been added."""
+
+
+def read_diff(path: Path | str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None) -> Diff:
+    """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each. With
+    `redeclare`, facts may belong to relations that the same file declares."""
     path = Path(path)
     if path.is_dir():
         parts = update_files(path)
         if not parts:
             raise ElastalogError([_no_updates(path)])
-        return _union([read_diff(part, schemas) for part in parts])
+        return _union([read_diff(part, schemas, redeclare) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET)
     if _suffix(path) in TABULAR:
         return _read_tabular(path, data, form, schemas)
-    return parse_diff(_decoded(data, str(path)), str(path), schemas)
+    return parse_diff(_decoded(data, str(path)), str(path), schemas, redeclare)
 
 
 def update_files(folder: Path | str) -> list[Path]:
@@ -78,13 +88,21 @@ def update_files(folder: Path | str) -> list[Path]:
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
 
 
-def parse_diff(text: str, file: str, schemas: Mapping[str, Schema]) -> Diff:
+def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None) -> Diff:
     """The update written in a text."""
+    facts: list[tuple[int, str]] = []
+    rules: dict[str, list[str]] = {"+": [], "-": []}
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        rule = _RULE.fullmatch(line)
+        if rule is not None:
+            rules[rule[1]].append(rule[2].strip())
+        elif not _BLANK.fullmatch(line):
+            facts.append((number, line))
+    if rules["+"] and redeclare is not None:
+        schemas = redeclare(tuple(rules["+"]))
     rows: dict[tuple[str, str], list[list[Any]]] = {}
     bad: list[Diagnostic] = []
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        if _BLANK.fullmatch(line):
-            continue
+    for number, line in facts:
         try:
             sign, relation, row = _change(line, schemas)
         except _BadLineError as error:
@@ -93,10 +111,10 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema]) -> Diff:
             rows.setdefault((sign, relation), []).append(row)
     if bad:
         raise ElastalogError(_first_of(bad))
-    diff = Diff()
-    for (sign, relation), facts in rows.items():
+    diff = Diff(added_rules=tuple(rules["+"]), removed_rules=tuple(rules["-"]))
+    for (sign, relation), found in rows.items():
         side = diff.inserted if sign == "+" else diff.deleted
-        side[relation] = _table(schemas[relation], facts)
+        side[relation] = _table(schemas[relation], found)
     return diff
 
 
@@ -106,7 +124,9 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema]) -> Diff:
 class _BadLineError(Exception):
     def __init__(self, reason: str, code: str = "E0520", advice: str | None = None) -> None:
         self.reason, self.code = reason, code
-        self.advice = advice or "write one change a line, as `+edge(1, 2).` or `-edge(3, 4).`"
+        self.advice = (
+            advice or "write one change a line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`"
+        )
 
 
 def _change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any]]:
@@ -216,7 +236,12 @@ def _union(diffs: list[Diff]) -> Diff:
         names = dict.fromkeys(name for diff in diffs for name in side(diff))
         return {name: joined([side(diff)[name] for diff in diffs if name in side(diff)]) for name in names}
 
-    return Diff(united(lambda diff: diff.inserted), united(lambda diff: diff.deleted))
+    return Diff(
+        united(lambda diff: diff.inserted),
+        united(lambda diff: diff.deleted),
+        tuple(rule for diff in diffs for rule in diff.added_rules),
+        tuple(rule for diff in diffs for rule in diff.removed_rules),
+    )
 
 
 def _suffix(path: Path) -> str:

@@ -61,7 +61,14 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
 
 def _text(columns: list[pa.ChunkedArray], row: int) -> str:
-    return ", ".join(repr(array[row].as_py()) for array in columns)
+    return ", ".join(_spelled(array[row]) for array in columns)
+
+
+def _spelled(value: pa.Scalar) -> str:
+    try:
+        return repr(value.as_py())
+    except UnicodeDecodeError as error:
+        return repr(error.object.decode("utf-8", "backslashreplace"))
 
 
 def _unreadable(file: str, error: Exception) -> Diagnostic:

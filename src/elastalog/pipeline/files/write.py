@@ -91,35 +91,56 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[byte
         return
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
         block = table.slice(start, ROWS_AT_ONCE)
-        columns = [_field(schema, c, a, form) for c, a in zip(schema.columns, block.columns, strict=True)]
-        columns[-1] = _join(columns[-1], "\n", "")
+        parts: list[pa.ChunkedArray | str] = []
+        for column, array in zip(schema.columns, block.columns, strict=True):
+            parts += [_field(schema, column, array, form), form.delimiter]
+        parts[-1] = "\n"
         # The bytes of the joined column, one text after the other, are the bytes of the file.
-        for chunk in _join(*columns, form.delimiter).chunks:
-            offsets = np.frombuffer(chunk.buffers()[1], np.int64)
-            first, last = int(offsets[chunk.offset]), int(offsets[chunk.offset + len(chunk)])
-            yield chunk.buffers()[2].slice(first, last - first)
+        for chunk in _join(*parts).chunks:
+            yield _bytes_of(chunk)
 
 
 def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
-    """The texts of columns and constants row by row, with the last part between the others."""
-    large = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in parts]
+    """The texts of columns and constants, row by row."""
+    large = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "")]
     return pc.binary_join_element_wise(*large)
+
+
+def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
+    """The bytes of texts, one after the other."""
+    _, places, data = texts.buffers()
+    if not len(texts) or data is None:
+        return pa.py_buffer(b"")
+    offsets = np.frombuffer(places, np.int64)
+    first, last = int(offsets[texts.offset]), int(offsets[texts.offset + len(texts)])
+    return data.slice(first, last - first)
 
 
 def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format) -> pa.ChunkedArray:
     texts = array.cast(pa.large_string())
     if column.base is not Base.SYMBOL and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
+    special = b"\r\n" + form.delimiter.encode()[:1] + (b'"' if form.is_rfc4180 else b"")
+    if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):
+        return texts
     if form.is_rfc4180:
         needs_quotes = pc.match_substring_regex(texts, f'["\\r\\n]|{_pattern(form.delimiter)}')
         if not pc.any(needs_quotes).as_py():
             return texts
-        quoted = _join('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        quoted = _join('"', pc.replace_substring(texts, '"', '""'), '"')
         return pc.if_else(needs_quotes, quoted, texts)
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
         raise ElastalogError([_not_plain(schema, column, texts.filter(breaks_line)[0].as_py())])
     return texts
+
+
+def _holds(data: pa.Buffer, characters: bytes) -> bool:
+    """Whether bytes are among others. Looking for patterns text by text takes longer than all the rest of writing."""
+    if not data.size:
+        return False
+    known = np.frombuffer(data, np.uint8)
+    return int(known.min()) <= max(characters) and any(bool((known == character).any()) for character in characters)
 
 
 def _pattern(delimiter: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.sets import Support
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.policy import Policy, Report
 from elastalog.pipeline.spark.session import active_session, spark_session
@@ -74,6 +75,15 @@ def read_facts_folder(
     from elastalog.pipeline.spark.sources import read_inputs
 
     return read_inputs(require_session(spark), relation, os.fspath(root), policy)
+
+
+def filed_in(backend: KernelBackend, relation: str, annotations: bool) -> Any:
+    """The files of a relation that a backend keeps in files only. None if it does not, or if they lack the annotations
+    that are asked for."""
+    filed = getattr(backend, "filed", None)
+    if filed is None or (annotations and not (backend.is_annotated and backend.support is Support.LEVELS)):
+        return None
+    return filed(relation)
 
 
 def make_frame(relation: Relation, annotations: bool, spark: SparkSession | None) -> Any:

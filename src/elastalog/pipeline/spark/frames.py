@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.parquet import NULLARY, read_parquet_table
-from elastalog.pipeline.files.policy import BadRow
+from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -66,13 +65,6 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         except pa.ArrowInvalid:
             continue
     return column
-
-
-def facts_of_frame(schema: Schema, frame: DataFrame, place: str) -> tuple[pa.Table, list[BadRow]]:
-    """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their
-    number."""
-    require_columns(schema, frame, place)
-    return read_parquet_table(schema, frame_to_arrow(frame), place)
 
 
 def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:

@@ -17,6 +17,7 @@ from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_text
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
+from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined
 
@@ -42,14 +43,17 @@ def read_lines(spark: SparkSession, schema: Schema, place: str, form: Format) ->
     rows = _split(_text(spark, place), schema, form)
     rows = rows.observe(seen, sql.count_if(~sql.col(_IS_CERTAIN)).alias("doubtful"))
     names = [f"`{column.name}`" for column in schema.columns]
-    table = frame_to_arrow(rows.filter(sql.col(_IS_CERTAIN)).select(*names)).cast(schema.arrow())
+    certain = rows.filter(sql.col(_IS_CERTAIN)).select(*names)
+    table = numbered_facts(schema, certain)
+    if table is None:
+        table = frame_to_arrow(certain).cast(schema.arrow())
     if not seen.get["doubtful"]:
         return table, []
     doubtful = _split(_numbered(spark, place), schema, form).filter(~sql.col(_IS_CERTAIN))
     # As bytes: text that is not UTF-8 would be changed on its way here.
     rows_to_judge = doubtful.select(_FILE, _LINE, sql.col(_TEXT).cast("binary").alias(_TEXT)).orderBy(_FILE, _LINE)
     more, bad = _judge(schema, rows_to_judge.collect(), form)
-    return joined([table, more]), bad
+    return joined(alike([table, more])), bad
 
 
 def _text(spark: SparkSession, place: str) -> DataFrame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.spark.java import provide_java
+from elastalog.pipeline.spark.warm import archive_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +28,9 @@ def spark_session(
     if active is not None:
         return active
     require_pyspark()
-    provide_java()
     from pyspark.sql import SparkSession
+
+    options = java_options()
 
     # Workers have to be this Python, with this package, whatever the PATH says.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -37,11 +39,17 @@ def spark_session(
     if "spark.master" not in (settings or {}):
         # Plain local[N] never retries a task.
         builder = builder.master(f"local[{number},4]")
-    for key, value in {**local_settings(number, memory), **(settings or {})}.items():
+    ours = {**local_settings(number, memory), "spark.driver.extraJavaOptions": options}
+    for key, value in {**ours, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def java_options() -> str:
+    """The options of the Java that there is."""
+    return f"{JAVA_OPTIONS} {archive_options(provide_java())}".rstrip()
 
 
 def local_settings(cores: int, memory: str) -> dict[str, str]:
@@ -53,7 +61,6 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.default.parallelism": str(cores),
         "spark.sql.shuffle.partitions": str(cores),
         # Tasks that want more slots than there are fail soon, not after ten minutes.

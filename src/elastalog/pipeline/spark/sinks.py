@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from elastalog.pipeline.spark.frames import arrow_to_frame
+from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.relations.facts import Relation
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ Mode = Literal["overwrite", "append", "error", "ignore"]
 
 def relation_to_frame(spark: SparkSession, relation: Relation, annotations: bool = False) -> DataFrame:
     """The facts of a relation, as they are now, as a DataFrame; with `annotations`, columns `@level` and `@count`
-    follow."""
+    follow. Facts that tasks keep in files do not pass through the driver."""
+    filed = relation.filed(annotations)
+    if filed is not None and any(file.rows for file in filed.base):
+        return filed_relation(spark, relation.schema, filed, relation.dictionary, annotations)
     return arrow_to_frame(spark, relation.to_arrow(annotations))
 
 

@@ -15,9 +15,10 @@ from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
-from elastalog.pipeline.spark.frames import facts_of_frame, frame_to_arrow, path_of, require_columns
+from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
 from elastalog.pipeline.spark.reading import absolute, reading
+from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
@@ -66,7 +67,7 @@ def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Poli
         tables.append(table)
         bad += bad_here
         files.append(source.place)
-    table = tables[-1] if len(tables) <= 2 else joined(tables)
+    table = tables[-1] if len(tables) <= 2 else joined(alike(tables))
     return FactsRead(table, settle(policy, relation.name, files, table.num_rows, bad))
 
 
@@ -118,12 +119,19 @@ def _read(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table
                 assert_never(source.kind)
 
 
+def facts_of_frame(schema: Schema, frame: DataFrame, place: str) -> tuple[pa.Table, list[BadRow]]:
+    """The rows of a DataFrame that are facts, and those that are not (nulls, values out of range), placed by their
+    number."""
+    require_columns(schema, frame, place)
+    table = numbered_facts(schema, frame)
+    return (table, []) if table is not None else read_parquet_table(schema, frame_to_arrow(frame), place)
+
+
 def _columnar(schema: Schema, frame: DataFrame, source: Source) -> tuple[pa.Table, list[BadRow]]:
     """Bad rows are rare: only when there are some, the files are read again to name them and the rows in them."""
     from pyspark.sql import functions as sql
 
-    require_columns(schema, frame, source.place)
-    table, bad = read_parquet_table(schema, frame_to_arrow(frame), source.place)
+    table, bad = facts_of_frame(schema, frame, source.place)
     if not bad:
         return table, bad
     number = "_metadata.row_index" if source.kind == "parquet" else "monotonically_increasing_id()"

@@ -1,0 +1,373 @@
+"""The delta-driven Update of a stratum that does not decompose, by tasks that exchange what they find (algorithm 4.4).
+
+Every task holds its share of the copies that the plan names, in the state before the update. Of every fact one task is
+the *teller*: it keeps the count, decides when the fact is lost and when and at which level it settles, and tells all
+copies, which do the same to theirs. Derivations are found where the pivot of their clause lies, and are sent to the
+tellers of their heads. The phases and their order are those of `backends.kernel.maintenance`; a step of a phase takes
+two rounds: derivations to tellers, decisions to copies. So levels and counts are those of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from elastalog.backends.kernel import maintain, restore, transaction
+from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.maintenance import MaintenancePlan
+from elastalog.backends.kernel.marks import ABSENT, COUNT, DELTA, FIXED, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
+from elastalog.backends.kernel.memory import Matrix, Vector
+from elastalog.backends.kernel.pipeline import Scratch
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.spark.exchange import head_name, together
+from elastalog.backends.spark.post import Outgoing, Parcel, Post
+from elastalog.backends.spark.routing import EVERYWHERE
+from elastalog.backends.spark.states import levels_before
+from elastalog.backends.spark.task import Result
+from elastalog.backends.spark.update_task import UpdateSpec, told_changes, with_outcome
+from elastalog.backends.spark.word_files import read_changes, read_words
+from elastalog.backends.spark.word_files import together as as_one
+from elastalog.backends.watch import Watch
+from elastalog.planning.decompose import with_copies
+
+Lists = dict[str, Vector]
+"""Touched entries, by copy."""
+
+
+def update_together(spec: UpdateSpec, share: int) -> Iterator[Result]:
+    """The part of one task in the update of a stratum."""
+
+    def work(post: Post) -> Iterator[Result]:
+        task = ExchangingUpdate(spec, share, post)
+        written = partial(task.written, spec)
+        return with_outcome(
+            spec, share, task.watch, task.dictionary, lambda: spec.procedure(task), written, post.give_up
+        )
+
+    return together(spec.stratum, share, work)
+
+
+class Found:
+    """Derivations for the tellers of their heads: rows of head, level now, level before; each once, with a number."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._rows = KernelRelation("", width + 2, is_annotated=True)
+
+    def add(self, heads: Matrix, fires: Vector, before: Vector) -> None:
+        block = np.ascontiguousarray(np.column_stack((heads, fires, before)), np.int32)
+        self._rows.insert(block, 0, len(block), 0)
+
+    @property
+    def rows(self) -> Matrix:
+        used = self._rows.used
+        return np.column_stack((self._rows.rows[:used], self._rows.count[:used]))
+
+
+class ExchangingUpdate:
+    """See `backends.protocol.Maintenance`: the part of one task."""
+
+    def __init__(self, spec: UpdateSpec, share: int, post: Post) -> None:
+        base = spec.stratum
+        self.spec = base
+        self.share = share
+        self.post = post
+        self.watch = Watch()
+        self.dictionary = base.values.dictionary()
+        self.own = base.plan.stratum.relations
+        self.owners = {name: base.plan.owner(name).name for name in self.own}
+        self.own_copies = [copy for copy in base.plan.copies if copy.relation in self.own]
+        clauses = tuple(
+            replace(clause, head=head_name(clause.head)) for clause in base.clauses_of(share, self.dictionary)
+        )
+        program = with_copies(base.program, base.plan, clauses)
+        self.relations = {
+            copy.name: restore.restored(copy.name, base.width(copy), True, *base.facts(copy, share))[0]
+            for copy in base.plan.copies
+        }
+        self.widths = {name: base.program.relations[name].width for name in self.own}
+        self._clear_heads()
+        self.inputs = self._received(spec)
+        self.deleted, self.inserted = self._explicit_changes()
+        flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
+        self.plan = MaintenancePlan(
+            program.strata[0], self.relations, flat, self.dictionary, program.checked.source, is_global=False
+        )
+        self.scratch = Scratch()
+        self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}
+        self.waiting: dict[int, list[tuple[str, Vector]]] = {}
+        self.watch.allow(spec.budget)
+
+    def _clear_heads(self) -> None:
+        for name, width in self.widths.items():
+            self.relations[head_name(name)] = KernelRelation(head_name(name), width, is_annotated=True)
+
+    def _received(self, spec: UpdateSpec) -> Lists:
+        """The changes of lower relations, in the copies of this task."""
+        found = {}
+        for copy in self.spec.plan.copies:
+            if copy.relation in spec.news:
+                width = self.spec.width(copy)
+                files = spec.news[copy.relation]
+                changes = as_one(read_changes(files, width, self.spec.routings[copy.name], self.share), width)
+                entries = transaction.receive(self.relations[copy.name], changes, False)
+                if len(entries):
+                    found[copy.name] = entries
+        return found
+
+    def _explicit_changes(self) -> tuple[Lists, Lists]:
+        """The explicit facts that go and come, in the copies of this task."""
+        deleted, inserted = {}, {}
+        for copy in self.own_copies:
+            relation = self.relations[copy.name]
+            gone, come = self.spec.explicit_changes(copy, self.share)
+            if len(gone):
+                deleted[copy.name] = transaction.touch(relation, relation.find(gone))
+            if len(come):
+                inserted[copy.name] = transaction.touch(relation, transaction.add_rows(relation, come))
+                maintain.mark(inserted[copy.name], relation.touched, FIXED, 0)
+        return deleted, inserted
+
+    # --- phases ----------------------------------------------------------------------------------------------------
+
+    def lose(self) -> None:
+        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
+        delta = {**self.inputs, **self.deleted}
+        self._mark(delta, DELTA, 0)
+        is_first = True
+        while True:
+            emptied = self._taken(self._given_to_tellers(delta, LOSSES))
+            for name, entries in delta.items():
+                if name in self.inputs:
+                    self._mark({name: entries}, LOST, DELTA)
+                else:
+                    maintain.lose(entries, self.relations[name].touched)
+            if not is_first:
+                self._remember_lost(delta)
+            told = self._told_to_copies(emptied)
+            if told is None:
+                return
+            delta = told
+            self._mark(delta, DELTA, 0)
+            is_first = False
+
+    def recover(self) -> None:
+        """Looks for the lost facts backwards, in what was there before the delta of gains. All tasks look for all of
+        them, each among the derivations that it can find."""
+        self._mark(self.inputs, DELTA, LOST)
+        for name, entries in self.inserted.items():
+            maintain.make_explicit(entries, self.relations[name].touched)
+        found = {name: Found(width) for name, width in self.widths.items()}
+        for name, width in self.widths.items():
+            if name in self.spec.deleted:
+                gone = read_words((self.spec.deleted[name],), width).words
+                self._look_for(name, gone, self.plan.backward, found)
+        lost = {name: np.concatenate(parts) for name, parts in self.lost.items() if parts}
+        everywhere = {n: Outgoing(words, np.full(len(words), EVERYWHERE, np.int32)) for n, words in lost.items()}
+        for parcel in self.post.exchange(everywhere):
+            words = np.ascontiguousarray(self.post.opened(parcel), np.int32)
+            self._look_for(parcel.address, words, self.plan.recovering, found)
+        self._offered(self._sent(found))
+
+    def gain(self) -> None:
+        """Offers the derivations through what came to their heads, which settle level by level."""
+        delta: Lists | None = {**self.inputs, **self.inserted}
+        while delta is not None:
+            self._offered(self._given_to_tellers(delta, GAINS))
+            self._mark(delta, 0, DELTA)
+            delta = self._settled()
+
+    def written(self, spec: UpdateSpec) -> Iterator[Result]:
+        """What has changed in the facts that this task tells of."""
+        for name in self.own:
+            relation = self.relations[self.owners[name]]
+            transaction.changed_entries(relation, is_level_change=False)
+            changes = restore.maintained_changes(relation)
+            is_mine = self.spec.teller(name).shares_of(changes.words) == self.share
+            changes = replace(
+                changes, words=changes.words[is_mine], was=changes.was[is_mine], level=changes.level[is_mine],
+                count=changes.count[is_mine],
+            )  # fmt: skip
+            yield from told_changes(spec, self.share, name, changes, relation)
+
+    # --- tellers ---------------------------------------------------------------------------------------------------
+
+    def _taken(self, arrived: Mapping[str, Matrix]) -> dict[str, Matrix]:
+        """Takes old derivations off the counts of their heads. Returns the facts whose count reached 0."""
+        emptied = {}
+        for name, block in arrived.items():
+            relation, width = self.relations[self.owners[name]], self.widths[name]
+            rows = relation.find(block[:, :width])
+            # A derivation was counted if it fired at the level of its head.
+            is_counted = rows >= 0
+            is_counted[is_counted] = levels_before(relation, rows[is_counted]) == block[is_counted, width]
+            rows, inverse = np.unique(rows[is_counted], return_inverse=True)
+            times = np.bincount(inverse, block[is_counted, -1], len(rows)).astype(np.int32)
+            entries = transaction.touch(relation, rows)
+            is_open = relation.touched[entries, MARKS] & (LOST | DELTA | FIXED) == 0
+            entries, times = entries[is_open], times[is_open]
+            relation.touched[entries, COUNT] -= times
+            gone = entries[relation.touched[entries, COUNT] == 0]
+            if len(gone):
+                emptied[name] = relation.rows[relation.touched[gone, ROW]]
+        return emptied
+
+    def _offered(self, arrived: Mapping[str, Matrix]) -> None:
+        """Offers derivations to their heads. A head waits for the lowest level at which one fires, if it is lower than
+        where the head is, and counts those that fire there."""
+        for name, block in arrived.items():
+            relation, width = self.relations[self.owners[name]], self.widths[name]
+            rows = transaction.add_rows(relation, np.ascontiguousarray(block[:, :width]))
+            fires, before, times = block[:, width], block[:, width + 1], block[:, width + 2]
+            distinct, inverse = np.unique(rows, return_inverse=True)
+            lowest = np.full(len(distinct), ABSENT, np.int32)
+            np.minimum.at(lowest, inverse, fires)
+            is_new = (fires == lowest[inverse]) & (fires != before)
+            number = np.bincount(inverse[is_new], times[is_new], len(distinct)).astype(np.int32)
+            entries = transaction.touch(relation, distinct)
+            touched = relation.touched
+            marks = touched[entries, MARKS]
+            present = np.where(marks & IS, touched[entries, NEW], ABSENT)
+            present = np.where(marks & PENDING, touched[entries, OTHER], present)
+            is_lower = lowest < present
+            lowered, same = entries[is_lower], entries[lowest == present]
+            touched[lowered, MARKS] |= PENDING
+            touched[lowered, OTHER] = lowest[is_lower]
+            touched[lowered, COUNT] = np.maximum(number[is_lower], 1)
+            touched[same, COUNT] += number[lowest == present]
+            for level in np.unique(lowest[is_lower]).tolist():
+                self.waiting.setdefault(level, []).append((name, lowered[lowest[is_lower] == level]))
+
+    def _settled(self) -> Lists | None:
+        """The facts that wait for the lowest level of all tasks get it, in all copies. None: none waits."""
+        candidates: dict[str, list[Vector]] = {}
+        level: int | None = None
+        while self.waiting and not candidates:
+            level = min(self.waiting)
+            for name, entries in self.waiting.pop(level):
+                touched = self.relations[self.owners[name]].touched
+                is_waiting = (touched[entries, MARKS] & PENDING != 0) & (touched[entries, OTHER] == level)
+                if is_waiting.any():
+                    candidates.setdefault(name, []).append(entries[is_waiting])
+        mine = {name: np.unique(np.concatenate(parts)) for name, parts in candidates.items()}
+        words = {}
+        for name, entries in mine.items():
+            relation = self.relations[self.owners[name]]
+            words[name] = relation.rows[relation.touched[entries, ROW]]
+        parcels = self.post.exchange(self._for_copies(words), level if mine else None)
+        levels = [note for note in self.post.notes if note is not None]
+        if not levels:
+            return None
+        lowest = min(levels)
+        if mine and level is not None and level > lowest:
+            self.waiting.setdefault(level, []).extend(mine.items())
+        elif mine:
+            for name, entries in mine.items():
+                maintain.settle(entries, self.relations[self.owners[name]].touched, lowest, np.empty_like(entries))
+        return self._in_copies([parcel for parcel in parcels if parcel.note == lowest], lowest)
+
+    # --- rounds ----------------------------------------------------------------------------------------------------
+
+    def _given_to_tellers(self, delta: Lists, phase: Phase) -> dict[str, Matrix]:
+        """Enumerates the derivations through a delta and gives them to the tellers of their heads. Returns those for
+        this task."""
+        found = {name: Found(width) for name, width in self.widths.items()}
+        names = {head_name(name): name for name in self.own}
+        for copy, entries in delta.items():
+            for pipeline in self.plan.forward.get(copy, ()):
+                self._run(pipeline, entries, phase, found[names[pipeline.variant.clause.head]])
+        return self._sent(found)
+
+    def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase, found: Found) -> None:
+        def sink(block: Matrix, used: int) -> None:
+            now, before = block[:used, -2], block[:used, -1]
+            if phase.is_loss:
+                found.add(block[:used, : found.width], before + 1, before)
+            else:
+                found.add(block[:used, : found.width], now + 1, np.minimum(before, ABSENT - 1) + 1)
+            self.watch.derived(used)
+
+        pipeline.run(self.relations, self.plan.flat, entries, phase, self.scratch, sink)
+
+    def _look_for(
+        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaPipeline]], found: dict[str, Found]
+    ) -> None:
+        """Looks for derivations of facts, as they stood before the delta of gains."""
+        head = self.relations[head_name(name)]
+        entries = transaction.touch(head, transaction.add_rows(head, words))
+
+        def sink(block: Matrix, used: int) -> None:
+            before = block[:used, -1]
+            was_there = before < ABSENT
+            rows = head.touched[block[:used, 0][was_there], ROW]
+            fires = before[was_there] + 1
+            found[name].add(head.rows[rows], fires, np.full(len(fires), ABSENT, np.int32))
+            self.watch.derived(used)
+
+        for pipeline in versions.get(head.name, ()):
+            pipeline.run(self.relations, self.plan.flat, entries, GAINS, self.scratch, sink)
+        self._clear_heads()
+
+    def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:
+        outgoing = {}
+        for name, derivations in found.items():
+            rows = derivations.rows
+            outgoing[name] = Outgoing(rows, self.spec.teller(name).shares_of(rows[:, : derivations.width]))
+        arrived: dict[str, list[Matrix]] = {}
+        for parcel in self.post.exchange(outgoing):
+            rows = self.post.opened(parcel)
+            if len(rows):
+                arrived.setdefault(parcel.address, []).append(rows)
+        return {name: np.concatenate(parts) for name, parts in arrived.items()}
+
+    def _for_copies(self, words: Mapping[str, Matrix]) -> dict[str, Outgoing]:
+        return {
+            copy.name: Outgoing(words[copy.relation], self.spec.routings[copy.name].shares_of(words[copy.relation]))
+            for copy in self.own_copies
+            if copy.relation in words
+        }
+
+    def _told_to_copies(self, words: Mapping[str, Matrix]) -> Lists | None:
+        """Tells all copies of facts that were lost. Returns the entries of this task's copies, None if there was
+        nothing to tell anywhere."""
+        parcels = self.post.exchange(self._for_copies(words))
+        return self._in_copies(parcels, None) if parcels else None
+
+    def _in_copies(self, parcels: Iterable[Parcel], level: int | None) -> Lists:
+        """The entries of facts that tellers speak of, in the copies of this task; settled, if a level is given."""
+        arrived: dict[str, list[Matrix]] = {}
+        for parcel in parcels:
+            arrived.setdefault(parcel.address, []).append(self.post.opened(parcel))
+        delta = {}
+        for name, parts in arrived.items():
+            relation = self.relations[name]
+            words = np.ascontiguousarray(np.concatenate(parts), np.int32)
+            entries = transaction.touch(relation, transaction.add_rows(relation, words))
+            if not len(entries):
+                continue
+            delta[name] = entries
+            if level is not None:
+                # The teller's own copy has it already.
+                touched = relation.touched
+                new = entries[touched[entries, MARKS] & DELTA == 0]
+                touched[new, OTHER] = np.where(touched[new, MARKS] & IS, touched[new, NEW], ABSENT)
+                touched[new, NEW] = level
+                touched[new, MARKS] |= IS | DELTA
+        return delta
+
+    def _remember_lost(self, delta: Lists) -> None:
+        for name in self.own:
+            entries = delta.get(self.owners[name])
+            if entries is not None:
+                relation = self.relations[self.owners[name]]
+                words = relation.rows[relation.touched[entries, ROW]]
+                mine = words[self.spec.teller(name).shares_of(words) == self.share]
+                if len(mine):
+                    self.lost[name].append(mine)
+
+    def _mark(self, lists: Lists, added: int, removed: int) -> None:
+        for name, entries in lists.items():
+            maintain.mark(entries, self.relations[name].touched, added, removed)

@@ -1,0 +1,254 @@
+"""The jobs of the driver: a stratum evaluated or maintained by tasks, and what came of it."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elastalog.analysis.program import Constant
+from elastalog.backends.protocol import Matrix
+from elastalog.backends.sets import Support
+from elastalog.backends.spark.exchange import evaluate_together
+from elastalog.backends.spark.exchange_update import update_together
+from elastalog.backends.spark.filed import Coming, FiledRelation
+from elastalog.backends.spark.jobs import Work, run_tasks
+from elastalog.backends.spark.routing import EVERYWHERE, Routing
+from elastalog.backends.spark.skew import Heavy, heavy_words, routings
+from elastalog.backends.spark.slots import shares_for
+from elastalog.backends.spark.states import are_heard
+from elastalog.backends.spark.task import CHANGES, STATE, Result, StratumSpec, evaluate_alone
+from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
+from elastalog.backends.spark.values import Values, as_word, with_words
+from elastalog.backends.spark.word_files import WordFile, write_words
+from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.planning.decompose import SharedClause, SharePlan
+from elastalog.planning.logical import LogicalProgram
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST_ROWS = 100_000
+"""Input facts below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
+
+_SECONDS_OF_A_JOB = 3.0
+_SECONDS_A_FACT = 1e-6
+"""What an update takes in tasks before it begins: a job is started, and the state of shares is read."""
+
+_NOTHING: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] = ({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the tasks of a stratum have written."""
+
+    results: tuple[Result, ...]
+    routings: Mapping[str, Routing]
+    """How each own relation is shared."""
+
+    @property
+    def derivations(self) -> int:
+        return sum(result.derivations for result in self.results)
+
+    @property
+    def outcomes(self) -> list[Any]:
+        """What the procedure of a strategy returned, for every share."""
+        return [pickle.loads(result.outcome) for result in self.results if result.outcome is not None]
+
+    def states(self, relation: str) -> tuple[WordFile, ...]:
+        return self._files(relation, STATE)
+
+    def changes(self, relation: str) -> tuple[WordFile, ...]:
+        return self._files(relation, CHANGES)
+
+    def heard(self, relation: str) -> int:
+        return sum(result.heard for result in self.results if result.relation == relation)
+
+    def _files(self, relation: str, kind: str) -> tuple[WordFile, ...]:
+        found = (result for result in self.results if result.relation == relation and result.kind == kind)
+        return tuple(result.file(self.routings[relation]) for result in found)
+
+
+class StratumJobs:
+    """Runs the jobs of a backend."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        program: LogicalProgram,
+        dictionary: Dictionary,
+        folder: Path,
+        watch: Watch,
+        is_annotated: bool,
+        is_global: bool,
+        support: Support,
+    ) -> None:
+        self.spark = spark
+        self.least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
+        self.follow(program)
+        self._dictionary = dictionary
+        self._folder = folder
+        self._watch = watch
+        self._is_annotated = is_annotated
+        self._is_global = is_global
+        self._support = support
+
+    def follow(self, program: LogicalProgram) -> None:
+        """The program of the jobs to come."""
+        self._program = replace(program, strata=())
+        self._routings: dict[int, Mapping[str, Routing]] = {}
+
+    def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
+        """How tasks share every copy: as in the last evaluation of the stratum, if there was one."""
+        return self._routings.get(plan.stratum.number) or routings(plan, self.shares(plan), ())
+
+    def teller(self, plan: SharePlan, relation: str) -> Routing:
+        """How the files of an own relation are shared."""
+        return self.routings(plan)[plan.owner(relation).name].of_tellers
+
+    def shares(self, plan: SharePlan) -> int:
+        return shares_for(self.spark, are_together=not plan.decomposes)
+
+    def heavy(self, plan: SharePlan, inputs: Mapping[str, FiledRelation]) -> Heavy:
+        """The heavy words of what a stratum reads."""
+        return heavy_words({name: inputs[name] for name in sorted(plan.stratum.reads)}, self.shares(plan))
+
+    def write_shared(self, name: str, facts: FactWords, routing: Routing | None) -> tuple[WordFile, ...]:
+        """Writes facts, a file for every share."""
+        if routing is None:
+            return (write_words(self._folder, name, facts, self._support),)
+        assert facts.level is not None
+        assert facts.count is not None
+        shares = routing.shares_of(facts.words)
+        files = []
+        for share in range(routing.shares):
+            own = shares == share
+            part = FactWords(facts.words[own], facts.level[own], facts.count[own])
+            file = write_words(self._folder, name, part, self._support)
+            files.append(replace(file, routing=routing, share=share))
+        return tuple(files)
+
+    def evaluate(
+        self,
+        plan: SharePlan,
+        inputs: Mapping[str, FiledRelation],
+        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] = _NOTHING,
+        *,
+        is_rebuilt: bool = False,
+    ) -> Outcome | None:
+        """Evaluates a stratum in tasks. None if they could not."""
+        heavy = self.heavy(plan, inputs)
+        heavy.tell(plan)
+        self._routings[plan.stratum.number] = routings(plan, self.shares(plan), heavy.words)
+        spec = self._spec(plan, inputs, explicit, is_rebuilt)
+        work = partial(evaluate_alone if plan.decomposes else evaluate_together, spec)
+        return self._run(spec, work, tuple(range(spec.shares)))
+
+    def maintain(
+        self,
+        plan: SharePlan,
+        before: Mapping[str, FiledRelation],
+        news: Mapping[str, Coming],
+        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
+        procedure: Callable[[Any], Any],
+    ) -> Outcome | None:
+        """Maintains a stratum in tasks: if it decomposes, in those whose shares are concerned. None if they could
+        not."""
+        spec = self._spec(plan, before, explicit, is_rebuilt=False)
+        files = {name: coming.changes for name, coming in news.items()}
+        shares = self._concerned(spec, news, explicit) if plan.decomposes else tuple(range(spec.shares))
+        update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
+        self._watch.grant(_SECONDS_OF_A_JOB + _SECONDS_A_FACT * sum(filed.size for filed in before.values()))
+        over_budget = Path(spec.folder) / OVER_BUDGET
+
+        def check() -> None:
+            if over_budget.exists():
+                raise BudgetExceeded
+
+        return self._run(spec, partial(update_share if plan.decomposes else update_together, update), shares, check)
+
+    def _concerned(
+        self,
+        spec: StratumSpec,
+        news: Mapping[str, Coming],
+        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
+    ) -> tuple[int, ...]:
+        """The shares that changed facts fall into."""
+        found: set[int] = set()
+        for copy in spec.plan.copies:
+            changed = [side[copy.relation] for side in explicit if copy.relation in side]
+            if copy.relation in news:
+                changes = news[copy.relation].read(spec.width(copy))
+                changed.append(changes.words[are_heard(changes, self._is_global)])
+            for words in changed:
+                found.update(np.unique(spec.routings[copy.name].shares_of(words)).tolist())
+        return tuple(range(spec.shares)) if EVERYWHERE in found else tuple(sorted(found))
+
+    def _spec(
+        self,
+        plan: SharePlan,
+        inputs: Mapping[str, FiledRelation],
+        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
+        is_rebuilt: bool,
+    ) -> StratumSpec:
+        folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
+        folder.mkdir()
+        clauses = tuple(shared.clause for shared in plan.clauses)
+        deleted, inserted = (
+            {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
+        )
+        routings = self.routings(plan)
+        return StratumSpec(
+            self._program, _with_words(plan, self._dictionary), inputs, Values.of(self._dictionary, clauses), routings,
+            next(iter(routings.values())).shares, str(folder), self._is_annotated, self._is_global, self._support,
+            deleted, inserted, is_rebuilt,
+        )  # fmt: skip
+
+    def _run(
+        self, spec: StratumSpec, work: Work, shares: tuple[int, ...], check: Callable[[], None] = lambda: None
+    ) -> Outcome | None:
+        folder = Path(spec.folder)
+        plan = spec.plan
+        try:
+            found = run_tasks(self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=check)
+            if any(result.fault == OVER_BUDGET for result in found):
+                raise BudgetExceeded
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if any(result.fault is not None for result in found):
+            shutil.rmtree(folder, ignore_errors=True)
+            return None
+        _remove_others(folder, {result.path for result in found})
+        outcome = Outcome(tuple(found), {name: spec.teller(name) for name in plan.stratum.relations})
+        self._watch.derivations += outcome.derivations
+        return outcome
+
+
+def _remove_others(folder: Path, named: set[str]) -> None:
+    """What repeated tasks and the exchange have left behind."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif str(path) not in named:
+            path.unlink(missing_ok=True)
+
+
+def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
+    clauses = tuple(
+        SharedClause(
+            with_words(shared.clause, dictionary),
+            as_word(shared.pivot, dictionary) if isinstance(shared.pivot, Constant) else shared.pivot,
+        )
+        for shared in plan.clauses
+    )
+    return replace(plan, clauses=clauses)

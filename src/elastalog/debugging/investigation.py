@@ -1,0 +1,119 @@
+"""What is known about the changes between two epochs, kept from question to question.
+
+Everything here starts from, and returns to, the state of the later epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+from elastalog.debugging.bracket import Bracket
+from elastalog.debugging.collection import CollectedDerivations, TooLarge
+from elastalog.debugging.graph import DerivationGraph
+from elastalog.debugging.laboratory import Seconds, words_by_relation
+from elastalog.debugging.polarity import Dependencies, dependencies
+from elastalog.evaluation.epochs import Epochs
+from elastalog.evaluation.trials import Trial, can_limit
+from elastalog.evaluation.update import Update
+from elastalog.planning.logical import LogicalProgram
+from elastalog.provenance.reading import Reading, WordFact
+from elastalog.relations.words import Dictionary
+
+FEW_ELEMENTS = 5_000
+"""Elements of an update for which it pays to find all that varies before anything is tried."""
+
+MOST_PARTS = 8
+"""Parts of the program of which derivations are kept."""
+
+
+class Investigation:
+    """`changes`: the explicit facts that changed, and whether each came. `elements`: the same facts, in the order in
+    which they are shown. `previous`: a trial that leads to the earlier epoch, if there is one already."""
+
+    def __init__(
+        self,
+        epochs: Epochs,
+        dictionary: Dictionary,
+        reading: Reading,
+        changes: Mapping[WordFact, bool],
+        previous: Trial | None,
+    ) -> None:
+        self._epochs = epochs
+        self._dictionary = dictionary
+        self.changes = changes
+        self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], reading.sort_key(fact))))
+        self._previous = previous
+        self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
+        self._too_large: list[frozenset[int]] = []
+
+    @property
+    def is_modelled_at_once(self) -> bool:
+        """Whether to build a derivation graph before anything is tried: where trials can be made again for little."""
+        return len(self.elements) <= FEW_ELEMENTS and can_limit(self._epochs.backend, self._epochs.strategy)
+
+    @cached_property
+    def signs(self) -> Dependencies:
+        """How every relation depends on those of the elements."""
+        return dependencies(self._epochs.backend.program, {name for name, _ in self.elements})
+
+    def graph(self, facts: Sequence[WordFact], seconds: Seconds) -> DerivationGraph | None:
+        """A graph that decides in which states some facts hold; None if there is no exact one, or it is too large."""
+        strata = strata_below(self._epochs.backend.program, {name for name, _ in facts})
+        if any(part <= strata for part in self._too_large):
+            return None
+        collected = next((held for part, held in self._parts if strata <= part), None)
+        if collected is None:
+            collected = self._begin(strata, seconds)
+        began = time.perf_counter()
+        try:
+            return collected.graph(facts) if collected.covers(facts) else None
+        except TooLarge:
+            self._parts = [(part, held) for part, held in self._parts if held is not collected]
+            self._too_large.append(strata)
+            return None
+        finally:
+            seconds.provenance += time.perf_counter() - began
+
+    def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
+        """Finds what varies in a part of the program, before its derivations can be collected."""
+        began = time.perf_counter()
+        program = self._epochs.backend.program
+        concerned = {name for stratum in program.strata if stratum.number in strata for name in stratum.relations}
+        came = [fact for fact in self.elements if self.changes[fact] and fact[0] in concerned]
+        went = [fact for fact in self.elements if not self.changes[fact] and fact[0] in concerned]
+        bracket = Bracket(self._epochs, self._dictionary, strata, _update((), went), _update(came, ()))
+        found = CollectedDerivations(self._epochs.backend, self._dictionary, bracket, self.elements)
+        self._parts = [*self._parts[1 - MOST_PARTS :], (strata, found)]
+        seconds.provenance += time.perf_counter() - began
+        seconds.number_of_limited_trials += bracket.trials
+        return found
+
+    @contextmanager
+    def in_first(self, seconds: Seconds | None = None) -> Iterator[None]:
+        """The earlier epoch is in force within the block."""
+        began = time.perf_counter()
+        if self._previous is None:
+            came = [fact for fact in self.elements if self.changes[fact]]
+            self._previous = self._epochs.trial(_update(came, (f for f in self.elements if not self.changes[f])))
+        with self._previous:
+            if seconds is not None:
+                seconds.trials += time.perf_counter() - began
+            yield
+
+
+def _update(removed: Iterable[WordFact], added: Iterable[WordFact]) -> Update:
+    return Update(words_by_relation(removed), words_by_relation(added))
+
+
+def strata_below(program: LogicalProgram, relations: Collection[str]) -> frozenset[int]:
+    """The strata that relations depend on, their own included."""
+    needed = set(relations)
+    found: set[int] = set()
+    for stratum in reversed(program.strata):
+        if not needed.isdisjoint(stratum.relations):
+            found.add(stratum.number)
+            needed.update(stratum.reads)
+    return frozenset(found)

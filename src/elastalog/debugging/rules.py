@@ -1,0 +1,144 @@
+"""Rules as elements of updates: within a question, every rule that came or went since the earlier epoch is guarded, and
+its guard is an explicit fact like all others (see `planning.transition`).
+
+The program of the question has the rules of the present epoch, under their numbers, and behind them those that went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from elastalog.backends.protocol import Matrix
+from elastalog.debugging.answers import What
+from elastalog.evaluation.epochs import Epochs
+from elastalog.evaluation.rewriting import FACT, borrowed_program
+from elastalog.evaluation.update import RuleTexts, Update
+from elastalog.planning.lower import guard_of
+from elastalog.planning.transition import Transition, transition
+from elastalog.program import Program, rule_texts, shown_rule, with_rules
+from elastalog.provenance.reading import WordFact
+
+
+class History(Protocol):
+    """What a session knows of its past."""
+
+    @property
+    def oldest(self) -> int:
+        """The earliest epoch from which every update is known."""
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """The updates of the epochs after one until another, as they took effect."""
+
+    def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
+        """The rules that the epochs after one have changed, for those that changed any, oldest first."""
+
+    def turn(self, epoch: int, fact: WordFact) -> What | None:
+        """What an epoch did to the presence of a fact."""
+
+    def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
+        """The epoch in which a fact last appeared or disappeared, if any is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleElements:
+    """`texts`: the rules that came or went, by their numbers in `program`. `present`: those that are in force now.
+    `events`: the numbers that each epoch removed and added."""
+
+    program: Program
+    texts: Mapping[int, str]
+    present: frozenset[int]
+    events: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    @property
+    def guards(self) -> dict[str, bool]:
+        return {guard_of(number): number in self.present for number in self.texts}
+
+    def fact_of(self, text: str) -> WordFact | None:
+        """The guard of a rule by its text."""
+        wanted = shown_rule(text)
+        return next(((guard_of(n), (0,)) for n, known in self.texts.items() if shown_rule(known) == wanted), None)
+
+    def text_of(self, fact: WordFact) -> str | None:
+        """The rule that a fact guards, if it is a guard."""
+        return next((shown_rule(text) for number, text in self.texts.items() if guard_of(number) == fact[0]), None)
+
+
+def rule_elements(program: Program, changes: Sequence[tuple[int, RuleTexts]]) -> RuleElements:
+    """Goes back from the present program through what past epochs did to it. A rule that is there several times has as
+    many numbers: the one that came last is the first to go back."""
+    own = rule_texts(program)
+    there: dict[str, list[int]] = {}
+    for number, text in enumerate(own, 1):
+        there.setdefault(shown_rule(text), []).append(number)
+    absent: dict[str, list[int]] = {}
+    gone: list[str] = []
+    texts: dict[int, str] = {}
+    events: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    for epoch, changed in reversed(changes):
+        added, removed = [], []
+        for text in changed.added:
+            number = there[shown_rule(text)].pop()
+            absent.setdefault(shown_rule(text), []).append(number)
+            added.append(number)
+            texts[number] = text
+        for text in changed.removed:
+            known = absent.get(shown_rule(text))
+            if not known:  # otherwise it came back later, as the rule that it was
+                gone.append(text)
+                known = [len(own) + len(gone)]
+            number = known.pop()
+            there.setdefault(shown_rule(text), []).append(number)
+            removed.append(number)
+            texts[number] = text
+        events[epoch] = tuple(removed), tuple(added)
+    present = frozenset(number for number in texts if number <= len(own))
+    return RuleElements(with_rules(program, gone), texts, present, events)
+
+
+class GuardedHistory:
+    """A history in which rules that came and went are facts that came and went."""
+
+    def __init__(self, history: History, rules: RuleElements) -> None:
+        self._history = history
+        self._rules = rules
+        self.turn = history.turn
+        self.last_turn = history.last_turn
+        self.rules = history.rules
+
+    @property
+    def oldest(self) -> int:
+        return self._history.oldest
+
+    def updates(self, after: int, until: int) -> list[Update]:
+        """Updates with guards among their facts; those of rules come last, which makes no difference to their sum."""
+        changed = [numbers for epoch, numbers in sorted(self._rules.events.items()) if after < epoch <= until]
+        return [
+            *self._history.updates(after, until),
+            *(Update(_facts(removed), _facts(added)) for removed, added in changed),
+        ]
+
+
+def _facts(numbers: Iterable[int]) -> dict[str, Matrix]:
+    return {guard_of(number): FACT for number in numbers}
+
+
+@contextmanager
+def guarded(epochs: Epochs, rules: RuleElements, opened: OpenAnew) -> Iterator[Epochs]:
+    """Epochs of the program with guards, in the present state. They are those of the session itself as long as what is
+    kept of its facts means the same under that program, and otherwise new ones, evaluated from the explicit facts."""
+    backend = epochs.backend
+    numbers = {number: number for number in range(1, len(backend.program.checked.rules) + 1)}
+    meanwhile = transition(backend.program, rules.program.checked, numbers, frozenset(rules.texts))
+    if meanwhile.anew.isdisjoint(backend.program.relations):
+        with borrowed_program(backend, epochs.strategy, meanwhile, rules.guards):
+            yield epochs
+    else:
+        yield opened(meanwhile, rules.guards)
+
+
+class OpenAnew(Protocol):
+    def __call__(self, meanwhile: Transition, guards: Mapping[str, bool], /) -> Epochs:
+        """Epochs of another program over the explicit facts of now."""

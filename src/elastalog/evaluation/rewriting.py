@@ -1,0 +1,155 @@
+"""An update that changes rules: the backend goes from the program of an epoch to that of the next through their union.
+
+Within the update the rules that come and go are guarded, and their guards are explicit facts that come and go with all
+others (see `planning.transition`). Nothing of that is left when the update has ended, either way: the backend then has
+the new program, or the old one, as if it had been opened with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from elastalog.backends.protocol import Backend, Matrix
+from elastalog.evaluation.costs import CostModel
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.planning.logical import LogicalProgram
+from elastalog.planning.lower import guard_of, lower
+from elastalog.planning.transition import Transition, transition
+from elastalog.program import RuleChange
+from elastalog.storage.interrupts import uninterrupted
+
+FACT: Matrix = np.zeros((1, 1), np.int32)
+"""What a guard holds while its rule is in force."""
+
+
+@dataclass(slots=True)
+class Rewriting:
+    """The change of rules of one update, for one backend under one strategy. Raises ElastalogError when made for a
+    program that the strategy does not take."""
+
+    change: RuleChange
+    backend: Backend
+    strategy: Strategy
+    before: LogicalProgram
+    after: LogicalProgram
+    meanwhile: Transition
+    _costs: CostModel | None = None
+
+    @staticmethod
+    def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
+        after = lower(change.after.checked)
+        if isinstance(strategy, MaintainingStrategy):
+            strategy.check(after)
+        guarded = frozenset((*change.added_numbers, *change.removed_numbers))
+        meanwhile = transition(backend.program, change.union.checked, change.number_of, guarded, after)
+        return Rewriting(change, backend, strategy, backend.program, after, meanwhile)
+
+    @property
+    def deleted(self) -> dict[str, Matrix]:
+        """The guards that go."""
+        return {guard_of(number): FACT for number in self.change.removed_numbers}
+
+    @property
+    def inserted(self) -> dict[str, Matrix]:
+        """The guards that come."""
+        return {guard_of(number): FACT for number in self.change.added_numbers}
+
+    @property
+    def anew(self) -> frozenset[str]:
+        return self.meanwhile.anew
+
+    def begin(self) -> None:
+        """The union takes the place of the old program: all rules of the old one are in force, no others."""
+        guards = {**dict.fromkeys(self.deleted, True), **dict.fromkeys(self.inserted, False)}
+        self._forget_marks()
+        costs = _costs_of(self.strategy)
+        with uninterrupted():
+            if costs is not None:
+                self._costs = costs.copy()
+                costs.renumber(_numbers(self.before, self.meanwhile.program))
+            self.backend.reprogram(self.meanwhile.program, self.meanwhile.renamed, guards)
+
+    def end(self, work: Work) -> Work:
+        """The update has been evaluated. What was done, as of strata of the new program."""
+        self._forget_marks()
+        numbers = _numbers(self.meanwhile.program, self.after)
+        costs = _costs_of(self.strategy)
+        if costs is not None and self._costs is not None:
+            costs.forget_rates(self._costs, _numbers(self.before, self.meanwhile.program))
+            costs.renumber(numbers)
+        return Work(list(_renumbered(work.strata, numbers)), work.counters)
+
+    def commit(self) -> None:
+        """The new program takes the place of the union, after the backend's own commit."""
+        self.backend.reprogram(self.after, {})
+
+    def rollback(self) -> None:
+        """The old program takes its place again, after the backend's own rollback."""
+        if self.backend.program is self.meanwhile.program:
+            self.backend.reprogram(self.before, {new: old for old, new in self.meanwhile.renamed.items()})
+        costs = _costs_of(self.strategy)
+        if costs is not None and self._costs is not None:
+            costs.become(self._costs)
+
+    def _forget_marks(self) -> None:
+        # Marks name rows, which may get other numbers, of relations, which may get other names. They are only advice.
+        if isinstance(self.strategy, MaintainingStrategy):
+            self.strategy.marking.forget()
+
+
+@contextmanager
+def borrowed_program(
+    backend: Backend, strategy: Strategy, meanwhile: Transition, guards: Mapping[str, bool]
+) -> Iterator[None]:
+    """Within the block the backend has another program, under which all that it keeps means the same; relations to be
+    evaluated anew are ones that it did not have. The facts must be the same again at the end."""
+    before = backend.program
+    costs = _costs_of(strategy)
+    known = None if costs is None else costs.copy()
+    if isinstance(strategy, MaintainingStrategy):
+        strategy.marking.forget()
+    try:
+        with uninterrupted():
+            backend.reprogram(meanwhile.program, meanwhile.renamed, guards)
+            if costs is not None:
+                costs.renumber(_numbers(before, meanwhile.program))
+        if meanwhile.anew:
+            _evaluate(backend, strategy, meanwhile.anew)
+        yield
+    finally:
+        with uninterrupted():
+            if backend.program is meanwhile.program:
+                backend.reprogram(before, {new: old for old, new in meanwhile.renamed.items()})
+            if costs is not None and known is not None:
+                costs.become(known)
+
+
+def _evaluate(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
+    """Evaluates relations for the first time."""
+    try:
+        backend.begin({}, {}, anew)
+        strategy.update(backend)
+        backend.commit()
+    except BaseException:
+        backend.rollback()
+        raise
+
+
+def _costs_of(strategy: Strategy) -> CostModel | None:
+    costs = getattr(strategy, "costs", None)
+    return costs if isinstance(costs, CostModel) else None
+
+
+def _numbers(before: LogicalProgram, after: LogicalProgram) -> dict[int, int]:
+    """The strata with the same relations."""
+    numbers = {stratum.relations: stratum.number for stratum in after.strata}
+    return {s.number: numbers[s.relations] for s in before.strata if s.relations in numbers}
+
+
+def _renumbered(strata: list[StratumWork], numbers: Mapping[int, int]) -> list[StratumWork]:
+    return [replace(stratum, stratum=numbers[stratum.stratum]) for stratum in strata if stratum.stratum in numbers]

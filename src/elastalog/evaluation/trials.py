@@ -1,0 +1,149 @@
+"""Trials: what an update would do, found by doing it and taking it back. No epoch is made, nothing is recorded or
+stored.
+
+The update is committed, so that all questions can be asked of its state as of any epoch. Then the annotations that it
+changed are written back; where a state is more than annotations, the inverse of the update leads back to the very same
+state, because what a strategy keeps for a state does not depend on the way there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.evaluation.strategies.elastic import Elastic, maintain
+from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.evaluation.update import Update
+from elastalog.storage.interrupts import uninterrupted
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A trial of some strata only (by number), each maintained within a number of derivations and never evaluated anew.
+    Strata above a relation are told that facts of it are absent or present, whatever its rules say. See `can_limit`."""
+
+    strata: Collection[int]
+    derivations: int
+    absent: Mapping[str, Matrix] = field(default_factory=dict)
+    present: Mapping[str, Matrix] = field(default_factory=dict)
+
+
+class Trial:
+    """Within a block the update is in force; the block gets what it changed, hidden relations included. The same trial
+    can be made again in the same state: if nothing was committed meanwhile, it then costs only what it changed.
+
+    Within the block of a trial with `limits`, only such trials may be made. Raises BudgetExceeded beyond them."""
+
+    def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: Limits | None = None) -> None:
+        self._backend = backend
+        self._strategy = strategy
+        self._update = update
+        self._limits = limits
+        self._changes: ChangedWords = {}
+        self._inverse: Update | None = None
+        self._shift: Any | None = None
+        self._is_in_force = False
+
+    @classmethod
+    def of_past(cls, backend: Backend, strategy: Strategy, update: Update, shift: Any) -> Trial:
+        """A trial of going back behind a committed update, by a shift. Blocks do not get what that changes."""
+        trial = cls(backend, strategy, Update(update.inserted, update.deleted))
+        trial._inverse = update
+        trial._shift = shift
+        return trial
+
+    def __enter__(self) -> ChangedWords:
+        try:
+            if self._can_shift():
+                with uninterrupted():
+                    self._backend.shift(self._shift)
+                    self._backend.depart()
+                    self._is_in_force = True
+            else:
+                self._evaluate()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self._changes
+
+    def __exit__(self, *_: object) -> None:
+        # Neither Ctrl-C nor a limit of the user may leave a state that is no epoch.
+        with uninterrupted():
+            if self._is_in_force:
+                self._is_in_force = False
+                if self._can_shift():
+                    self._backend.shift(self._shift)
+                else:
+                    self._evaluate_inverse()
+                if self._shift is not None:
+                    self._backend.arrive()
+
+    def _can_shift(self) -> bool:
+        return self._shift is not None and self._backend.can_shift(self._shift)
+
+    def _evaluate(self) -> None:
+        """Applies the update. The backend stays as it was if that fails."""
+        backend = self._backend
+        try:
+            backend.begin(self._update.deleted, self._update.inserted)
+            deleted, inserted = backend.explicit_changes()
+            if self._limits is None:
+                self._strategy.update(backend)
+            else:
+                self._update_within(self._limits)
+            self._changes = backend.changes(with_hidden=True)
+            with uninterrupted():
+                self._shift = backend.shift_back()
+                if self._shift is not None:
+                    backend.depart()
+                backend.commit()
+                self._inverse = Update(inserted, deleted)
+                self._is_in_force = True
+        except BaseException:
+            if not self._is_in_force:
+                backend.rollback()
+            raise
+
+    def _evaluate_inverse(self) -> None:
+        if self._limits is not None or self._inverse is None:
+            raise InternalError("evaluation", "a trial with limits cannot be taken back")
+        backend, watch = self._backend, self._backend.watch
+        limits = watch.deadline, watch.memory
+        watch.deadline = watch.memory = None
+        try:
+            backend.begin(self._inverse.deleted, self._inverse.inserted)
+            self._strategy.update(backend)
+            backend.commit()
+        except BaseException:
+            backend.rollback()
+            raise
+        finally:
+            watch.deadline, watch.memory = limits
+
+    def _update_within(self, limits: Limits) -> None:
+        backend = self._backend
+        backend.watch.allow(limits.derivations)
+        try:
+            for stratum in backend.program.strata:
+                if stratum.number not in limits.strata:
+                    continue
+                if backend.is_affected(stratum):
+                    if stratum.aggregate is not None:
+                        backend.refold(stratum)
+                    else:
+                        maintenance = backend.maintain(stratum)
+                        maintain(maintenance)
+                        backend.finish(maintenance)
+                for name in stratum.relations:
+                    if name in limits.absent or name in limits.present:
+                        backend.pretend(name, limits.absent.get(name), limits.present.get(name))
+        finally:
+            backend.watch.allow(None)
+
+
+def can_limit(backend: Backend, strategy: Strategy) -> bool:
+    """Whether trials may have limits: where a state is levels and counts and nothing else."""
+    return backend.has_shifts and isinstance(strategy, Elastic)

@@ -1,0 +1,170 @@
+"""Applying what arrives: every update is an epoch, once, in order, and may know which one follows.
+
+Spark may hand a micro-batch over again after a failure. Every update carries a source and a batch, which the session
+remembers, and a store with the epoch itself; a known one is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files.diff import Diff
+from elastalog.pipeline.spark.feed import ChangeFeed
+from elastalog.pipeline.spark.reading import absolute
+from elastalog.relations.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class Updatable(Protocol):
+    """What a stream needs of a session."""
+
+    @property
+    def program(self) -> Any: ...
+    @property
+    def schemas(self) -> Mapping[str, Schema]: ...
+    @property
+    def epoch(self) -> int: ...
+
+    def update(self, source: Any = None, batch: Any = None) -> Any: ...
+
+    def is_applied(self, source: str | None, batch: str | None) -> bool: ...
+
+    def announce(self, upcoming: Any, marks: str = "eager") -> None: ...
+
+    def diff(self, first: int, last: int) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An update that has arrived and is not read yet: what it says may depend on rules that one before it changes.
+    `read` is given the update to fill."""
+
+    source: str
+    batch: str
+    read: Callable[[Any], Diff]
+
+
+@dataclass
+class StreamHandle:
+    """A stream that is being applied. `applied` and `repeated` count updates since it was started."""
+
+    applied: int = 0
+    repeated: int = 0
+    error: BaseException | None = None
+    query: StreamingQuery | None = field(default=None, repr=False)
+
+    def wait(self, seconds: int | None = None) -> bool:
+        """Waits until the stream ends; False if it has not within the time. An error of an update is raised here."""
+        from pyspark.errors import StreamingQueryException
+
+        assert self.query is not None
+        try:
+            ended = True
+            if seconds is None:
+                self.query.awaitTermination()
+            else:
+                ended = bool(self.query.awaitTermination(seconds))
+        except StreamingQueryException:
+            if self.error is not None:
+                raise self.error from None
+            raise
+        return ended
+
+    def stop(self) -> None:
+        """Ends the stream after the update under way."""
+        assert self.query is not None
+        self.query.stop()
+
+
+def start(
+    stream: DataFrame,
+    db: Updatable,
+    updates: Callable[[DataFrame, int], Sequence[Arrived]],
+    *,
+    checkpoint: str | os.PathLike[str],
+    marks: str,
+    changes: str | os.PathLike[str] | None,
+    available_now: bool,
+    interval: str | None,
+) -> StreamHandle:
+    """Starts a stream whose micro-batches hold updates, as `updates` finds them."""
+    if marks != "none":
+        db.announce(db.update(), marks)  # a strategy that has no such marks says so now
+    handle = StreamHandle()
+    feed = None if changes is None else ChangeFeed(changes)
+    if feed is not None:
+        make_up(feed, db)
+    lock = threading.Lock()
+
+    def apply(batch: DataFrame, number: int) -> None:
+        try:
+            with lock:
+                _apply_all(db, updates(batch, number), marks, feed, handle)
+        except BaseException as error:
+            handle.error = error
+            raise
+
+    writer = stream.writeStream.foreachBatch(apply).option("checkpointLocation", absolute(checkpoint))
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    elif interval is not None:
+        writer = writer.trigger(processingTime=interval)
+    handle.query = writer.start()
+    return handle
+
+
+def _apply_all(
+    db: Updatable, arrived: Sequence[Arrived], marks: str, feed: ChangeFeed | None, handle: StreamHandle
+) -> None:
+    ahead: Any = None
+    for update, following in zip(arrived, (*arrived[1:], None), strict=True):
+        pending = ahead or _pending(db, update)
+        ahead = None if marks == "none" or following is None else _announced(db, pending, following, marks)
+        before = db.epoch
+        changed = pending.commit()
+        if db.epoch == before:
+            handle.repeated += 1
+            continue
+        handle.applied += 1
+        if feed is not None:
+            feed.add(db.epoch, changed)
+
+
+def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> Any:
+    """The update that follows, announced; None if it cannot be: one of the two changes rules, or it is at fault, which
+    is said when its turn has come."""
+    if present.program is not db.program:
+        return None
+    try:
+        upcoming = _pending(db, following)
+    except ElastalogError:
+        return None
+    if upcoming.program is not db.program:
+        return None
+    db.announce(upcoming, marks)
+    return upcoming
+
+
+def _pending(db: Updatable, update: Arrived) -> Any:
+    pending = db.update(update.source, update.batch)
+    if not db.is_applied(update.source, update.batch):  # what it names may be gone since
+        pending.take(update.read(pending))
+    return pending
+
+
+def make_up(feed: ChangeFeed, db: Updatable) -> None:
+    """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch."""
+    last = feed.last
+    if last is None:
+        feed.begin(db.epoch)
+        return
+    for epoch in range(last + 1, db.epoch + 1):
+        feed.add(epoch, db.diff(epoch - 1, epoch))

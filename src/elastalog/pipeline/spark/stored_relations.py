@@ -1,0 +1,118 @@
+"""Relations in files of words as DataFrames: those of a store, and those that tasks have derived.
+
+Spark reads the files and decodes them; the driver only says which they are. They are linked into the workplace first,
+since a DataFrame is read when it is used, and by then their owner may have removed them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.pipeline.spark.decoding import COUNT, LEVEL, Numbered, decoded
+from elastalog.pipeline.spark.workplace import new_folder
+from elastalog.relations.schema import Schema
+from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from elastalog.backends.spark.filed import FiledRelation
+    from elastalog.backends.spark.word_files import WordFile
+
+
+class Parts(Protocol):
+    """See `storage.parts.RelationParts`."""
+
+    @property
+    def facts(self) -> str: ...
+    @property
+    def changes(self) -> str | None: ...
+    @property
+    def symbols(self) -> Sequence[Numbered]: ...
+    @property
+    def patterns(self) -> Sequence[Numbered]: ...
+
+
+def stored_relation(spark: SparkSession, schema: Schema, parts: Parts, annotations: bool = False) -> DataFrame:
+    """The facts of a relation of a store, whose files have been set aside already."""
+    words = spark.read.parquet(f"file://{parts.facts}")
+    if parts.changes is not None:
+        words = _after(words, spark.read.parquet(f"file://{parts.changes}"), _keys(schema))
+    return decoded(spark, schema, words, parts.symbols, parts.patterns, annotations)
+
+
+def filed_relation(
+    spark: SparkSession, schema: Schema, filed: FiledRelation, dictionary: Dictionary, annotations: bool = False
+) -> DataFrame:
+    """The facts of a relation that tasks have derived, and maintained, as they are now."""
+    from pyspark.sql import functions as sql
+
+    folder = new_folder(spark, "frame")
+    keys = _keys(schema)
+    words = _read(spark, filed.base, folder, keys)
+    changes = [
+        _read(spark, [file], folder, keys).withColumn("@order", sql.lit(i))
+        for i, file in enumerate(filed.changes)
+        if file.rows
+    ]
+    if changes:
+        state = sql.max(sql.struct("@order", LEVEL, COUNT)).alias("@last")
+        last = reduce(lambda one, other: one.union(other), changes).groupBy(*keys).agg(state)
+        words = _after(words, last.select(*keys, f"`@last`.`{LEVEL}`", f"`@last`.`{COUNT}`"), keys)
+    bases = {column.base for column in schema.columns}
+    symbols = patterns = pa.array([])
+    if Base.SYMBOL in bases:
+        symbols = dictionary.symbols.array(0, len(dictionary.symbols))
+    if bases - {Base.SYMBOL}:
+        patterns = pa.array(dictionary.wide.patterns_from(0))
+    return decoded(spark, schema, words, _in_file(folder, symbols), _in_file(folder, patterns), annotations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    first: int
+    path: str
+
+
+def _in_file(folder: Path, entries: pa.Array) -> tuple[Numbered, ...]:
+    from pyarrow import parquet
+
+    if not len(entries):
+        return ()
+    path = folder / f"{entries.type}.parquet"
+    parquet.write_table(pa.table({"entry": entries}), path, compression="zstd")
+    return (_Entries(0, str(path)),)
+
+
+def _read(spark: SparkSession, files: Sequence[WordFile], folder: Path, keys: Sequence[str]) -> DataFrame:
+    """Files of words (see `backends.spark.word_files`) with the columns of those of a store."""
+    from pyspark.sql import functions as sql
+
+    linked = []
+    for file in files:
+        if file.rows:
+            kept = folder / Path(file.path).name
+            os.link(file.path, kept)
+            linked.append(f"file://{kept}")
+    columns = [sql.col(f"c{key}").alias(key) for key in keys]
+    return spark.read.parquet(*linked).select(*columns, sql.col("level").alias(LEVEL), sql.col("count").alias(COUNT))
+
+
+def _after(words: DataFrame, changes: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The facts that hold after changes, of which there is one for every changed fact, at level -1 if it is gone."""
+    from pyspark.sql import functions as sql
+
+    untouched = words.join(changes.select(*keys), list(keys), "left_anti")
+    return untouched.unionByName(changes.filter(sql.col(LEVEL) >= 0))
+
+
+def _keys(schema: Schema) -> list[str]:
+    return [str(i) for i in range(max(1, schema.arity))]

@@ -1,0 +1,64 @@
+"""Most of the time in which Spark starts, Java loads classes. Java can keep them, ready for use, in an archive.
+
+`python -m elastalog.pipeline.spark.warm` makes one, for the Java and the pyspark that are there; sessions that
+`spark_session` starts then use it. One that does not fit (another Java, another pyspark) is not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+from elastalog.pipeline.spark.java import provide_java
+
+# Java must not say on standard output that it found an archive wanting.
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
+
+
+def archive_options(java: Path) -> str:
+    """The options with which Java uses the archive, if there is one."""
+    archive = archive_of(java)
+    return f"-XX:SharedArchiveFile={archive} {_QUIET}" if archive.is_file() else ""
+
+
+def archive_of(java: Path) -> Path:
+    """Where the archive for a Java and the installed pyspark is, or would be."""
+    import pyspark
+
+    real = java.resolve()
+    identity = f"{real} {real.stat().st_mtime_ns} {pyspark.__version__} {pyspark.__path__[0]}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "elastalog" / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
+
+
+def make_archive() -> Path:
+    """Starts a session that does what sessions do, and keeps the classes that Java has loaded for it."""
+    from elastalog.pipeline.spark.session import java_options, spark_session
+
+    archive = archive_of(provide_java())
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    archive.unlink(missing_ok=True)
+    fresh = archive.with_suffix(f".{os.getpid()}")
+    options = f"{java_options()} -XX:ArchiveClassesAtExit={fresh} {_QUIET}"
+    spark = spark_session(2, memory="1g", settings={"spark.driver.extraJavaOptions": options})
+    with tempfile.TemporaryDirectory() as folder:
+        place = f"file://{folder}/facts"
+        spark.createDataFrame([(1, "a"), (2, "b")], "x bigint, y string").write.parquet(place)
+        facts = spark.read.parquet(place)
+        facts.join(facts.groupBy("y").count(), "y").toArrow()
+        facts.mapInArrow(lambda batches: batches, "x bigint, y string").collect()
+    gateway = spark.sparkContext._gateway
+    spark.stop()
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(600)  # Java writes the archive when it ends
+    os.replace(fresh, archive)
+    return archive
+
+
+if __name__ == "__main__":
+    print(f"made {make_archive()}", file=sys.stderr)

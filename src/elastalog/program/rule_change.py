@@ -1,0 +1,268 @@
+"""Changes of the rules of a program, as changes of its text: what is removed is cut out, what is added is appended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from elastalog.analysis.program import Fact
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.source import Source, Span
+from elastalog.program.program import Program
+from elastalog.program.single_rules import SingleRule, shown_rule, single_rules, span_of
+from elastalog.syntax.parser import parse
+from elastalog.syntax.tree import Clause, Tree
+
+ADDED = "<added rules>"
+REMOVED = "<removed rule>"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEdits:
+    """What is asked for: program texts to add, rules to remove by number or by text."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """From one program to another.
+
+    `added`, `removed`: the rules, printed one by one; a rule that was there already is not among them. `facts`: those
+    written in the added text. `union` has the rules of `after`, under the same numbers, and behind them those removed;
+    `number_of` says which number in it a rule of `before` has."""
+
+    before: Program
+    after: Program
+    union: Program
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    number_of: Mapping[int, int]
+
+    @property
+    def is_effective(self) -> bool:
+        """Whether it changes anything: rules, or which relations there are."""
+        return bool(self.added or self.removed) or len(self.after.tree.items) != len(self.before.tree.items)
+
+    @property
+    def kept(self) -> int:
+        """How many rules stay."""
+        return len(self.before.checked.rules) - len(self.removed)
+
+    @property
+    def added_numbers(self) -> range:
+        return range(self.kept + 1, self.kept + len(self.added) + 1)
+
+    @property
+    def removed_numbers(self) -> range:
+        first = self.kept + len(self.added) + 1
+        return range(first, first + len(self.removed))
+
+
+def rule_texts(program: Program) -> tuple[str, ...]:
+    """The rules of a program, printed, in the order of their numbers."""
+    return tuple(rule.text for rule in single_rules(program.tree.items, program.tree.source))
+
+
+def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
+    """Applies edits to a program. As with facts, a rule that is both added and removed ends up present, and adding one
+    that is there changes nothing. Raises ElastalogError when a text has errors, a rule to remove is unknown, the new
+    program has errors, or it cannot be stratified together with the rules that go."""
+    rules = single_rules(program.tree.items, program.tree.source)
+    added_text = "\n".join(edits.added)
+    coming = _parsed(added_text, ADDED)
+    coming_rules = single_rules(coming.items, coming.source)
+    wanted = {rule.shown for rule in coming_rules}
+    gone = [n for n in _numbers(edits.removed, rules) if rules[n - 1].shown not in wanted]
+    present = {rule.shown for rule in rules}
+    fresh: list[SingleRule] = []
+    for rule in coming_rules:
+        if rule.shown not in present:
+            present.add(rule.shown)
+            fresh.append(rule)
+
+    kept_text = _without(program.tree.source.text, rules, {id(rules[n - 1]) for n in gone})
+    if kept_text and not kept_text.endswith("\n"):
+        kept_text += "\n"
+    appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}) if added_text.strip() else ""
+    after = _after(program, kept_text, appended, Source(ADDED, added_text))
+    removed = tuple(rules[n - 1].text for n in gone)
+    union = _union(after, removed)
+    kept = [n for n in range(1, len(rules) + 1) if n not in set(gone)]
+    order = {number: place for place, number in enumerate(kept, 1)}
+    order.update((number, len(kept) + len(fresh) + place) for place, number in enumerate(gone, 1))
+    facts = tuple(fact for fact in after.checked.facts if fact.span.start >= len(kept_text))
+    return RuleChange(program, after, union, rule_texts(after)[len(kept) :], removed, facts, order)
+
+
+def with_rules(program: Program, texts: Sequence[str]) -> Program:
+    """A program with rules behind its own that it has had before. Raises ElastalogError if it cannot be stratified."""
+    return _union(
+        program,
+        texts,
+        "to look for faults, all rules that were in force since the earlier epoch are evaluated together",
+        "ask about epochs closer to each other",
+    )
+
+
+def single_rule(text: str) -> str:
+    """One rule, printed. Raises ElastalogError when the text is none."""
+    tree = _parsed(_with_end(text), REMOVED)
+    rules = single_rules(tree.items, tree.source)
+    if len(rules) != 1:
+        raise ElastalogError([Diagnostic("E0616", f"`{text[:200]}` is not one rule", help="give one rule at a time")])
+    return rules[0].shown
+
+
+def _with_end(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith(".") or "\n.plan" in text else text + "."
+
+
+def _parsed(text: str, name: str) -> Tree:
+    tree, found = parse(Source(name, text))
+    if any(diagnostic.severity == "error" for diagnostic in found):
+        raise ElastalogError(found)
+    return tree
+
+
+def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[int]:
+    """The numbers of the rules to remove, each once, in order. A text stands for the first rule with that text which is
+    not removed already."""
+    found: list[int] = []
+    for wanted in removed:
+        if isinstance(wanted, int):
+            if not 1 <= wanted <= len(rules):
+                raise ElastalogError([_no_number(wanted, len(rules))])
+            if wanted not in found:
+                found.append(wanted)
+            continue
+        tree = _parsed(_with_end(wanted), REMOVED)
+        named = single_rules(tree.items, tree.source)
+        if not named:
+            raise ElastalogError([_no_rule(wanted.strip(), rules)])
+        for rule in named:
+            numbers = [n for n, other in enumerate(rules, 1) if other.shown == rule.shown]
+            if not numbers:
+                raise ElastalogError([_no_rule(rule.shown, rules)])
+            found += [n for n in numbers if n not in found][:1]
+    return sorted(found)
+
+
+# --- texts ---------------------------------------------------------------------------------------------------------
+
+
+def _without(text: str, rules: Sequence[SingleRule], gone: set[int]) -> str:
+    """A program text without some rules. What is left of a clause that stands for several is printed in its place."""
+    if not gone:
+        return text
+    pieces: list[str] = []
+    done = 0
+    for clause, own in _by_clause(rules):
+        if any(id(rule) in gone for rule in own):
+            start, end = span_of(clause)
+            rest = "\n".join(rule.text for rule in own if id(rule) not in gone)
+            pieces.append(text[done:start] + rest)
+            done = end
+            if not rest and pieces[-1].rpartition("\n")[2].strip() == "":
+                # Nothing else stands before it in the line: if nothing stands behind it either, the line goes.
+                line_end = text.find("\n", end)
+                line_end = len(text) if line_end < 0 else line_end + 1
+                if not text[end:line_end].strip():
+                    before, newline, _ = pieces[-1].rpartition("\n")
+                    pieces[-1] = before + newline
+                    done = line_end
+    return "".join((*pieces, text[done:]))
+
+
+def _blanked(text: str, rules: Sequence[SingleRule], fresh: set[int]) -> str:
+    """An added text in which rules that need not be added are blank, so that places in it stay the same. What is left
+    of a clause that stands for several is printed behind."""
+    behind: list[str] = []
+    for clause, own in _by_clause(rules):
+        if any(id(rule) not in fresh for rule in own):
+            start, end = span_of(clause)
+            text = text[:start] + "".join(c if c == "\n" else " " for c in text[start:end]) + text[end:]
+            behind += [rule.text for rule in own if id(rule) in fresh]
+    return "\n".join((text.rstrip(), *behind)) + "\n"
+
+
+def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRule]]]:
+    found: list[tuple[Clause, list[SingleRule]]] = []
+    for rule in rules:
+        if not found or found[-1][0] is not rule.clause:
+            found.append((rule.clause, []))
+        found[-1][1].append(rule)
+    return found
+
+
+# --- programs ------------------------------------------------------------------------------------------------------
+
+
+def _after(program: Program, kept_text: str, appended: str, added: Source) -> Program:
+    try:
+        return Program.parse(kept_text + appended, program.tree.source.name)
+    except ElastalogError as error:
+        offset = len(kept_text)
+        raise ElastalogError([_placed(found, offset, added) for found in _errors(error)]) from None
+
+
+def _errors(error: ElastalogError) -> list[Diagnostic]:
+    """Without the warnings, which are mostly about rules that are there already."""
+    return [found for found in error.diagnostics if found.severity == "error"]
+
+
+def _placed(found: Diagnostic, offset: int, added: Source) -> Diagnostic:
+    """A diagnostic about the added text alone points into that."""
+    if found.source is None or not found.labels or any(label.span.start < offset for label in found.labels):
+        return found
+    if any(label.span.end - offset > len(added.text) for label in found.labels):
+        return found
+    labels = tuple(
+        replace(label, span=Span(label.span.start - offset, label.span.end - offset)) for label in found.labels
+    )
+    return replace(found, source=added, labels=labels)
+
+
+_REMOVED_COUNT = "rules that are removed count too: what they and the new ones derive is followed from one to the other"
+_REMOVE_FIRST = "remove the old rules in an update of their own first"
+
+
+def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, advice: str = _REMOVE_FIRST) -> Program:
+    if not removed:
+        return after
+    source = after.tree.source
+    text = source.text if source.text.endswith("\n") else source.text + "\n"
+    try:
+        return Program.parse(text + "".join(f"{shown_rule(rule)}\n" for rule in removed), source.name)
+    except ElastalogError as error:
+        raise ElastalogError(
+            [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]
+        ) from None
+
+
+# --- diagnostics ---------------------------------------------------------------------------------------------------
+
+
+def _no_number(number: int, rules: int) -> Diagnostic:
+    return Diagnostic(
+        "E0616",
+        f"there is no rule {number} to remove",
+        help=f"give a number from 1 to {rules}, as `elastalog show` lists them"
+        if rules
+        else "the program has no rules",
+    )
+
+
+def _no_rule(text: str, rules: Sequence[SingleRule]) -> Diagnostic:
+    shown = [rule.shown for rule in rules]
+    head = text.partition("(")[0].strip()
+    close = nearest(text, shown) or next((rule for rule in shown if rule.partition("(")[0] == head), None)
+    return Diagnostic(
+        "E0616",
+        f"there is no rule `{text[:200]}` to remove",
+        help=f"did you mean `{close}`?" if close else "`elastalog show` lists the rules with their numbers",
+    )

@@ -1,0 +1,55 @@
+"""A program as single rules: the clauses that were written, taken apart and printed, one head and one conjunction each.
+
+They are numbered as the rules of the checked program are, and printing is what tells whether two are the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from elastalog.analysis.alternatives import alternatives_of
+from elastalog.analysis.findings import Findings
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.printer import print_clause
+from elastalog.syntax.tree import Clause, Item, Truth
+
+_NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleRule:
+    """`text`: the rule on one line, its plan on the next if it has one. `clause`: what it was written in."""
+
+    text: str
+    clause: Clause
+
+    @property
+    def shown(self) -> str:
+        return shown_rule(self.text)
+
+
+def shown_rule(text: str) -> str:
+    """The text of a rule without its plan, which does not change what it means."""
+    return text.partition("\n")[0]
+
+
+def single_rules(items: Iterable[Item], source: Source) -> list[SingleRule]:
+    """The rules of a tree without errors, in the order of their numbers."""
+    return [rule for item in items if isinstance(item, Clause) and item.body for rule in _of_clause(item, source)]
+
+
+def _of_clause(clause: Clause, source: Source) -> list[SingleRule]:
+    found = []
+    alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, Findings(source))
+    for head in clause.heads:
+        for alternative in alternatives:
+            if not any(isinstance(literal, Truth) and not literal.value for literal in alternative):
+                body = tuple(alternative) or (Truth(True, _NOWHERE),)
+                found.append(SingleRule(print_clause(replace(clause, heads=(head,), body=body)), clause))
+    return found
+
+
+def span_of(clause: Clause) -> Span:
+    """Where a clause is written, its plan included."""
+    return clause.span if clause.plan is None else Span(clause.span.start, clause.plan.span.end)

@@ -1,0 +1,193 @@
+"""Texts by number, in three arrays: all texts one after the other, where each ends, and a slot table that finds them.
+A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
+
+The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations.arrays import array_of_numbers, array_of_texts
+from elastalog.relations.limits import Integers, Unsigned, Words
+
+MOST_TEXTS = (1 << 31) - 1
+_LOAD = (11, 16)
+_LEAST_SLOTS = 1 << 10
+_GROWTH = 3
+"""Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
+
+_REMEMBERED = 1 << 14
+"""Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+
+
+class ManyTexts:
+    """A bijection between texts and ids 0, 1, 2, … Everything but reading texts by id needs a lock; readers see no id
+    before its text is written, and arrays that grow are replaced. `_index`: the slot table and the number of texts in
+    it."""
+
+    __slots__ = ("_bytes", "_ends", "_index", "_length", "_recent", "_state")
+
+    def __init__(self) -> None:
+        self._bytes: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._ends: Integers = np.zeros(1, np.int64)
+        self._length = 0
+        self._index: tuple[Unsigned, int] = (np.zeros(0, np.uint64), 0)
+        self._recent: dict[str, int] = {}
+        self._state: Integers = np.zeros(3, np.int64)
+
+    def __len__(self) -> int:
+        return self._length
+
+    # --- by text ---------------------------------------------------------------------------------------------------
+
+    def intern(self, texts: pa.Array) -> Words:
+        """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
+        return self._look_up(*_parts(texts), is_adding=True)
+
+    def intern_one(self, text: str) -> int:
+        """The id of a text, which is added if new."""
+        return self._one(text, is_adding=True)
+
+    def find(self, text: str) -> int | None:
+        """The id of a text if it has one."""
+        found = self._one(text, is_adding=False)
+        return None if found < 0 else found
+
+    def _one(self, text: str, is_adding: bool) -> int:
+        found = self._recent.get(text)
+        if found is not None:
+            return found
+        data = np.frombuffer(text.encode() or b"\0", np.uint8)
+        places = np.array([0, len(data) if text else 0], np.int64)
+        found = int(self._look_up(data, places, is_adding)[0])
+        if found >= 0:
+            if len(self._recent) >= _REMEMBERED:
+                self._recent = {}
+            self._recent[text] = found
+        return found
+
+    def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
+        from elastalog.relations import text_operators
+
+        state = self._state
+        # Ctrl-C may have come between an operator and the line after it: what it has added is there.
+        self._length = max(self._length, int(state[text_operators.USED]))
+        self._enter_all()
+        count = len(places) - 1
+        ids: Words = np.empty(count, np.int32)
+        state[text_operators.USED] = self._length
+        done = 0
+        while done < count:
+            slots, _ = self._index
+            text_operators.intern(
+                data, places, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
+            )
+            self._length = int(state[text_operators.USED])
+            self._index = slots, self._length
+            done = int(state[text_operators.NEXT])
+            if done < count:
+                self._make_room(self._length + text_operators.AT_ONCE, int(state[text_operators.NEEDED]))
+                self._enter_all(text_operators.AT_ONCE)
+        return ids
+
+    def _enter_all(self, more: int = 0) -> None:
+        """Makes a new slot table unless the one there is holds all texts and has room for more."""
+        slots, entered = self._index
+        wanted = (self._length + more) * _LOAD[1]
+        if len(slots) and entered == self._length and wanted <= len(slots) * _LOAD[0]:
+            return
+        from elastalog.relations import text_operators
+
+        slots = np.zeros(max(_LEAST_SLOTS, 1 << (wanted // _LOAD[0]).bit_length()), np.uint64)
+        text_operators.enter(self._bytes, self._ends, 0, self._length, slots, _shift(slots))
+        self._index = slots, self._length
+
+    def _make_room(self, count: int, more_bytes: int) -> None:
+        """Makes room for so many texts, and for more bytes."""
+        if count > MOST_TEXTS:
+            raise LimitReached([_too_many()])
+        if count >= len(self._ends):
+            self._ends = _grown(self._ends, self._length + 1, max(count + 1, _GROWTH * len(self._ends)))
+        if more_bytes > 0:
+            size = len(self._bytes)
+            self._bytes = _grown(self._bytes, int(self._ends[self._length]), max(size + more_bytes, _GROWTH * size))
+
+    # --- by id -----------------------------------------------------------------------------------------------------
+
+    def text(self, text_id: int) -> str:
+        """The text of an id."""
+        ends = self._ends
+        return self._bytes[ends.item(text_id) : ends.item(text_id + 1)].tobytes().decode()
+
+    def texts(self, ids: Words) -> list[str]:
+        """The texts of ids."""
+        if len(ids) < 4:
+            return list(map(self.text, ids.tolist()))
+        listed: list[str] = self.take(ids).to_pylist()
+        return listed
+
+    def take(self, ids: Words) -> pa.LargeStringArray:
+        """The texts of ids as an Arrow array."""
+        return self.array(0, self._length).take(array_of_numbers(ids))
+
+    def array(self, first: int, last: int) -> pa.LargeStringArray:
+        """The texts with ids from first to last, that one excluded, without a copy."""
+        # Places before texts: whoever knows where a text ends can read it.
+        ends = self._ends[: last + 1]
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(self._bytes)]
+        return pa.Array.from_buffers(pa.large_string(), last - first, buffers, offset=first)
+
+    def extend(self, texts: list[str] | pa.Array | pa.ChunkedArray) -> None:
+        """Adds distinct texts that have no id yet, in order."""
+        if isinstance(texts, list):
+            texts = array_of_texts(texts)
+        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+            data, places = _parts(chunk)
+            self._append(data, places)
+
+    def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
+        count = len(places) - 1
+        if count > MOST_TEXTS:
+            raise LimitReached([_too_many()])
+        if not self._length and data.flags.writeable and places[0] == 0:
+            # What a store has read into memory of its own serves as it is: whoever appends to it copies it first.
+            self._bytes, self._ends = data[: places[-1]], places
+        else:
+            first, begin, end = int(self._ends[self._length]), int(places[0]), int(places[-1])
+            self._make_room(self._length + count, first + end - begin - len(self._bytes))
+            self._bytes[first : first + end - begin] = data[begin:end]
+            self._ends[self._length : self._length + count + 1] = places + (first - begin)
+        self._length += count
+
+
+def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
+    """The bytes of a column of texts, and where each begins and ends."""
+    kind = np.int32 if pa.types.is_string(texts.type) else np.int64
+    _, offsets, data = texts.buffers()
+    if offsets is None or not len(texts):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    places = np.frombuffer(offsets, kind, len(texts) + 1, texts.offset * np.dtype(kind).itemsize)
+    known = np.empty(0, np.uint8) if data is None or not data.size else np.frombuffer(data, np.uint8)
+    return known, np.require(places, np.int64, ["C", "W"])
+
+
+def _shift(slots: Unsigned) -> int:
+    return 65 - len(slots).bit_length()
+
+
+def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
+    larger = np.empty(size, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+def _too_many() -> Diagnostic:
+    return Diagnostic(
+        code="E0509",
+        message=f"more than {MOST_TEXTS:,} distinct symbols",
+        help="partition the facts, or use numbers as identifiers",
+    )

@@ -1,0 +1,173 @@
+"""Compiled operators on a table of texts.
+
+The texts lie one after the other in an array of bytes; `ends[i]` and `ends[i + 1]` are where text i begins and ends. A
+slot table finds them: open addressing, one 64-bit word a slot, 0 when empty, else the low half of the text's hash above
+its id + 1; the home slot is the high bits of the hash. Slots are filled up to 11/16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import int64, types, uint64
+
+from elastalog.native.operators import (
+    FINISH,
+    GROUP,
+    HALF,
+    LOW,
+    NONE,
+    ONE,
+    eight_bytes,
+    inlined,
+    mix,
+    operator,
+    prefetch,
+)
+
+BYTES = types.Array(types.uint8, 1, "C")
+GIVEN_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
+PLACES = types.Array(types.int64, 1, "C")
+SLOTS = types.Array(types.uint64, 1, "C")
+IDS = types.Array(types.int32, 1, "C")
+FLAG = types.boolean
+INT = types.int64
+
+AT_ONCE = GROUP
+"""Texts for which there must be room."""
+
+# Fields of the state vector.
+USED = 0  # texts in the table
+NEXT = 1  # the next text of the column
+NEEDED = 2  # bytes that the table lacks
+
+_WORD = 8
+_BYTE = np.uint64(8)
+
+
+@inlined
+def hash_text(data, start, end):  # type: ignore[no-untyped-def]
+    """Of the bytes from start to end. The last eight may overlap with those before them: nothing else is read."""
+    value = uint64(end - start) * FINISH
+    position = start
+    while position + _WORD <= end:
+        value = mix(value + eight_bytes(data, position))
+        position += _WORD
+    if position < end:
+        last = NONE
+        if end - start >= _WORD:
+            last = eight_bytes(data, end - _WORD)
+        else:
+            while position < end:
+                last = (last << _BYTE) | uint64(data[position])
+                position += 1
+        value = mix(value + last)
+    return value * FINISH
+
+
+@inlined
+def is_same_text(left, left_start, right, right_start, size):  # type: ignore[no-untyped-def]
+    is_same = True
+    if size >= _WORD:
+        position = 0
+        while is_same and position + _WORD <= size:
+            is_same = eight_bytes(left, left_start + position) == eight_bytes(right, right_start + position)
+            position += _WORD
+        if is_same and position < size:
+            end = size - _WORD
+            is_same = eight_bytes(left, left_start + end) == eight_bytes(right, right_start + end)
+    else:
+        for position in range(size):
+            if left[left_start + position] != right[right_start + position]:
+                is_same = False
+    return is_same
+
+
+@operator(types.void, GIVEN_BYTES, PLACES, INT, INT, SLOTS, INT)
+def enter(texts, ends, first, last, slots, shift):  # type: ignore[no-untyped-def]
+    """Enters the texts with ids from first to last, which are not there yet, into a slot table with room for them."""
+    mask = uint64(slots.shape[0] - 1)
+    high = uint64(shift)
+    homes = np.empty(GROUP, np.uint64)
+    tags = np.empty(GROUP, np.uint64)
+    text = first
+    while text < last:
+        size = min(GROUP, last - text)
+        for g in range(size):
+            value = hash_text(texts, ends[text + g], ends[text + g + 1])
+            homes[g] = value >> high
+            tags[g] = value & LOW
+            prefetch(slots, int64(homes[g]))
+        for g in range(size):
+            slot = homes[g]
+            while slots[slot] != NONE:
+                slot = (slot + ONE) & mask
+            slots[slot] = (tags[g] << HALF) | uint64(text + g + 1)
+        text += size
+
+
+@operator(types.void, GIVEN_BYTES, PLACES, INT, INT, BYTES, PLACES, SLOTS, INT, FLAG, IDS, PLACES)
+def intern(  # type: ignore[no-untyped-def]
+    data, places, start, stop, texts, ends, slots, shift, is_adding, ids, state
+):
+    """The ids of the texts [start, stop) of a column; of those that the table lacks, new ids if adding, else -1.
+    Returns early, with NEXT and NEEDED, when the table is full."""
+    mask = uint64(slots.shape[0] - 1)
+    high = uint64(shift)
+    used = state[USED]
+    room = min(ends.shape[0] - 1, slots.shape[0] * 11 // 16)
+    state[NEEDED] = 0
+    tags = np.empty(GROUP, np.uint64)
+    found = np.empty(GROUP, np.uint64)
+    i = start
+    while i < stop:
+        size = min(GROUP, stop - i)
+        if is_adding:
+            needed = ends[used] + places[i + size] - places[i] - texts.shape[0]
+            if used + size > room or needed > 0:
+                state[NEEDED] = max(needed, 0)
+                break
+        for g in range(size):
+            value = hash_text(data, places[i + g], places[i + g + 1])
+            tags[g] = value & LOW
+            found[g] = value >> high
+            prefetch(slots, int64(found[g]))
+        for g in range(size):
+            slot = found[g]
+            entry = slots[slot]
+            while entry != NONE and (entry >> HALF) != tags[g]:
+                slot = (slot + ONE) & mask
+                entry = slots[slot]
+            found[g] = slot
+            if entry != NONE:
+                prefetch(ends, int64(entry & LOW) - 1)
+        for g in range(size):
+            entry = slots[found[g]]
+            if entry != NONE:
+                prefetch(texts, ends[int64(entry & LOW) - 1])
+        for g in range(size):
+            begin = places[i + g]
+            length = places[i + g + 1] - begin
+            slot = found[g]
+            ids[i + g] = -1
+            while True:
+                entry = slots[slot]
+                if entry == NONE:
+                    if is_adding:
+                        slots[slot] = (tags[g] << HALF) | uint64(used + 1)
+                        end = ends[used]
+                        for position in range(length):
+                            texts[end + position] = data[begin + position]
+                        ids[i + g] = used
+                        used += 1
+                        ends[used] = end + length
+                    break
+                if (entry >> HALF) == tags[g]:
+                    text = int64(entry & LOW) - 1
+                    is_length = ends[text + 1] - ends[text] == length
+                    if is_length and is_same_text(texts, ends[text], data, begin, length):
+                        ids[i + g] = text
+                        break
+                slot = (slot + ONE) & mask
+        i += size
+    state[USED] = used
+    state[NEXT] = i

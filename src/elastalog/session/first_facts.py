@@ -1,0 +1,63 @@
+"""The explicit facts of the first epoch: those in the program's text, and those given or read from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from elastalog.pipeline.files.policy import Policy, Report
+from elastalog.pipeline.files.read import read_input
+from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
+from elastalog.program import Program
+from elastalog.relations.schema import Schema, schema_named
+
+Rows: TypeAlias = Any
+"""Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
+
+
+class Encoder(Protocol):
+    """What makes words of facts."""
+
+    program: Program
+    schemas: dict[str, Schema]
+
+    def encode(self, name: str, rows: Rows) -> np.ndarray:
+        """Facts of a relation as words."""
+
+
+def first_facts(
+    target: Encoder,
+    facts: str | os.PathLike[str] | Mapping[str, Rows] | None,
+    policy: Policy,
+    spark: Any,
+    engine: str,
+) -> tuple[dict[str, np.ndarray], list[Report]]:
+    """The facts by relation, and how the reading went."""
+    explicit: dict[str, list[np.ndarray]] = {}
+    reports: list[Report] = []
+    written: dict[str, list[tuple[Any, ...]]] = {}
+    for fact in target.program.checked.facts:
+        written.setdefault(fact.relation, []).append(fact.values)
+    for name, rows in written.items():
+        explicit[name] = [target.encode(name, rows)]
+    if isinstance(facts, Mapping):
+        for name, rows in facts.items():
+            if is_spark_rows(rows):
+                rows, report = read_spark_rows(schema_named(target.schemas, name), rows, policy, spark)
+                reports.append(report)
+            explicit.setdefault(name, []).append(target.encode(name, rows))
+    elif facts is not None:
+        for relation in target.program.checked.relations.values():
+            if any(directive.kind == "input" for directive in relation.directives):
+                read = (
+                    read_facts_folder(relation, facts, policy, spark)
+                    if engine == "spark"
+                    else read_input(relation, Path(facts), policy)
+                )
+                reports.append(read.report)
+                explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
+    return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}, reports

@@ -1,0 +1,369 @@
+"""A session: a program, its facts, and everything that follows from them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from elastalog.analysis.pattern import parse_fact, parse_pattern
+from elastalog.analysis.program import Value
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.sets import Support
+from elastalog.backends.watch import Progress, Watch, most_of_memory
+from elastalog.debugging.answers import Suggestion
+from elastalog.debugging.debugger import Debugger
+from elastalog.debugging.faults import gone_on
+from elastalog.debugging.past import Past
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.answers import answers
+from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.pending import PendingUpdate
+from elastalog.evaluation.rewriting import FACT
+from elastalog.evaluation.statistics import Statistics, statistics_of
+from elastalog.evaluation.stored import (
+    DurableEpochs,
+)
+from elastalog.evaluation.strategies import make_strategy, marks_of
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.marking import Marks
+from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.evaluation.update import Update
+from elastalog.pipeline.files.policy import Policy, Report
+from elastalog.pipeline.spark.engine import (
+    filed_in,
+    is_spark_rows,
+    make_frame,
+    read_spark_rows,
+)
+from elastalog.planning.logical import LogicalProgram
+from elastalog.planning.lower import lower
+from elastalog.planning.transition import Transition
+from elastalog.program import Program, shown_rule
+from elastalog.provenance.explain import Explainer, Setting, metric_named
+from elastalog.relations.facts import Relation
+from elastalog.relations.schema import Schema, schema_named, schemas_of
+from elastalog.relations.tables import to_words
+from elastalog.relations.words import Dictionary
+from elastalog.session.choices import require_one_of
+from elastalog.session.first_facts import Rows, first_facts
+from elastalog.session.kept import KeptEpochs
+from elastalog.session.questions import Questions
+from elastalog.storage import faults
+from elastalog.storage.batches import Batches
+from elastalog.storage.store import Store
+
+Relation.make_frame = staticmethod(make_frame)
+
+
+class Session(KeptEpochs, Questions):
+    """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        strategy: str,
+        levels: str,
+        metric: str,
+        jobs: int,
+        memory: int | None,
+        timeout: float | None,
+        budget: float | None,
+        on_progress: Callable[[Progress], None] | None,
+        dictionary: Dictionary | None = None,
+        make_backend: Callable[..., KernelBackend] = KernelBackend,
+    ) -> None:
+        self._dictionary = Dictionary() if dictionary is None else dictionary
+        self._timeout = timeout
+        self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
+        self._settings: dict[str, Any] = {
+            "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
+            "timeout": timeout, "budget": budget, "on_progress": on_progress,
+        }  # fmt: skip
+        self._make_backend = make_backend
+        chosen, self._backend = self._strategy_and_backend(lower(program.checked))
+        if levels == "global" and chosen.support is not Support.LEVELS:
+            advice = "choose strategy `elastic`, or leave out levels"
+            raise ElastalogError(
+                [Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)]
+            )
+        self._epochs = Epochs(self._backend, chosen)
+        self._has_levels = chosen.is_annotated and chosen.support is Support.LEVELS
+        self._is_global = levels == "global"
+        self._metric = metric_named(metric)
+        self._lock = threading.RLock()
+        self._history: list[EpochRecord] = []
+        self._batches = Batches()
+        self._store: Store | None = None
+        self._durable: DurableEpochs | None = None
+        self._is_read_only = False
+        self.reports: list[Report] = []
+        self._is_closed = False
+        self._follow(program)
+
+    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, KernelBackend]:
+        settings = self._settings
+        strategy = make_strategy(settings["strategy"], self._watch, settings["budget"])
+        backend = self._make_backend(
+            program, self._dictionary, is_annotated=strategy.is_annotated, is_global=settings["levels"] == "global",
+            support=strategy.support, jobs=settings["jobs"], watch=self._watch,
+        )  # fmt: skip
+        return strategy, backend
+
+    def _follow(self, program: Program) -> None:
+        """Everything that depends on the program which the backend has now."""
+        self.program = program
+        self.schemas = schemas_of(program.checked)
+        setting = Setting(
+            program.checked, self._backend, self._dictionary, self._has_levels, self._is_global, self._metric
+        )
+        self._explainer = Explainer(setting, lambda: self.epoch)
+        past = Past(self._history, lambda: self._store, lambda: self.epoch)
+        self._debugger = Debugger(
+            program, setting, self._epochs, past, self.fact, self._undo_suggested, self._evaluate_anew
+        )
+
+    def _another(self, program: Program, dictionary: Dictionary | None) -> Self:
+        return type(self)(program, dictionary=dictionary, **self._settings)
+
+    # --- life ------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the session. Relations taken from it can no longer be read."""
+        self._is_closed = True
+        if self._store is not None:
+            self._store.close()
+
+    def __repr__(self) -> str:
+        facts = sum(self._backend.size(name) for name in self.schemas)
+        return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
+
+    def _bootstrap(
+        self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy, spark: Any, engine: str
+    ) -> None:
+        self._start_clock()
+        explicit, self.reports = first_facts(self, facts, policy, spark, engine)
+        self._history.append(self._epochs.bootstrap(explicit))
+
+    def _start_clock(self) -> None:
+        self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
+
+    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
+        """Facts of a relation as words; `schemas` are those of the session unless given."""
+        schema = schema_named(self.schemas if schemas is None else schemas, name)
+        if is_spark_rows(rows):
+            rows, _ = read_spark_rows(schema, rows, Policy(), None)
+        words = to_words(schema, rows, self._dictionary)
+        return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
+
+    def _schema(self, name: str) -> Schema:
+        return schema_named(self.schemas, name)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The number of the latest epoch; the bootstrap is epoch 1."""
+        return self._epochs.number
+
+    def __getitem__(self, name: str) -> Relation:
+        schema = self._schema(name)
+        return Relation(
+            schema,
+            self._dictionary,
+            lambda: self._backend.facts(name),
+            size=lambda: self._backend.size(name),
+            contains=lambda words: bool(self._backend.contains(name, words)[0]),
+            filed=lambda annotations: filed_in(self._backend, name, annotations),
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schemas)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.schemas
+
+    def query(self, text: str) -> Relation:
+        """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
+        pattern = parse_pattern(text, self.program.checked)
+        return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
+
+    def explicit(self, name: str) -> Relation:
+        """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
+        words = self._backend.facts(self._schema(name).name).words
+        return Relation.of(self.schemas[name], self._dictionary, words[self._backend.is_explicit(name, words)])
+
+    def statistics(self) -> Statistics:
+        """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
+        return statistics_of(self._backend)
+
+    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
+        """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""
+        if isinstance(written, str):
+            return parse_fact(written, self.program.checked)
+        name, values = written
+        self.encode(name, [values])
+        return name, tuple(values)
+
+    # --- what debugging does to the session ------------------------------------------------------------------------
+
+    def _undo_suggested(self, suggestion: Suggestion) -> Changes:
+        if suggestion.epochs[1] != self.epoch:
+            raise gone_on(suggestion.epochs[1], self.epoch)
+        with self.update() as update:
+            for sign, what in suggestion.elements:
+                if isinstance(what, str):
+                    (update.remove_rules if sign == "+" else update.add_rules)(self._as_written(what))
+                else:
+                    (update.delete if sign == "+" else update.insert)(what.relation, [what.values])
+        return update.changes
+
+    def _as_written(self, rule: str) -> str:
+        """A rule that has been removed, with its plan if it had one."""
+        gone = (text for entry in reversed(self.log()) for text in entry.removed_rules)
+        return next((text for text in gone if shown_rule(text) == rule), rule)
+
+    def _evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
+        """Epochs of another program over the explicit facts of now, to look for faults in."""
+        strategy, backend = self._strategy_and_backend(meanwhile.program)
+        for name in self.schemas:
+            words = self._backend.facts(name).words
+            backend.load(name, words[self._backend.is_explicit(name, words)])
+        for name, is_on in guards.items():
+            backend.load(name, FACT[: int(is_on)])
+        strategy.bootstrap(backend)
+        epochs = Epochs(backend, strategy)
+        epochs.number = self.epoch
+        return epochs
+
+    # --- updating --------------------------------------------------------------------------------------------------
+
+    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
+        update that carries a batch that its source has sent before does nothing."""
+        return PendingUpdate(self, source, None if batch is None else str(batch))
+
+    def apply(
+        self,
+        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
+        update = self.update(source, batch)
+        if isinstance(inserted, str | os.PathLike):
+            update.read(inserted)
+            inserted = None
+        for name, rows in (deleted or {}).items():
+            update.delete(name, rows)
+        for name, rows in (inserted or {}).items():
+            update.insert(name, rows)
+        return update.commit()
+
+    def change_rules(
+        self,
+        added: str = "",
+        removed: int | str | Iterable[int | str] = (),
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text, with
+        rules, declarations of new relations, and facts. `removed`: rules by number or text. An update that changes
+        facts as well is made with `update` and its `add_rules` and `remove_rules`."""
+        update = self.update(source, batch)
+        update.remove_rules(removed)
+        if added.strip():
+            update.add_rules(added)
+        return update.commit()
+
+    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
+        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
+        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
+        strategy = self._epochs.strategy
+        require_one_of("marks", marks, tuple(kind.value for kind in Marks))
+        if Marks(marks) not in marks_of(strategy):
+            advice = "`eager` and `linked` marks are for dred, bf and bfc"
+            raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
+        if isinstance(strategy, MaintainingStrategy):
+            strategy.announce(upcoming.as_update(), Marks(marks))
+
+    def prepare(self) -> None:
+        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
+        with self._lock:
+            for stratum in self._backend.program.strata:
+                self._backend.prepare(stratum)
+
+    def forecast(
+        self, inserted: Mapping[str, Rows] | None = None, deleted: Mapping[str, Rows] | None = None
+    ) -> tuple[Forecast, ...]:
+        """What the strategy would choose for an update, by the strata that would be affected first: those that read a
+        changed relation or hold one. Strata further up depend on what these change."""
+        update = self.update()
+        for name, rows in (deleted or {}).items():
+            update.delete(name, rows)
+        for name, rows in (inserted or {}).items():
+            update.insert(name, rows)
+        return self._epochs.forecast(update.as_update())
+
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
+        is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
+        with self._lock:
+            if self._is_read_only:
+                raise faults.read_only("it cannot be updated")
+            if (update.source, update.batch) in self._batches:
+                record = EpochRecord(
+                    self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
+                )
+                committed(record)
+                return record
+            self._start_clock()
+            before = self.epoch
+            try:
+                record = self._epochs.apply(update)
+            finally:
+                last = self._epochs.last
+                if self.epoch > before and last is not None:
+                    self._batches.add(update.source, update.batch)
+                    if update.rules is not None:
+                        self._follow(update.rules.after)
+                    self._history.append(last)
+                    if self._durable is not None:
+                        del self._history[:-1]  # the store has the others
+                    committed(last)
+            if self._durable is not None:
+                self._durable.after_commit()
+            return record
+
+    def is_applied(self, source: str | None, batch: str | None) -> bool:
+        """Whether a batch of a source has been applied before."""
+        return (source, batch) in self._batches
+
+    def changes_of(self, record: EpochRecord) -> Changes:
+        """What an epoch changed, as relations."""
+
+        def relation(name: str, words: np.ndarray) -> Relation:
+            return Relation.of(self.schemas[name], self._dictionary, words)
+
+        nothing = np.empty((0, 1), np.int32)
+        changed = {
+            name: RelationChanges(relation(name, inserted), relation(name, deleted))
+            for name, (inserted, deleted) in record.changes.items()
+        }
+        return Changes(changed, lambda name: RelationChanges(relation(name, nothing), relation(name, nothing)))

@@ -1,0 +1,25 @@
+"""Elastalog on Spark: sessions, sources, sinks, streams and stores.
+
+import elastalog
+import elastalog.spark
+
+spark = elastalog.spark.session()
+with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}, spark=spark) as db:
+    db["path"].to_spark().groupBy("from").count().show()
+"""
+
+from __future__ import annotations
+
+from elastalog.pipeline.spark.applying import StreamHandle
+from elastalog.pipeline.spark.session import spark_session as session
+from elastalog.pipeline.spark.sources import Source
+from elastalog.pipeline.spark.streams import apply_diff_files, change_feed
+from elastalog.spark.results import bad_rows, write
+from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
+from elastalog.spark.stores import init_store, read_relation
+from elastalog.spark.updates import apply_updates
+
+__all__ = [
+    "Source", "StreamHandle", "apply_diff_files", "apply_updates", "bad_rows", "change_feed", "csv", "facts",
+    "init_store", "jdbc", "json", "orc", "parquet", "read_relation", "session", "table", "tsv", "write",
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Stores, read and written by Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elastalog.pipeline.spark.stored_relations import stored_relation
+from elastalog.pipeline.spark.workplace import new_folder
+
+if TYPE_CHECKING:
+    from elastalog.program import Program
+
+
+def read_relation(
+    spark: Any,
+    store: str | os.PathLike[str],
+    relation: str,
+    *,
+    epoch: int | None = None,
+    annotations: bool = False,
+) -> Any:
+    """A relation of a store at an epoch, the last one by default, as a DataFrame; with `annotations`, columns `@level`
+    and `@count` follow. Spark reads the store's own files: the driver looks at the journal only, and evaluates
+    nothing. The epoch stays what it is, whatever a writer of the store does meanwhile."""
+    from elastalog.evaluation.stored import stored_program, unmoved
+    from elastalog.relations.schema import schema_named, schemas_of
+    from elastalog.storage.parts import set_aside
+    from elastalog.storage.store import Store
+
+    root = Path(store)
+    with unmoved(root):
+        opened = Store.open(root, read_only=True, until=epoch)
+        state = opened.state(epoch)
+        state = opened.state(epoch)
+        program, _ = stored_program(opened, state, None, None, None)
+        schema = schema_named(schemas_of(program.checked), relation)
+        parts = set_aside(state, relation, new_folder(spark, "stored"))
+    return stored_relation(spark, schema, parts, annotations)
+
+
+def init_store(
+    spark: Any,
+    store: str | os.PathLike[str],
+    program: str | os.PathLike[str] | Program,
+    facts: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
+    """Makes a store of what follows from facts, evaluated on Spark. What tasks have derived they write into the store
+    themselves, levels and counts included: the driver never holds it. `options` are those of `elastalog.open`."""
+    import elastalog
+
+    elastalog.open(program, facts, store=store, engine="spark", spark=spark, **options).close()

@@ -1,0 +1,135 @@
+"""The files of a relation at one epoch, set aside for readers that come back to them later, such as Spark jobs.
+
+Whatever the store's own files look like, what is set aside is Parquet:
+
+| file | columns |
+|---|---|
+| facts | `0`, `1`, … (the words), `@level`, `@count`, all int32 |
+| changes | the same: the last state of every fact that the journal names, `@level` -1 where it is gone |
+| symbols | `text`, in order of their ids |
+| patterns | `pattern` (int64), in order of their ids |
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+import numpy as np
+
+from elastalog.backends.protocol import StateChanges
+from elastalog.relations.facts import FactWords
+from elastalog.storage import columns, faults
+from elastalog.storage.checked_files import FileEntry
+from elastalog.storage.entries import JournalRecord
+from elastalog.storage.manifest import Segment
+from elastalog.storage.state import StoredState
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Entries of the dictionary in a file, with ids from `first` on."""
+
+    first: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelationParts:
+    """Where the facts of a relation lie, and the dictionary that its words refer to, as far as it can be needed."""
+
+    facts: str
+    changes: str | None
+    symbols: tuple[Numbered, ...]
+    patterns: tuple[Numbered, ...]
+
+
+def set_aside(state: StoredState, relation: str, folder: Path) -> RelationParts:
+    """Puts the files of a relation into a folder, each checked: links where that is possible, so that a writer of the
+    store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory."""
+    bases = state.layout[relation]
+    stored = state.snapshot.relations.get(relation)
+    if stored is None:  # declared since the snapshot
+        facts = _write(folder / "facts.parquet", columns.facts_bytes(FactWords.nothing(len(bases))))
+    else:
+        facts = _kept(state.root, stored, folder)
+    changes = [record.changes[relation] for record in state.records if relation in record.changes]
+    return RelationParts(
+        str(facts),
+        str(_write(folder / "changes.parquet", columns.facts_bytes(_last_states(changes)))) if changes else None,
+        _symbols(state, folder) if "symbol" in bases else (),
+        _patterns(state, folder) if set(bases) - {"symbol"} else (),
+    )
+
+
+def _symbols(state: StoredState, folder: Path) -> tuple[Numbered, ...]:
+    stored, known = _segments(state, state.manifest.symbols, folder)
+    texts: list[str] = []
+    for record in state.records:
+        texts += record.symbols[_already(state, record, known + len(texts) - record.first_symbol) :]
+    if texts:
+        stored.append(Numbered(known, str(_write(folder / "symbols.parquet", columns.texts_bytes(texts)))))
+    return tuple(stored)
+
+
+def _patterns(state: StoredState, folder: Path) -> tuple[Numbered, ...]:
+    stored, known = _segments(state, state.manifest.patterns, folder)
+    found = [np.empty(0, np.int64)]
+    total = known
+    for record in state.records:
+        found.append(record.patterns[_already(state, record, total - record.first_pattern) :])
+        total += len(found[-1])
+    if total > known:
+        data = columns.patterns_bytes(np.concatenate(found))
+        stored.append(Numbered(known, str(_write(folder / "patterns.parquet", data))))
+    return tuple(stored)
+
+
+def _already(state: StoredState, record: JournalRecord, number: int) -> int:
+    """How many of the entries that a record adds are known already."""
+    if number < 0:
+        raise faults.damaged(state.root, f"epoch {record.entry.epoch} uses symbols that are not stored")
+    return number
+
+
+def _segments(state: StoredState, segments: Sequence[Segment], folder: Path) -> tuple[list[Numbered], int]:
+    kept = [Numbered(segment.first, str(_kept(state.root, segment.file, folder))) for segment in segments]
+    return kept, segments[-1].last if segments else 0
+
+
+def _last_states(changes: Sequence[StateChanges]) -> FactWords:
+    """The state of every changed fact after the last of its changes."""
+    words = np.concatenate([change.words for change in changes])[::-1]
+    level = np.concatenate([change.level for change in changes])[::-1]
+    count = np.concatenate([change.count for change in changes])[::-1]
+    words, last = np.unique(words, axis=0, return_index=True)
+    return FactWords(words, level[last], count[last])
+
+
+def _kept(root: Path, entry: FileEntry, folder: Path) -> Path:
+    source, kept = root / entry.name, folder / Path(entry.name).name
+    if not kept.exists():
+        try:
+            try:
+                os.link(source, kept)
+            except FileNotFoundError:
+                raise
+            except OSError:  # another file system, or one without links
+                shutil.copyfile(source, kept)
+        except FileNotFoundError:
+            raise faults.missing(source) from None
+        except OSError as error:
+            raise faults.not_readable(source, error) from None
+    with kept.open("rb") as file:
+        if file_digest(file, "sha256").hexdigest() != entry.sha256:
+            raise faults.damaged(source, "its checksum does not match")
+    return kept
+
+
+def _write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path

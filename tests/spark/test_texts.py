@@ -1,0 +1,108 @@
+"""Texts that Spark numbers, since they are too many for the driver: the same facts, under ids that never change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import elastalog
+import elastalog.spark
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.spark import texts
+from elastalog.relations.schema import Schema
+
+PROGRAM = """
+.decl item(name: symbol, number: number, kind: symbol)
+.decl named(name: symbol)
+named(n) :- item(n, _, _).
+"""
+COLUMNS = "name string, number bigint, kind string"
+# In the order of their bytes: "", Z, a, b, zz, ä, 😀
+ROWS = [("zz", 1, "b"), ("ä", 2**40, "Z"), ("", -3, "zz"), ("😀", 4, "a"), ("b", 5, "")]
+SORTED = ["", "Z", "a", "b", "zz", "ä", "😀"]
+
+
+@pytest.fixture(autouse=True)
+def is_large(spark: Any) -> Iterator[None]:
+    """Every DataFrame is large enough."""
+    spark.conf.set(texts.SETTING, "0")
+    yield
+    spark.conf.unset(texts.SETTING)
+
+
+def symbols(db: elastalog.Session) -> list[str]:
+    return db._dictionary.symbols.strings_from(0)
+
+
+def test_the_facts_are_the_same_and_the_ids_follow_the_order_of_bytes(spark: Any) -> None:
+    for parts in (1, 3):
+        frame = spark.createDataFrame(ROWS, COLUMNS).repartition(parts)
+        with elastalog.open(PROGRAM, facts={"item": frame.select("kind", "name", "number")}, spark=spark) as db:
+            assert set(db["item"]) == set(ROWS)
+            assert set(db["named"]) == {(name,) for name, _, _ in ROWS}
+            assert symbols(db) == SORTED
+
+
+def test_texts_do_not_reach_the_driver_row_by_row(spark: Any) -> None:
+    schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
+    table = texts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS * 50, COLUMNS))
+    assert table is not None
+    assert [field.type for field in table.schema] == [
+        pa.dictionary(pa.int32(), pa.large_string()), pa.int64(), pa.dictionary(pa.int32(), pa.large_string())
+    ]  # fmt: skip
+    assert table.num_rows == 250
+    assert table.column(0).chunk(0).dictionary.to_pylist() == SORTED
+
+
+def test_tasks_that_are_repeated_change_no_id(spark: Any) -> None:
+    def failing_at_first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        yield from batches
+        context = TaskContext.get()
+        assert context is not None
+        if context.attemptNumber() == 0 and context.partitionId() == 1:
+            raise OSError("the first attempt fails after its work")
+
+    frame = spark.createDataFrame(ROWS, COLUMNS).repartition(2).mapInArrow(failing_at_first, COLUMNS)
+    with elastalog.open(PROGRAM, facts={"item": frame}, spark=spark) as db:
+        assert set(db["item"]) == set(ROWS)
+        assert symbols(db) == SORTED
+
+
+def test_ids_stay_through_updates_and_in_a_store(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(ROWS, COLUMNS)
+    with elastalog.open(PROGRAM, facts={"item": frame}, spark=spark, store=tmp_path / "store") as db:
+        db.apply({"item": spark.createDataFrame([("new", 1, "zz"), ("Z", 2, "even newer")], COLUMNS)})
+        assert symbols(db) == [*SORTED, "even newer", "new"]
+    with elastalog.open(store=tmp_path / "store") as db:
+        assert symbols(db) == [*SORTED, "even newer", "new"]
+        # What comes in the ordinary way goes on from there.
+        db.apply({"item": [("ä", 9, "last")]})
+        assert symbols(db)[-1] == "last"
+        assert set(db["item"]) == {*ROWS, ("new", 1, "zz"), ("Z", 2, "even newer"), ("ä", 9, "last")}
+
+
+def test_bad_rows_are_named_as_ever(spark: Any) -> None:
+    frame = spark.createDataFrame([*ROWS, (None, 6, "b")], COLUMNS).coalesce(1)
+    with pytest.raises(ElastalogError, match="`name` is null") as raised:
+        elastalog.open(PROGRAM, facts={"item": frame}, spark=spark)
+    assert [d.location for d in raised.value.diagnostics] == ["the DataFrame of `item`:6"]
+
+
+def test_text_files_with_lines_of_both_kinds(spark: Any, tmp_path: Path) -> None:
+    """The JVM reads what is beyond doubt, the driver the rest; together they are the relation."""
+    (tmp_path / "item.facts").write_text("zz\t1\tb\nä\t0x1f\tZ\nb\t 7\tnew\n", encoding="utf-8")
+    source = elastalog.spark.facts(str(tmp_path / "item.facts"))
+    with elastalog.open(PROGRAM, facts={"item": source}, spark=spark) as db:
+        assert set(db["item"]) == {("zz", 1, "b"), ("ä", 31, "Z"), ("b", 7, "new")}
+
+
+def test_a_small_frame_is_not_numbered(spark: Any) -> None:
+    spark.conf.set(texts.SETTING, "1000000")
+    schema = elastalog.Program.parse(PROGRAM).checked.relations["item"]
+    assert texts.numbered_facts(Schema.of(schema), spark.createDataFrame(ROWS, COLUMNS)) is None

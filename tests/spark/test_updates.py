@@ -1,0 +1,306 @@
+"""Updates followed by tasks: the state of shares stays in files between epochs, and is what the kernel would have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.spark import groups, skew
+from elastalog.backends.spark.backend import SparkBackend
+from elastalog.backends.spark.filed import FiledRelation
+from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.engine.judging import Kind, facts_of, is_refused, judge, least_budget, levels_of
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
+from tests.spark.without_spark import tasks_in_this_process
+
+EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
+LABELS = """
+.decl label(x: number, text: symbol)
+.decl same(x: number, text: symbol)
+.decl link(x: number, text: symbol)
+same(x, t) :- label(x, t).
+same(x, t) :- same(x, s), link(x, t), !label(x, t).
+"""
+CYCLE = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Iterator[Any]:
+    with tasks_in_this_process(tmp_path) as session:
+        yield session
+
+
+def backend_of(db: elastalog.Session) -> SparkBackend:
+    assert isinstance(db._backend, SparkBackend)
+    return db._backend
+
+
+def files_on_disk(db: elastalog.Session) -> set[str]:
+    return {str(path) for path in backend_of(db)._folder.rglob("*.parquet")}
+
+
+def files_known(db: elastalog.Session) -> set[str]:
+    current: dict[str, FiledRelation] = backend_of(db).files.current
+    return {file.path for filed in current.values() for file in filed.files}
+
+
+# --- on Spark itself -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark: Any, text: str) -> None:
+    with (
+        elastalog.open(text, facts=CYCLE, budget=None, engine="spark", spark=spark) as db,
+        elastalog.open(text, facts=CYCLE, budget=None) as local,
+    ):
+        away = backend_of(db)._away.away
+        for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)])):
+            changes = db.apply({"edge": inserted}, {"edge": deleted})
+            wanted = local.apply({"edge": inserted}, {"edge": deleted})
+            assert away == {"path"}
+            assert set(changes["path"].inserted) == set(wanted["path"].inserted)
+            assert set(changes["path"].deleted) == set(wanted["path"].deleted)
+            assert len(db["path"]) == len(local["path"])
+            assert away == {"path"}
+        assert levels_of(db) == levels_of(local)
+
+
+def test_dredc_runs_in_tasks(spark: Any) -> None:
+    options: dict[str, Any] = {"facts": CYCLE, "strategy": "dredc"}
+    with (
+        elastalog.open(LINEAR, **options, engine="spark", spark=spark) as db,
+        elastalog.open(LINEAR, **options) as local,
+    ):
+        assert backend_of(db).placements[1].where == "tasks"
+        for inserted, deleted in (([(5, 1)], [(2, 3)]), ([(2, 3)], [(5, 1), (4, 2)])):
+            for session in (db, local):
+                session.apply({"edge": inserted}, {"edge": deleted})
+            assert backend_of(db)._away.away == {"path"}
+        assert facts_of(db) == facts_of(local)
+
+
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+def test_a_stratum_beyond_its_budget_is_evaluated_anew_by_tasks(spark: Any, text: str) -> None:
+    chain = {"edge": [(i, i + 1) for i in range(60)]}
+    with least_budget(0), elastalog.open(text, facts=chain, budget=0.01, engine="spark", spark=spark) as db:
+        with db.update() as update:
+            update.delete("edge", [(30, 31)])
+        assert [work.how for work in update.stats.work.strata if work.relations == ("path",)] == ["switch"]
+        assert backend_of(db)._away.away == {"path"}
+        # 31 nodes before the gap, 30 after it.
+        assert len(db["path"]) == 31 * 30 // 2 + 30 * 29 // 2
+        assert len(update.changes["path"].deleted) == 31 * 30
+        assert not update.changes["path"].inserted
+        rest = [edge for edge in chain["edge"] if edge != (30, 31)]
+        assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": rest}))
+
+
+@pytest.mark.parametrize("seed", [2, 5, 11])
+def test_random_updates_on_spark(spark: Any, seed: int) -> None:
+    program, updates = seeded_case(seed, most_updates=2)
+    explicit = program.explicit
+    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=spark) as db:
+        for update in updates:
+            db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+        judge(db, parse_accepted(program.text), explicit)
+
+
+def test_epochs_in_a_store_are_those_of_the_kernel(spark: Any, tmp_path: Path) -> None:
+    with elastalog.open(LINEAR, facts=CYCLE, store=tmp_path / "store", engine="spark", spark=spark) as db:
+        db.apply({"edge": [(5, 6)]}, {"edge": [(2, 3)]})
+        wanted = levels_of(db)
+    with elastalog.open(store=tmp_path / "store") as again:
+        assert levels_of(again) == wanted
+    with elastalog.open(store=tmp_path / "store", engine="spark", spark=spark) as again:
+        again.apply({"edge": [(6, 2)]})
+        assert backend_of(again)._away.away == {"path"}
+        assert levels_of(again) == levels_of(elastalog.open(LINEAR, facts={"edge": list(again["edge"])}))
+
+
+# --- the same code, with tasks in this process ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["local", "global"])
+@pytest.mark.parametrize("seed", range(60, 70))
+def test_random_updates_have_the_levels_of_the_definition(near: Any, seed: int, kind: Kind) -> None:
+    program, updates = seeded_case(seed, most_updates=4)
+    if is_refused(program):
+        pytest.skip("only recursion binds what an aggregate tests")
+    explicit = program.explicit
+    with elastalog.open(program.text, facts=program.facts, levels=kind, engine="spark", spark=near) as db:
+        for number, update in enumerate(updates):
+            # Every third update is evaluated anew.
+            db._epochs.strategy.costs.budget = 0.0 if number % 3 == 2 else None  # type: ignore[attr-defined]
+            with least_budget(0):
+                db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+            if number % 2:
+                judge(db, parse_accepted(program.text), explicit, kind)
+        judge(db, parse_accepted(program.text), explicit, kind)
+
+
+@pytest.mark.parametrize("strategy", ["dredc", "dred", "recompute"])
+@pytest.mark.parametrize("seed", range(80, 84))
+def test_random_updates_by_other_strategies(near: Any, seed: int, strategy: str) -> None:
+    program, updates = seeded_case(seed, most_updates=4)
+    if is_refused(program):
+        pytest.skip("only recursion binds what an aggregate tests")
+    explicit = program.explicit
+    with elastalog.open(program.text, facts=program.facts, strategy=strategy, engine="spark", spark=near) as db:
+        for update in updates:
+            db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+        judge(db, parse_accepted(program.text), explicit, is_annotated=False)
+
+
+@pytest.mark.parametrize("seed", range(90, 96))
+def test_random_updates_where_every_value_is_heavy(near: Any, seed: int) -> None:
+    program, updates = seeded_case(seed, most_updates=4)
+    if is_refused(program):
+        pytest.skip("only recursion binds what an aggregate tests")
+    explicit = program.explicit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skew, "LEAST", 1)
+        with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=near) as db:
+            for update in updates:
+                db.apply(update.inserted, update.deleted)
+                explicit = update.apply_to(explicit)
+            judge(db, parse_accepted(program.text), explicit)
+
+
+def test_exchanging_tasks_enumerate_the_derivations_of_the_kernel(near: Any) -> None:
+    chain = {"edge": [(i, i + 1) for i in range(40)]}
+    derivations = []
+    options: dict[str, Any]
+    for options in ({"engine": "spark", "spark": near}, {}):
+        with elastalog.open(DOUBLING, facts=chain, budget=None, **options) as db:
+            with db.update() as update:
+                update.delete("edge", [(10, 11), (30, 31)])
+                update.insert("edge", [(3, 11)])
+            derivations.append([work.derivations for work in update.stats.work.strata])
+    assert derivations[0] == derivations[1]
+    assert len(near.ran) == 2
+
+
+def test_rules_that_change_are_followed_by_tasks(near: Any) -> None:
+    with elastalog.open(LINEAR, facts=CYCLE, engine="spark", spark=near) as db:
+        db.change_rules("path(y, x) :- edge(x, y), x > 3.\n")
+        db.apply({"edge": [(5, 6)]})
+        db.change_rules("", removed=[2])
+        text = EDGES + "path(x, y) :- edge(x, y).\npath(y, x) :- edge(x, y), x > 3.\n"
+        assert facts_of(db) == facts_of(elastalog.open(text, facts={"edge": list(db["edge"])}))
+
+
+def test_the_work_counters_of_dredc_are_those_of_the_kernel(near: Any) -> None:
+    counters = []
+    options: dict[str, Any]
+    for options in ({"engine": "spark", "spark": near}, {}):
+        with elastalog.open(LINEAR, facts=CYCLE, strategy="dredc", **options) as db:
+            with db.update() as update:
+                update.delete("edge", [(2, 3), (4, 5)])
+                update.insert("edge", [(3, 1)])
+            counters.append(update.stats.work.counters.as_dict())
+    assert counters[0] == counters[1]
+    assert counters[0]["over_deletions"] > 0
+
+
+def test_only_the_shares_concerned_run(near: Any) -> None:
+    # Both atoms hold x, so every change concerns the share of its x alone.
+    with elastalog.open(LABELS, facts={"label": [(i, "a") for i in range(40)]}, engine="spark", spark=near) as db:
+        near.ran.clear()
+        db.apply({"link": [(7, "b"), (7, "c")]})
+        assert [len(shares) for shares in near.ran] == [1]
+        assert {fact for fact in db["same"] if fact[0] == 7} == {(7, "a"), (7, "b"), (7, "c")}
+
+
+def test_a_change_of_what_every_task_holds_runs_in_all(near: Any) -> None:
+    with elastalog.open(LINEAR, facts=CYCLE, engine="spark", spark=near) as db:
+        near.ran.clear()
+        db.apply({"edge": [(5, 6)]})
+        assert near.ran == [(0, 1, 2)]
+
+
+def test_only_the_groups_concerned_are_loaded(near: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[int] = []
+
+    def spied(held: groups.Held, column: int, words: np.ndarray) -> groups.Held:
+        kept = groups.only_groups(held, column, words)
+        loaded.append(len(kept[0].words))
+        return kept
+
+    monkeypatch.setattr("elastalog.backends.spark.update_task.only_groups", spied)
+    # Twenty chains of ten edges each; one of them gets longer.
+    chains = {"edge": [(100 * c + i, 100 * c + i + 1) for c in range(20) for i in range(10)]}
+    with elastalog.open(LINEAR, facts=chains, budget=None, engine="spark", spark=near) as db:
+        db.apply({"edge": [(510, 511)]}, {"edge": [(503, 504)]})
+        # The 55 paths of that chain and its 10 edges, whatever their shares are.
+        assert sum(loaded) == 55 + 10
+        rest = [edge for edge in chains["edge"] if edge != (503, 504)]
+        assert levels_of(db) == levels_of(elastalog.open(LINEAR, facts={"edge": [*rest, (510, 511)]}))
+
+
+def test_explicit_facts_of_a_derived_relation_come_and_go(near: Any) -> None:
+    with elastalog.open(LINEAR, facts=CYCLE | {"path": [(9, 1)]}, engine="spark", spark=near) as db:
+        # Deleting what is not explicit changes nothing, inserting what is there makes it explicit.
+        changes = db.apply({"path": [(1, 2), (8, 9)]}, {"path": [(9, 1), (1, 3)]})
+        assert set(changes["path"].inserted) == {(8, 9)}
+        assert set(changes["path"].deleted) == {(9, x) for x in (1, 2, 3, 4, 5)}
+        assert backend_of(db)._away.away == {"path"}
+        found = levels_of(db)
+        assert found["path", (1, 2)] == (0, 1)
+        # One more than its new explicit fact.
+        assert found["path", (1, 3)] == (1, 1)
+
+
+def test_a_failed_update_leaves_the_files_of_the_epoch_before(near: Any) -> None:
+    text = LINEAR + ".decl bad(x: number)\nbad(x) :- path(x, y), y + 9223372036854775807 < 0.\n"
+    facts = {"edge": [(-1, -2), (-2, -3)]}
+    with elastalog.open(text, facts=facts, engine="spark", spark=near) as db:
+        known, found = files_known(db), levels_of(db)
+        with pytest.raises(ElastalogError):
+            db.apply({"edge": [(-3, 4)]})
+        assert files_known(db) >= known
+        assert files_on_disk(db) == files_known(db)
+        assert levels_of(db) == found
+        db.apply({"edge": [(-3, -4)]})
+        assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": [*facts["edge"], (-3, -4)]}))
+
+
+def test_files_do_not_pile_up(near: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("elastalog.backends.spark.filed._FEW", 20)
+        with elastalog.open(LINEAR, facts=CYCLE, budget=None, engine="spark", spark=near) as db:
+            for i in range(5, 30):
+                db.apply({"edge": [(i, i + 1)]}, {"edge": [(i - 4, i - 3)] if i % 3 == 0 else []})
+                assert files_on_disk(db) == files_known(db)
+            assert len(files_on_disk(db)) < 40
+            assert levels_of(db) == levels_of(elastalog.open(LINEAR, facts={"edge": list(db["edge"])}))
+
+
+def test_a_stratum_in_the_driver_reads_what_tasks_maintain(near: Any) -> None:
+    text = LINEAR + ".decl total(x: number, n: number)\ntotal(x, n) :- edge(x, _), n = count : { path(x, _) }.\n"
+    with elastalog.open(text, facts=CYCLE, engine="spark", spark=near) as db:
+        changes = db.apply({"edge": [(5, 6)]})
+        assert set(changes["total"].inserted) == {(1, 5), (2, 5), (3, 5), (4, 5), (5, 1)}
+        with pytest.raises(ElastalogError):
+            db.apply({"edge": [("x", 1)]})
+        assert levels_of(db) == levels_of(elastalog.open(text, facts={"edge": [*CYCLE["edge"], (5, 6)]}))
+
+
+def test_what_if_questions_leave_everything_as_it_was(near: Any) -> None:
+    with elastalog.open(LINEAR, facts=CYCLE, engine="spark", spark=near) as db:
+        db.apply({"edge": [(5, 6), (6, 7)]})
+        found = levels_of(db)
+        suggestion = db.suggest(unwanted=["path(1, 7)"])
+        assert suggestion is not None
+        assert levels_of(db) == found
+        assert files_on_disk(db) >= files_known(db)

@@ -1,0 +1,86 @@
+"""The backend of Spark with tasks that run in this process, one after the other or in threads: hundreds of random cases
+in the time of one job. What tasks are given and give back is copied as Spark would."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from elastalog.backends.spark import exchange, slots, strata
+from elastalog.backends.spark.task import Result, run_shares
+from elastalog.backends.watch import Watch
+from elastalog.pipeline.files.read import read_input
+
+
+class Settings(dict[str, str]):
+    def get(self, key: str, default: Any = None) -> Any:
+        return super().get(key, default)
+
+
+@contextmanager
+def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Iterator[Any]:
+    """Within the block, sessions with `engine="spark"` and the session given evaluate in this process."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), **settings})
+    spark = SimpleNamespace(conf=conf, ran=[], attempts=[])
+    numbers = itertools.count()
+
+    def run_tasks(
+        session: Any, work: Callable[[int], Iterator[Result]], shares: Sequence[int], watch: Watch, *,
+        are_together: bool, check: Callable[[], None] = lambda: None,
+    ) -> list[Result]:  # fmt: skip
+        import pyarrow as pa
+
+        spark.ran.append(tuple(shares))
+        buffer = io.BytesIO()
+        cloudpickle.dump(partial(run_shares, work, tuple(shares)), buffer)
+        attempt = next(numbers)
+
+        def task(position: int) -> list[Result]:
+            body = cloudpickle.loads(buffer.getvalue())
+            try:
+                batches = body(iter([pa.record_batch({"id": pa.array([position], pa.int64())})]))
+                return [Result(**row) for batch in batches for row in batch.to_pylist()]
+            except BaseException:
+                # Spark would end the others.
+                for path in spark.attempts:
+                    shutil.rmtree(path, ignore_errors=True)
+                raise
+
+        spark.attempt = attempt
+        with ThreadPoolExecutor(len(shares) if are_together else 1) as pool:
+            found = [result for results in pool.map(task, range(len(shares))) for result in results]
+        check()
+        return found
+
+    def attempt_folder(spec: Any) -> Path:
+        made = Path(spec.folder) / f"attempt-{spark.attempt}"
+        made.mkdir(exist_ok=True)
+        spark.attempts.append(made)
+        return made
+
+    def new_folder(session: Any, kind: str) -> Path:
+        made = folder / f"{kind}-{next(numbers)}"
+        made.mkdir()
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strata, "run_tasks", run_tasks)
+        patch.setattr(exchange, "attempt_folder", attempt_folder)
+        patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
+        patch.setattr("elastalog.pipeline.spark.engine.spark_session", lambda: spark)
+        patch.setattr(
+            "elastalog.pipeline.spark.sources.read_inputs",
+            lambda session, relation, root, policy: read_input(relation, Path(root), policy),
+        )
+        yield spark
