@@ -11,7 +11,6 @@ benchmarks/plots/proof_expansion.png. Times are processor seconds of one thread.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.batch import machine
+from benchmarks.keep import keep_results
 from benchmarks.plot import draw_histograms, draw_lines
 from benchmarks.updates import Cycle, Timed, compare_bootstrap, timed
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, Workload, data_folder
@@ -140,11 +140,12 @@ def main() -> None:
             print(f"  {total:,} derived facts have proofs of heights 1 to {highest}")
             entry["heights"] = sorted(heights[name].items())
             entry["expansion"] = measure_expansion(session, list(random_facts(derived, given.proofs)))
-        lines[name] = by_size(entry["expansion"]["nodes"], entry["expansion"]["seconds"])
         record[name] = entry
-    results = HERE / "results" / "provenance.json"
-    results.parent.mkdir(exist_ok=True)
-    results.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = keep_results(HERE / "results" / "provenance.json", record)
+    for name in NAMES:
+        if name in record:
+            heights[name] = Counter(dict(record[name]["heights"]))
+            lines[name] = by_size(record[name]["expansion"]["nodes"], record[name]["expansion"]["seconds"])
     plots = HERE / "plots"
     draw_histograms(plots / "proof_heights.png", "least heights of proofs", "height", "derived facts", heights)
     draw_lines(plots / "proof_expansion.png", f"proofs to depth {DEPTH}", "nodes", "ms", lines)

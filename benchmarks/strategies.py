@@ -27,9 +27,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
+from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
 from benchmarks.strategy_cases import EXPERIMENTS, Case, Options
 from benchmarks.workloads import DATA_VARIABLE, HERE
@@ -177,13 +177,6 @@ def draw(name: str, outcomes: Sequence[Outcome]) -> None:
         draw_bars(path, name, "ms", series)
 
 
-def keep(file: Path, results: dict[str, Any]) -> None:
-    """Writes results; those of other experiments stay."""
-    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({**known, **results}, indent=1) + "\n", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description="compare the strategies", epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -226,7 +219,7 @@ def main() -> None:
         print("\n".join(table(name, outcomes)), flush=True)
         draw(name, outcomes)
         key = f"{name} {options.nodes}/{options.edges}" if name == "sspe" else name
-        keep(HERE / "results" / "strategies.json", {key: [asdict(outcome) for outcome in outcomes]})
+        keep_results(HERE / "results" / "strategies.json", {key: [asdict(outcome) for outcome in outcomes]})
 
 
 if __name__ == "__main__":

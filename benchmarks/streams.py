@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.keep import keep_results
 from benchmarks.plot import draw_lines
-from benchmarks.strategies import aligned, keep
+from benchmarks.strategies import aligned
 from benchmarks.workloads import DATA_VARIABLE, HERE, Facts, data_folder
 
 STRATEGIES = ("dred", "dred+eager", "dred+linked", "bf", "bf+eager", "bf+linked", "bfc", "bfc+eager", "bfc+linked")
@@ -311,7 +312,7 @@ def main() -> None:
         outcomes = [Outcome(**outcome) for outcome in json.loads(done.stdout.strip().splitlines()[-1])]
         print("\n".join(table(name, outcomes)), flush=True)
         draw(name, outcomes)
-        keep(HERE / "results" / "streams.json", {name: [asdict(outcome) for outcome in outcomes]})
+        keep_results(HERE / "results" / "streams.json", {name: [asdict(outcome) for outcome in outcomes]})
 
 
 if __name__ == "__main__":

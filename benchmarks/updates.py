@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.batch import machine
+from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, Workload, data_folder
 
@@ -203,7 +203,7 @@ def _switches(session: Any) -> int:
     return sum(stratum.how in ("switch", "bootstrap") for stratum in session.log()[-1].strata)
 
 
-def measure_epochs(work: Workload, facts: Facts) -> dict[str, float]:
+def measure_epochs(work: Workload, facts: Facts, with_update_only: bool) -> dict[str, float]:
     """The papers' workload: small updates are 100 facts, large ones 10 % of the explicit facts, deleted and inserted by
     turns."""
     import elastalog
@@ -216,6 +216,8 @@ def measure_epochs(work: Workload, facts: Facts) -> dict[str, float]:
         ("update only", {"budget": None}),
         ("elastic", {}),
     ):
+        if name == "update only" and not with_update_only:
+            continue
         with elastalog.open(work.program, facts=facts, engine="local", **options) as session:
             seconds = evaluation_seconds(session)
             held: Facts | None = None
@@ -267,11 +269,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-latency", action="store_true")
+    parser.add_argument("--no-update-only", action="store_true", help="leave out updates that never switch")
     given = parser.parse_args()
     data = data_folder(given.data)
     works = {work.name: work for work in (*BY_NAME.values(), REACHABILITY)}
     record: dict[str, Any] = {"machine": machine()}
-    faster: dict[str, dict[str, float]] = {label: {} for label, _ in SIZES}
     for name in given.workloads or NAMES:
         work = works[name]
         if not work.is_available(data):
@@ -281,15 +283,14 @@ def main() -> None:
         entry = compare_bootstrap(work, facts, given.repeats)
         recompute = entry["bootstrap"]["recompute"]["seconds"]
         entry["cycles"] = measure_cycles(work, facts, recompute, given.seeds)
-        entry["epochs"] = measure_epochs(work, facts)
+        entry["epochs"] = measure_epochs(work, facts, not given.no_update_only)
         record[name] = entry
-        for label, row in entry["cycles"].items():
-            faster[label][name] = row["faster"]
     if not given.no_latency:
         record["latency"] = measure_latency(LATENCY_SIZES)
-    results = HERE / "results" / "updates.json"
-    results.parent.mkdir(exist_ok=True)
-    results.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = keep_results(HERE / "results" / "updates.json", record)
+    faster = {
+        label: {name: record[name]["cycles"][label]["faster"] for name in NAMES if name in record} for label, _ in SIZES
+    }
     draw_bars(HERE / "plots" / "updates.png", "updates: times faster than recompute", "ratio", faster)
 
 
