@@ -88,7 +88,7 @@ def case_named(name: str, data: Path | None) -> Case:
 
 @dataclass(slots=True)
 class Measured:
-    """`seconds` of every repetition; `problem` says why there are none."""
+    """`seconds` of every repetition; `problem` says why there are none, and `limit`, that it was out of time."""
 
     way: str
     workload: str
@@ -99,6 +99,7 @@ class Measured:
     first_job: float = 0.0
     where: list[str] = field(default_factory=list)
     problem: str | None = None
+    limit: float | None = None
 
     @property
     def least(self) -> float | None:
@@ -143,7 +144,8 @@ def measure_here(way: str, workload: str, master: str, repeats: int, timeout: fl
     _first_job(found, spark)
 
     def give_up() -> None:
-        found.problem = f"more than {timeout:.0f} s"
+        if not found.seconds:
+            found.problem, found.limit = f"more than {timeout:.0f} s", timeout
         print(json.dumps(asdict(found)), flush=True)
         os._exit(0)
 

@@ -62,6 +62,7 @@ def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
     assert away == {"path"}
     # From 1: 2, 3, 4, 5. From each of 2, 3, 4: the cycle and 5.
     assert len(db["path"]) == 4 + 3 * 4
+    assert db.statistics().relations[1].bytes == 0
     assert away == {"path"}
     assert (1, 5) in db["path"]
     assert not away

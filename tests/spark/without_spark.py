@@ -59,9 +59,13 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
 
         spark.attempt = attempt
         with ThreadPoolExecutor(len(shares) if are_together else 1) as pool:
-            found = [result for results in pool.map(task, range(len(shares))) for result in results]
+            futures = [pool.submit(task, position) for position in range(len(shares))]
+        # The others fail only because one has failed.
+        errors = sorted(filter(None, (f.exception() for f in futures)), key=lambda e: isinstance(e, RuntimeError))
+        if errors:
+            raise errors[0]
         check()
-        return found
+        return [result for future in futures for result in future.result()]
 
     def attempt_folder(spec: Any) -> Path:
         made = Path(spec.folder) / f"attempt-{spark.attempt}"

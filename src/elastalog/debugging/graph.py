@@ -1,9 +1,9 @@
 """The derivation graph of the facts that vary, in memory: an exact model of every state.
 
 Nodes are facts of a bracket's `varying`, and absences of such facts; every other fact counts as true. Edges are the
-derivations that fire among the upper facts. A node holds in a state if it is
-in the perfect model of the derivations over the switches that are on: the least model, where an absence holds once all
-that its fact could follow from is known, and the fact is not there.
+derivations that fire among the upper facts. A node holds in a state if it is in the perfect model of the derivations
+over the switches that are on: the least model, where an absence holds once all that its fact could follow from is
+known, and the fact is not there.
 """
 
 from __future__ import annotations

@@ -65,10 +65,10 @@ def statistics_of(backend: KernelBackend) -> Statistics:
                 number = None if clause.rule is None else numbers[text]
                 rules.append(RuleStatistics(number, clause.head, text, stratum, derivations, seconds))
     relations = tuple(
-        RelationStatistics(name, backend.size(name), backend.relations[name].nbytes)
+        RelationStatistics(name, backend.size(name), backend.bytes_of(name))
         for name in backend.program.checked.relations
     )
-    hidden = sum(backend.relations[name].nbytes for name, relation in stored.items() if relation.is_hidden)
+    hidden = sum(backend.bytes_of(name) for name, relation in stored.items() if relation.is_hidden)
     return Statistics(tuple(rules), relations, hidden)
 
 

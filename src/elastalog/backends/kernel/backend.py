@@ -206,6 +206,10 @@ class KernelBackend:
             return FactWords(stored.rows[rows])
         return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
 
+    def bytes_of(self, relation: str) -> int:
+        """Memory of a relation and its indexes."""
+        return self.relations[relation].nbytes
+
     @property
     def nbytes(self) -> int:
         """Memory of all relations and indexes."""
@@ -332,9 +336,7 @@ class KernelBackend:
             return DenseMaintenance(
                 stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
             )
-        return StratumMaintenance(
-            stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench
-        )
+        return StratumMaintenance(stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench)
 
     def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
         """Starts the maintenance of a stratum by a strategy that maintains sets."""

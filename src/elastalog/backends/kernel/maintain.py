@@ -43,6 +43,7 @@ from elastalog.backends.kernel.marks import (
     UNTOUCHED,
     WAS,
 )
+from elastalog.backends.kernel.new_rows import add_row
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
@@ -124,18 +125,13 @@ def offer(entry, fires, before, touched):  # type: ignore[no-untyped-def]
 def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
-    width = rows.shape[1]
     block_width = block.shape[1]
     rows_used = state[USED]
     for i in range(used):
         fires = block[i, block_width - 2] + 1
         row = find_row(block, i, rows, table, shift)
         if row < 0:
-            slot = -1 - row
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(rows_used + 1)
-            for c in range(width):
-                rows[rows_used, c] = block[i, c]
+            add_row(block, i, -1 - row, rows, table, rows_used)
             level[rows_used] = fires
             count[rows_used] = 1
             rows_used += 1

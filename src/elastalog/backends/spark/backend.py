@@ -115,6 +115,10 @@ class SparkBackend(KernelBackend):
             return filed.size
         return super().size(relation)
 
+    def bytes_of(self, relation: str) -> int:
+        """Memory of a relation in this process."""
+        return 0 if relation in self._away.away else super().bytes_of(relation)
+
     def state(self, relation: str) -> FactWords:
         if relation not in self._away.away:
             return super().state(relation)

@@ -106,6 +106,7 @@ class StratumJobs:
         """The program of the jobs to come."""
         self._program = replace(program, strata=())
         self._routings: dict[int, Mapping[str, Routing]] = {}
+        self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one."""
@@ -120,7 +121,11 @@ class StratumJobs:
 
     def heavy(self, plan: SharePlan, inputs: Mapping[str, FiledRelation]) -> Heavy:
         """The heavy words of what a stratum reads."""
-        return heavy_words({name: inputs[name] for name in sorted(plan.stratum.reads)}, self.shares(plan))
+        read = {name: inputs[name] for name in sorted(plan.stratum.reads)}
+        # Asked when the plan is chosen, and again when it is carried out.
+        if self._counted is None or self._counted[0] != read:
+            self._counted = read, heavy_words(read, self.shares(plan))
+        return self._counted[1]
 
     def write_shared(self, name: str, facts: FactWords, routing: Routing | None) -> tuple[WordFile, ...]:
         """Writes facts, a file for every share."""

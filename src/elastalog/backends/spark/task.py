@@ -109,9 +109,9 @@ class StratumSpec:
 
     def explicit(self, copy: Copy, share: int) -> Matrix:
         """The explicit facts of an own relation that a task starts from."""
-        before, changes = self.facts(copy, share)
-        words = before.words
-        if before.level is not None:
+        words: Matrix = np.empty((0, self.width(copy)), np.int32)
+        if self.inputs[copy.relation].has_explicit:
+            before, changes = self.facts(copy, share)
             old, _ = restore.restored(copy.name, self.width(copy), True, before, changes)
             words = old.rows[: old.used][are_explicit(old_levels(old), self.support)]
         gone, come = self.explicit_changes(copy, share)

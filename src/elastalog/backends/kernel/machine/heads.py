@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elastalog.backends.kernel.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import HALF, LOW, hash_row, int64, np_int32, uint64
+from elastalog.backends.kernel.compiled import int64, np_int32
 from elastalog.backends.kernel.machine.layout import (
     COUNTS,
     LEVEL,
@@ -33,6 +33,7 @@ from elastalog.backends.kernel.marks import (
     REFERENCE,
     TOUCHED_WIDTH,
 )
+from elastalog.backends.kernel.new_rows import add_row
 
 
 @piece
@@ -72,8 +73,7 @@ def lose(block, used, head):  # type: ignore[no-untyped-def]
 def gain(block, used, relation, head, state, nodes, waiting, heap):  # type: ignore[no-untyped-def]
     """Offers new derivations to their heads; facts never seen get a row."""
     block_width = block.shape[1]
-    width = head[WIDTH]
-    rows = matrix_at(head[ROWS], head[ROOM], width)
+    rows = matrix_at(head[ROWS], head[ROOM], head[WIDTH])
     table = keys_at(head[TABLE_AT], head[TABLE_SIZE])
     level = words_at(head[LEVEL], head[ROOM])
     count = words_at(head[COUNTS], head[ROOM])
@@ -86,12 +86,8 @@ def gain(block, used, relation, head, state, nodes, waiting, heap):  # type: ign
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
         row = find_row(block, i, rows, table, head[SHIFT])
         if row < 0:
-            slot = -1 - row
+            add_row(block, i, -1 - row, rows, table, rows_used)
             row = rows_used
-            tag = hash_row(block, i, width) & LOW
-            table[slot] = (tag << HALF) | uint64(row + 1)
-            for c in range(width):
-                rows[row, c] = block[i, c]
             level[row] = ABSENT
             count[row] = 0
             rows_used += 1
