@@ -286,6 +286,9 @@ class SparkBackend(KernelBackend):
         plan = placement.plan
         if plan is None:
             return None
+        for name in stratum.relations:
+            # The last evaluation may have been taken back, or was of another program.
+            self._jobs.share_as(plan, name, self.files.current.get(name))
         own = {name: self._jobs.teller(plan, name) for name in stratum.relations}
         before = {name: self._before(name, own.get(name)) for name in plan.relations}
         news = {name: told for name in stratum.reads if (told := self._news(name)) is not None and told.number}
@@ -397,7 +400,7 @@ class SparkBackend(KernelBackend):
     def commit(self) -> None:
         done, files = self._transaction, self.files
         moved = {name for name, relation in self.relations.items() if relation.touched_used} | set(done.replaced)
-        worn = {name for name, coming in files.coming.items() if name in moved and coming.after.is_worn}
+        worn = {n for n, c in files.coming.items() if n in moved and c.after.routing is None and c.after.is_worn}
         super().commit()
         # Of what the driver holds, files can be written again when somebody needs them.
         files.commit({*moved.difference(files.coming), *worn}.difference(self._away.away))

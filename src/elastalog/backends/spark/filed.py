@@ -40,7 +40,14 @@ class FiledRelation:
     @property
     def is_worn(self) -> bool:
         """Whether the changes are so many that writing the state anew pays."""
-        return sum(file.rows for file in self.changes) > sum(file.rows for file in self.base) // 4 + _FEW
+        changed, known = (sum(file.rows for file in files) for files in (self.changes, self.base))
+        return changed > known // 4 + _FEW or len(self.changes) > _MOST_FILES
+
+    @property
+    def routing(self) -> Routing | None:
+        """How all files are shared; None if they are not, or differently."""
+        routings = {file.routing for file in self.files}
+        return routings.pop() if len(routings) == 1 else None
 
     def followed_by(self, changes: Iterable[WordFile]) -> FiledRelation:
         return FiledRelation(self.base, (*self.changes, *changes))
@@ -57,7 +64,7 @@ class FiledRelation:
 
     def is_worn_in(self, routing: Routing, share: int) -> bool:
         """Whether writing one share anew pays. Never if a file holds facts of several."""
-        if any(file.routing != routing for file in self.files):
+        if self.routing != routing:
             return False
         base, changes = (tuple(f for f in files if f.share == share) for files in (self.base, self.changes))
         return FiledRelation(base, changes).is_worn
@@ -68,6 +75,7 @@ class FiledRelation:
 
 
 _FEW = 10_000
+_MOST_FILES = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,12 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Rows for an address, in a file of one task, ordered by the share that wants them: those of share s are rows
-    bounds[s] to bounds[s + 1], the last ones are for everybody. `note`: what the sender says about them."""
+    """Rows of so many words for an address, in a file of one task, ordered by the share that wants them: those of share
+    s are rows bounds[s] to bounds[s + 1], the last ones are for everybody. `note`: what the sender says about them."""
 
     address: str
     path: str
+    width: int
     bounds: tuple[int, ...]
     note: Any
 
@@ -64,13 +65,13 @@ class Post:
         if any(notice["failed"] for notice in notices):
             raise TaskFailed
         # Who has written a notice has read what came in the round before.
-        for path in self.folder.glob(f"{self._round - 1}-{self.share}-*.npy"):
+        for path in self.folder.glob(f"{self._round - 1}-{self.share}-*.words"):
             path.unlink(missing_ok=True)
         self.notes = [notice["note"] for notice in notices]
         return [
-            Parcel(address, path, tuple(bounds), notice["note"])
+            Parcel(address, path, width, tuple(bounds), notice["note"])
             for notice in notices
-            for address, path, bounds in notice["parcels"]
+            for address, path, width, bounds in notice["parcels"]
         ]
 
     def give_up(self) -> None:
@@ -80,19 +81,19 @@ class Post:
 
     def opened(self, parcel: Parcel) -> np.ndarray:
         """The rows of a parcel that are for this task."""
-        block: np.ndarray = np.load(parcel.path, mmap_mode="r")
+        block: np.ndarray = np.memmap(parcel.path, np.int32, "r", shape=(parcel.bounds[-1], parcel.width))
         own = block[parcel.bounds[self.share] : parcel.bounds[self.share + 1]]
         everywhere = block[parcel.bounds[-2] :]
         return np.concatenate((own, everywhere)) if len(everywhere) else own
 
-    def _packed(self, address: str, out: Outgoing, number: int) -> tuple[str, str, tuple[int, ...]]:
+    def _packed(self, address: str, out: Outgoing, number: int) -> tuple[str, str, int, tuple[int, ...]]:
         # Numbers of 16 bits are sorted by their digits, in linear time.
         wanted = np.where(out.shares == EVERYWHERE, self.shares, out.shares).astype(np.uint16)
-        rows = out.rows[np.argsort(wanted, kind="stable")]
+        rows = out.rows[np.argsort(wanted, kind="stable")].astype(np.int32, copy=False)
         bounds = (0, *np.cumsum(np.bincount(wanted, minlength=self.shares + 1)).tolist())
-        path = self.folder / f"{self._round}-{self.share}-{number}.npy"
-        np.save(path, rows)
-        return address, str(path), bounds
+        path = self.folder / f"{self._round}-{self.share}-{number}.words"
+        rows.tofile(path)
+        return address, str(path), rows.shape[1], bounds
 
     def _notify(self, notice: dict[str, Any]) -> None:
         """Says that everything of this round is written. A notice appears whole."""

@@ -112,6 +112,14 @@ class StratumJobs:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one."""
         return self._routings.get(plan.stratum.number) or routings(plan, self.shares(plan), ())
 
+    def share_as(self, plan: SharePlan, name: str, filed: FiledRelation | None) -> None:
+        """Tasks will share copies in the way in which the files of an own relation are shared, if they are."""
+        routing = None if filed is None else filed.routing
+        if routing is not None and routing != self.teller(plan, name):
+            found = routings(plan, routing.shares, routing.heavy)
+            if found[plan.owner(name).name].of_tellers == routing:
+                self._routings[plan.stratum.number] = found
+
     def teller(self, plan: SharePlan, relation: str) -> Routing:
         """How the files of an own relation are shared."""
         return self.routings(plan)[plan.owner(relation).name].of_tellers
