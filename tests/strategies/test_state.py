@@ -10,6 +10,7 @@ import pytest
 import elastalog
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import LimitReached
+from tests.engine.judging import levels_of
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.generators.updates import Update
@@ -68,6 +69,7 @@ def test_dense_state_is_that_of_a_bootstrap() -> None:
                     assert {f: min(v.items()) for f, v in vectors(db, name).items()} == {
                         f: sparse[name, f] for f in vectors(db, name)
                     }
+                assert levels_of(db) == sparse, seed
 
 
 def test_dense_vectors_add_up_to_all_derivations() -> None:

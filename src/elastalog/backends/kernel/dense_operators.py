@@ -32,14 +32,15 @@ def apply_losses(  # type: ignore[no-untyped-def]
         if row < 0:
             continue
         fires = block[i, width - 1] + np_int32(1)
-        if change(row, fires, np_int32(-1), first, nodes, log, vectors) != 0:
-            continue
+        left = change(row, fires, np_int32(-1), first, nodes, log, vectors)
         value = level[row]
         if value < REFERENCE:
             if value != fires:
                 continue
             touch(row, level, count, touched, touched_used)
             touched_used += 1
+        if left != 0:
+            continue
         entry = level[row] - REFERENCE
         if touched[entry, MARKS] & (LOST | DELTA | FIXED) or touched[entry, OLD] != fires:
             continue
@@ -77,7 +78,7 @@ def apply_gains(  # type: ignore[no-untyped-def]
         change(row, fires, np_int32(1), first, nodes, log, vectors)
         value = level[row]
         if value < REFERENCE:
-            if value <= fires:
+            if value < fires and value != before:
                 continue
             touch(row, level, count, touched, touched_used)
             touched_used += 1
