@@ -14,6 +14,7 @@ from elastalog.backends.kernel.dense_fixpoint import evaluate_dense
 from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
 from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.heights import HeightEvaluation
+from elastalog.backends.kernel.kernel_facts import KernelFacts
 from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.marks import ABSENT, FIXED
@@ -37,7 +38,7 @@ from elastalog.relations.words import Dictionary
 T = TypeVar("T")
 
 
-class KernelBackend:
+class KernelBackend(KernelFacts):
     """See `backends.protocol.Backend`. With `is_annotated` every fact has a level and a count and updates can be
     maintained; without, relations can only be evaluated anew."""
 
@@ -52,22 +53,16 @@ class KernelBackend:
         jobs: int = 1,
         watch: Watch | None = None,
     ) -> None:
+        super().__init__(program, is_annotated, support)
         self.dictionary = dictionary
-        self.is_annotated = is_annotated
         self.is_global = is_global
-        self.support = support
         self.watch = watch or Watch()
-        self.relations = {
-            name: KernelRelation(name, stored.width, is_annotated) for name, stored in program.relations.items()
-        }
         self.pipelines: dict[int, StratumPipelines] = {}
         self._workers = make_workers(self.relations, self.watch, jobs)
-        self.vectors: dict[str, Vectors] = {}
         self._scratch = Scratch()
         self._bench = Workbench()
         self._transaction = Transaction()
         self._departures = 0
-        self._explicit: dict[str, int] = {}
         self.is_complete = True
         self._follow(program)
 
@@ -129,92 +124,11 @@ class KernelBackend:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
 
-    # --- facts -----------------------------------------------------------------------------------------------------
-
-    def load(self, relation: str, words: Matrix) -> None:
-        """Adds explicit facts before the first bootstrap."""
-        target = self.relations[relation]
-        target.load(words)
-        self._explicit[relation] = target.used
-
-    def size(self, relation: str) -> int:
-        """The number of facts."""
-        return self.relations[relation].present
-
-    def facts(self, relation: str) -> FactWords:
-        """All facts of a relation, outside an update."""
-        stored = self.relations[relation]
-        rows = stored.present_rows()
-        words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
-        if not self.has_levels:
-            return FactWords(words)
-        if stored.is_settled:
-            return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
-        return FactWords(words, stored.level[rows], stored.count[rows])
-
-    def contains(self, relation: str, words: Matrix) -> Vector:
-        """Which of some facts are present, outside an update."""
-        stored = self.relations[relation]
-        found = stored.find(words)
-        is_found = found >= 0
-        if self.is_annotated and not stored.is_settled:
-            is_found[is_found] = stored.level[found[is_found]] < ABSENT
-        return is_found
-
-    def is_explicit(self, relation: str, words: Matrix) -> Vector:
-        """Which of some facts are explicit, outside an update."""
-        stored = self.relations[relation]
-        found = stored.find(words)
-        is_explicit = found >= 0
-        if self.is_annotated:
-            is_explicit[is_explicit] = self._is_explicit(stored.level[found[is_explicit]])
-        else:
-            is_explicit &= found < self._explicit.get(relation, 0)
-        return is_explicit
-
-    def _is_explicit(self, levels: Vector) -> Vector:
-        is_level = self.support in (Support.LEVELS, Support.VECTORS)
-        is_explicit: Vector = levels == 0 if is_level else (levels & 1 == 0) & (levels < ABSENT)
-        return is_explicit
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether every fact has a level and a count; the strategies that maintain sets keep other things."""
-        return self.is_annotated and self.support in (Support.LEVELS, Support.VECTORS)
-
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
     ) -> list[ClauseDerivations]:
         """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
         return self._backward.derivations(relation, words, is_sought)
-
-    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
-        """The facts with given words in some columns, outside an update."""
-        stored = self.relations[relation]
-        index = stored.indexes.get(columns)
-        if index is not None:
-            rows = aggregates.rows_of_keys(stored, columns, np.ascontiguousarray(key, np.int32).reshape(1, -1))
-        else:
-            # Without an index one scan is cheaper than making one.
-            mask = np.ones(stored.used, np.bool_)
-            for column, word in zip(columns, key, strict=True):
-                mask &= stored.rows[: stored.used, column] == word
-            if self.is_annotated and not stored.is_settled:
-                mask &= stored.level[: stored.used] < ABSENT
-            rows = np.flatnonzero(mask)
-        if not self.has_levels:
-            return FactWords(stored.rows[rows])
-        return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
-
-    def bytes_of(self, relation: str) -> int:
-        """Memory of a relation and its indexes."""
-        return self.relations[relation].nbytes
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all relations and indexes."""
-        vectors = sum(vectors.nbytes for vectors in self.vectors.values())
-        return vectors + sum(relation.nbytes for relation in self.relations.values())
 
     # --- bootstrap -------------------------------------------------------------------------------------------------
 
@@ -450,10 +364,6 @@ class KernelBackend:
         if self.is_annotated:
             return transaction.changed_words(self.relations, visible)
         return {name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible}
-
-    def state(self, relation: str) -> FactWords:
-        """All facts of a relation with level and count, outside an update, for a store."""
-        return restore.state(self.relations[relation], self._explicit.get(relation, 0))
 
     def state_changes(self) -> dict[str, StateChanges]:
         """What the update under way has changed, hidden relations and annotations included."""

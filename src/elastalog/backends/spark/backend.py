@@ -25,14 +25,14 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.protocol import GONE, ChangedWords, Matrix, StateChanges, Vector
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.filed import Coming, FiledRelation, RelationFiles
-from elastalog.backends.spark.placement import Placement, choose, memory_allowed
+from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.resident import ResidentRelations
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.states import are_heard, old_levels, state_before
 from elastalog.backends.spark.strata import StratumJobs
 from elastalog.backends.spark.word_files import are_explicit, write_changes
 from elastalog.backends.watch import Watch
-from elastalog.planning.decompose import SharePlan, exchanging_plan
+from elastalog.planning.decompose import SharePlan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.set_maintenance import StratumSets
 
 T = TypeVar("T")
-
-MANY_SHARES = 4
-TOO_MUCH = 1.5
-"""With so many tasks, one that has so many times its part of the work is worth an exchange."""
 
 
 class SparkBackend(KernelBackend):
@@ -221,18 +217,13 @@ class SparkBackend(KernelBackend):
     def _plan_for(
         self, stratum: LogicalStratum, placement: Placement, inputs: Mapping[str, FiledRelation]
     ) -> SharePlan:
-        """The plan of tasks, now that the inputs are known: facts with the same word stay together in a stratum that
-        decomposes, so tasks exchange instead if they are too many."""
+        """The plan of tasks, now that the inputs are known."""
         plan = placement.plan
         assert plan is not None
         if plan.decomposes and self.support is Support.LEVELS and not self.is_global:
-            part, shares = self._jobs.heavy(plan, inputs).greatest, self._jobs.shares(plan)
-            if shares >= MANY_SHARES and part > TOO_MUCH / shares:
-                why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"
-                plan = exchanging_plan(stratum, why)
-                placement = Placement("exchanging tasks", why, plan)
-        self._place(stratum, placement)
-        return plan
+            part = self._jobs.heavy(plan, inputs).greatest
+            placement = spared(placement, stratum, part, self._jobs.shares(plan))
+        return self._place(stratum, placement).plan or plan
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
         self.placements[stratum.number] = placement
@@ -414,6 +405,3 @@ class SparkBackend(KernelBackend):
             # In memory it may be as the update would have left it.
             if name in files.current:
                 self._away.send_away(name)
-
-
-FALLEN_BACK = Placement("driver", "tasks made values that the dictionary has not, or met an error")

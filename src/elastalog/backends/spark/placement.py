@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from elastalog.backends.sets import Support
-from elastalog.planning.decompose import SharePlan, share_plan
+from elastalog.planning.decompose import SharePlan, exchanging_plan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 log = logging.getLogger("elastalog.placement")
@@ -24,6 +24,11 @@ _ONE_PASS = 20
 """A stratum without recursion takes the kernel one pass over its input: so many times more facts are needed to pay."""
 
 
+_MANY_SHARES = 4
+_TOO_MUCH = 1.5
+"""With so many tasks, one that has so many times its part of the work is worth an exchange."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where, in words why, and the plan of tasks if there are any."""
@@ -35,6 +40,9 @@ class Placement:
     def tell(self, stratum: LogicalStratum) -> None:
         """Logs the choice."""
         log.info("stratum %d (%s): %s: %s", stratum.number, ", ".join(stratum.relations), self.where, self.why)
+
+
+FALLEN_BACK = Placement("driver", "tasks made values that the dictionary has not, or met an error")
 
 
 def choose(
@@ -67,6 +75,15 @@ def choose(
         told = "global levels" if is_global else "the strategy keeps other things than levels"
         return Placement("driver", f"{told}, and {plan.obstacle}")
     return Placement("exchanging tasks", plan.obstacle or "", plan)
+
+
+def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
+    """The same, or, where one value makes up too large a part of an input, exchanging tasks: in a stratum that
+    decomposes facts with the same value stay together, and one task would have most of the work."""
+    if shares < _MANY_SHARES or part <= _TOO_MUCH / shares:
+        return placement
+    why = f"one value is in {part:.0%} of the facts of an input, too many for one of {shares} tasks"
+    return Placement("exchanging tasks", why, exchanging_plan(stratum, why))
 
 
 def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: Mapping[str, int]) -> int:

@@ -109,8 +109,15 @@ class StratumJobs:
         self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
-        """How tasks share every copy: as in the last evaluation of the stratum, if there was one."""
-        return self._routings.get(plan.stratum.number) or routings(plan, self.shares(plan), ())
+        """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
+        must not be more than there are slots now."""
+        known = self._routings.get(plan.stratum.number)
+        if known is None:
+            return routings(plan, self.shares(plan), ())
+        one = next((routing for routing in known.values() if routing.heavy), next(iter(known.values())))
+        if not plan.decomposes and one.shares > self.shares(plan):
+            return routings(plan, self.shares(plan), one.heavy)
+        return known
 
     def share_as(self, plan: SharePlan, name: str, filed: FiledRelation | None) -> None:
         """Tasks will share copies in the way in which the files of an own relation are shared, if they are."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import is_
 from typing import TypeAlias
+from weakref import ref
 
 import numpy as np
 
@@ -79,8 +79,9 @@ class MachinePlan:
             row[layout.IS_OWN] = is_own
             row[layout.FIRST_INDEX] = min(places, default=0)
             row[layout.INDEXES_END] = max(places, default=-1) + 1
-        self._seen: list[list[Vector]] = [[]] * len(self.names)
-        self._seen_indexes: list[list[Vector]] = [[]] * len(self._indexed)
+        # Weak, so that arrays which have been replaced are not kept until the next update.
+        self._seen: list[list[ref[Vector]]] = [[]] * len(self.names)
+        self._seen_indexes: list[list[ref[Vector]]] = [[]] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
         self._done = [-1] * len(self._indexed)
 
@@ -200,7 +201,7 @@ class MachinePlan:
         """Writes where a relation is, if it has moved."""
         arrays = [relation.rows, relation.table, relation.level, relation.count, relation.touched]
         if not _are_same(arrays, self._seen[number]):
-            self._seen[number] = arrays
+            self._seen[number] = list(map(ref, arrays))
             row = self.relations[number]
             row[layout.ROWS] = address_of(relation.rows)
             row[layout.WIDTH] = relation.width
@@ -219,7 +220,7 @@ class MachinePlan:
         arrays = [index.keys, index.slots, index.pool]
         row = self.indexes[place]
         if not _are_same(arrays, self._seen_indexes[place]):
-            self._seen_indexes[place] = arrays
+            self._seen_indexes[place] = list(map(ref, arrays))
             row[layout.COLUMNS] = address_of(index.columns)
             row[layout.COLUMNS_NUMBER] = len(index.columns)
             row[layout.KIND] = index.kind
@@ -280,8 +281,8 @@ def _is_indexed(probe: BoundProbe) -> bool:
     return not probe.is_member and bool(probe.key_columns)
 
 
-def _are_same(arrays: list[Vector], others: list[Vector]) -> bool:
-    return len(arrays) == len(others) and all(map(is_, arrays, others))
+def _are_same(arrays: list[Vector], seen: list[ref[Vector]]) -> bool:
+    return len(arrays) == len(seen) and all(known() is array for known, array in zip(seen, arrays, strict=True))
 
 
 def _widths(versions: Iterable[Version], carried: int) -> tuple[int, ...]:
