@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.plot import draw_bars, draw_lines
-from benchmarks.spark_case import WAYS, Measured, case_named, cores_of, measure
+from benchmarks.spark_case import DATA_SETS, WAYS, Measured, case_named, cores_of, measure
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, data_folder
 
 PARTS = ("table", "sizes", "processes")
@@ -162,13 +162,13 @@ def main() -> None:
     parser.add_argument("--loop-timeout", type=float, default=30, help="the same for the DataFrame loop, at least")
     given = parser.parse_args()
     data = data_folder(given.data)
-    sets = tuple(name for name in ("galen", "doop") if BY_NAME[name].is_available(data))
+    sets = tuple(name for name in DATA_SETS if BY_NAME[name].is_available(data))
     workloads = given.workloads or (*WORKLOADS, *sets)
     for name in workloads:
         try:
             case_named(name, data)
         except ValueError as error:
-            parser.error(f"{error}; there are {', '.join((*WORKLOADS, 'galen', 'doop'))}")
+            parser.error(f"{error}; there are {', '.join((*WORKLOADS, *DATA_SETS))}")
     run = Runner(given.repeats, given.timeout, given.loop_timeout, data)
     parts: dict[str, Callable[[], str]] = {
         "table": lambda: table(run, workloads, given.master),

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 
-
-def _tokens(path: str) -> Iterator[str]:
+if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
-    from elastalog.program import read_program_text
+
+
+def _tokens(source: Source) -> Iterator[str]:
     from elastalog.syntax.tokens import tokenize
 
-    source = Source(path, read_program_text(path))
     tokens, diagnostics = tokenize(source)
     for kind, text, span in tokens:
         line, column = source.locate(span.start)
@@ -25,55 +24,53 @@ def _tokens(path: str) -> Iterator[str]:
     _fail_on(diagnostics)
 
 
-def _tree(path: str) -> Iterator[str]:
+def _tree(source: Source) -> Iterator[str]:
     from elastalog.cli.outline import outline
-    from elastalog.diagnostics.source import Source
-    from elastalog.program import read_program_text
     from elastalog.syntax.parser import parse
 
-    tree, diagnostics = parse(Source(path, read_program_text(path)))
+    tree, diagnostics = parse(source)
     yield from outline(tree)
     _fail_on(diagnostics)
 
 
-def _checked(path: str) -> Iterator[str]:
+def _checked(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_program
     from elastalog.program import Program
 
-    yield from list_program(Program.load(path).checked)
+    yield from list_program(Program.parse(source.text, source.name).checked)
 
 
-def _strata(path: str) -> Iterator[str]:
+def _strata(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_strata
     from elastalog.program import Program
 
-    yield from list_strata(Program.load(path).checked)
+    yield from list_strata(Program.parse(source.text, source.name).checked)
 
 
-def _plan(path: str) -> Iterator[str]:
+def _plan(source: Source) -> Iterator[str]:
     from elastalog.planning.listing import list_plans
     from elastalog.planning.lower import lower
     from elastalog.planning.order import NoStatistics
     from elastalog.program import Program
 
-    yield from list_plans(lower(Program.load(path).checked), NoStatistics())
+    yield from list_plans(lower(Program.parse(source.text, source.name).checked), NoStatistics())
 
 
-def _plan_on_spark(path: str) -> Iterator[str]:
+def _plan_on_spark(source: Source) -> Iterator[str]:
     from elastalog.planning.decompose import decomposition_report
     from elastalog.program import Program
 
-    yield from decomposition_report(Program.load(path).checked)
+    yield from decomposition_report(Program.parse(source.text, source.name).checked)
 
 
-STAGES: Final[dict[str, Callable[[str], Iterator[str]]]] = {
+STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
     "tokens": _tokens,
     "tree": _tree,
     "checked": _checked,
     "strata": _strata,
     "plan": _plan,
 }
-"""The lines that each stage shows of the program at a path."""
+"""The lines that each stage shows of a program."""
 
 
 def _fail_on(diagnostics: tuple[object, ...]) -> None:
@@ -95,6 +92,18 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
         yield from fact_lines(session[name])
 
 
+def _source(path: str, is_store: bool) -> Source:
+    """The program in a file, or that of the last epoch of a store."""
+    from elastalog.cli.store_options import reading
+    from elastalog.diagnostics.source import Source
+    from elastalog.program import read_program_text
+
+    if not is_store:
+        return Source(path, read_program_text(path))
+    with reading(path) as session:
+        return session.program.tree.source
+
+
 @click.command()
 @program_argument
 @click.argument("relation", required=False)
@@ -112,8 +121,8 @@ def show(
 ) -> None:  # fmt: skip
     """Show the stages of a program, or a relation of a store.
 
-    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of the program in it, or the
-    facts of RELATION, written `NAME` or `NAME@EPOCH`.
+    Prints what becomes of PROGRAM on its way from text to strata. If PROGRAM is a store: of its program as it is
+    now, or the facts of RELATION, written `NAME` or `NAME@EPOCH`.
 
     \b
     Stages:
@@ -133,14 +142,12 @@ def show(
     with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
         from elastalog.cli.store_options import is_store
 
-        if is_store(program):
-            if relation is not None:
-                for line in _facts(program, relation):
-                    click.echo(line)
-                return
-            program = str(Path(program) / "program.dl")
-        elif relation is not None:
-            raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
-        lines = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
-        for line in lines(program):
+        if relation is not None:
+            if not is_store(program):
+                raise click.UsageError(f"'{program}' is not a store, so it has no relation to show.")
+            lines = _facts(program, relation)
+        else:
+            stages = _plan_on_spark if (stage, engine) == ("plan", "spark") else STAGES[stage]
+            lines = stages(_source(program, is_store(program)))
+        for line in lines:
             click.echo(line)

@@ -98,8 +98,8 @@ class PendingUpdate:
         """The changes of a diff."""
         if diff.removed_rules:
             self.remove_rules(diff.removed_rules)
-        for text in diff.added_rules:
-            self.add_rules(text)
+        if diff.added_rules:  # at once, since a line may use what a later one declares
+            self.add_rules("\n".join(diff.added_rules))
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():

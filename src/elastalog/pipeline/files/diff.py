@@ -58,6 +58,10 @@ class Diff:
     added_rules: tuple[str, ...] = ()
     removed_rules: tuple[str, ...] = ()
 
+    @property
+    def changes_rules(self) -> bool:
+        return bool(self.added_rules or self.removed_rules)
+
 
 Redeclare = Callable[[tuple[str, ...]], Mapping[str, Schema]]
 """The relations that there are once some rules have been added."""

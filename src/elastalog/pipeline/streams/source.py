@@ -13,7 +13,8 @@ from pathlib import Path
 
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
 from elastalog.pipeline.streams.steps import read_steps
-from elastalog.relations.schema import Schema
+from elastalog.program import Program, RuleEdits, change_rules
+from elastalog.relations.schema import Schema, schemas_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,23 @@ class StreamedUpdate:
     diff: Diff
 
 
-def read_stream(path: Path | str, schemas: Mapping[str, Schema]) -> Iterator[StreamedUpdate]:
-    """The updates of a stream in order. Those of a folder are read when they are asked for."""
+def read_stream(path: Path | str, program: Program) -> Iterator[StreamedUpdate]:
+    """The updates of a stream of a program in order. Those of a folder are read when they are asked for; facts may
+    belong to relations that an update before declares."""
     path = Path(path)
     if path.is_file():
-        for step, diff in read_steps(path, schemas):
+        for step, diff in read_steps(path, schemas_of(program.checked)):
             yield StreamedUpdate(str(step), diff)
         return
     for part in update_files(path):
-        yield StreamedUpdate(part.name, read_diff(part, schemas))
+        update = StreamedUpdate(part.name, _read(part, program))
+        yield update
+        if update.diff.changes_rules:
+            program = change_rules(program, RuleEdits(update.diff.added_rules, update.diff.removed_rules)).after
+
+
+def _read(part: Path, program: Program) -> Diff:
+    def with_added(rules: tuple[str, ...]) -> Mapping[str, Schema]:
+        return schemas_of(change_rules(program, RuleEdits(rules)).after.checked)
+
+    return read_diff(part, schemas_of(program.checked), with_added)
