@@ -15,7 +15,7 @@ import elastalog
 from elastalog.cli import comparison
 from elastalog.cli.main import cli
 from elastalog.pipeline.streams import read_stream, with_next
-from elastalog.relations.schema import Schema
+from elastalog.program import Program
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -41,11 +41,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def schemas() -> dict[str, Schema]:
-    with elastalog.open(PROGRAM) as db:
-        return db.schemas
-
-
 def run(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(
         cli, [arguments[0], str(folder / "reach.dl"), "-F", str(folder / "facts"), *arguments[1:]]
@@ -57,13 +52,13 @@ def rows(table: pa.Table | None) -> list[tuple[int, ...]]:
 
 
 def test_a_folder_is_read_in_natural_order(folder: Path) -> None:
-    assert [update.batch for update in read_stream(folder / "updates", schemas())] == ["1.diff", "2.diff", "10.diff"]
+    assert [update.batch for update in read_stream(folder / "updates", Program.parse(PROGRAM))] == ["1.diff", "2.diff", "10.diff"]
 
 
 def test_a_table_is_read_by_steps(tmp_path: Path) -> None:
     path = tmp_path / "changes.csv"
     path.write_text("step,op,relation,a1,a2\n10,+,edge,7,8\n2,-,edge,1,2\n10,+,edge,8,9\n10,-,edge,2,3\n")
-    first, second = read_stream(path, schemas())
+    first, second = read_stream(path, Program.parse(PROGRAM))
     assert (first.batch, rows(first.diff.deleted.get("edge")), first.diff.inserted) == ("2", [(1, 2)], {})
     assert (second.batch, rows(second.diff.deleted.get("edge"))) == ("10", [(2, 3)])
     assert rows(second.diff.inserted.get("edge")) == [(7, 8), (8, 9)]
@@ -72,7 +67,7 @@ def test_a_table_is_read_by_steps(tmp_path: Path) -> None:
 def test_a_parquet_table_named_after_its_relation(tmp_path: Path) -> None:
     path = tmp_path / "edge.parquet"
     pq.write_table(pa.table({"step": [1, 2], "op": ["+", "-"], "y": [2, 4], "x": [1, 3]}), path)
-    first, second = read_stream(path, schemas())
+    first, second = read_stream(path, Program.parse(PROGRAM))
     assert rows(first.diff.inserted["edge"]) == [(1, 2)]
     assert rows(second.diff.deleted["edge"]) == [(3, 4)]
 
@@ -92,7 +87,7 @@ def test_faults_of_a_table_are_told(tmp_path: Path, text: str, told: str) -> Non
     path = tmp_path / "changes.csv"
     path.write_text(text)
     with pytest.raises(elastalog.ElastalogError) as fault:
-        list(read_stream(path, schemas()))
+        list(read_stream(path, Program.parse(PROGRAM)))
     (found,) = fault.value.diagnostics
     assert found.code == "E0904"
     assert told in found.message

@@ -5,7 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.pipeline.streams import StreamedUpdate
+    from elastalog.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,15 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
             )
             outcome.bootstrap = time.perf_counter() - began
         with session as db:
-            stream = list(read_stream(workload.updates, db.schemas))[: workload.most_updates]
-            pending = [_filled(db, streamed.diff) for streamed in stream]
-            for update, following in with_next(pending):
+            stream = list(read_stream(workload.updates, db.program))[: workload.most_updates]
+            for present, following in with_next(stream):
+                update = _filled(db, present)
+                upcoming = None
+                if marks and following is not None and not present.diff.changes_rules:
+                    upcoming = _filled(db, following)
                 began = time.perf_counter()
-                if marks and following is not None:
-                    db.announce(following, marks)
+                if upcoming is not None:
+                    db.announce(upcoming, marks)
                 update.commit()
                 outcome.updates.append(time.perf_counter() - began)
                 for counter, number in update.stats.work.counters.as_dict().items():
@@ -86,9 +94,9 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
     return outcome
 
 
-def _filled(db: Any, diff: Any) -> Any:
+def _filled(db: Session, streamed: StreamedUpdate) -> PendingUpdate:
     pending = db.update()
-    pending.take(diff)
+    pending.take(streamed.diff, streamed.batch)
     return pending
 
 

@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated.")
 @click.option("--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated.")
-@click.option("--reject", multiple=True, metavar="ELEMENT", help="Part of the update that must stay, as +edge(1,2).")
+@click.option("--reject", multiple=True, metavar="ELEMENT", help="Part of the update that must stay, as +edge(1,2); may be repeated.")
 @click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
 @click.option("--blame", metavar="FACT", help="Show which epoch a fact last came or went in, and why.")
 @click.option(
     "--epochs", nargs=2, type=click.IntRange(1), metavar="A B", help="Between these epochs.  [default: the last update]"
 )
-@click.option("--time-limit", default="60s", show_default=True, callback=duration, help="Time for the search.")
+@click.option(
+    "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
+)
 @click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 @format_option
 @verbosity_options

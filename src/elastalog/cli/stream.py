@@ -84,6 +84,9 @@ def stream(
     verbosity = verbosity_of(ctx, verbose, quiet)
     if (updates is None) == (source is None):
         raise click.UsageError("Give either --updates or --source.")
+    given = {"--store": store, "--changes": changes, "--checkpoint": checkpoint, "--once": once}
+    if updates is not None and (misplaced := [option for option, value in given.items() if value]):
+        raise click.UsageError(f"{', '.join(misplaced)}: only with --source. `elastalog apply` updates a store.")
     with exit_codes(form, verbosity), checked_output():
         if updates is None:
             asked = SparkStream(source, store, changes, checkpoint, once, marks, output)
@@ -110,8 +113,11 @@ def _apply_all(
 
     source = Path(updates).name
     records: list[EpochRecord] = []
-    for present, following in with_next(read_stream(updates, session.schemas)):
-        if marks != "none" and following is not None:
+    stream = read_stream(updates, session.program)
+    # Without marks nothing is read ahead: an update is applied although the next one is at fault.
+    pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
+    for present, following in pairs:
+        if following is not None and not present.diff.changes_rules:
             session.announce(_filled(session, source, following), marks)
         update = _filled(session, source, present)
         changes = update.commit()
@@ -131,7 +137,7 @@ def _apply_all(
 
 def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:
     pending = session.update(source, update.batch)
-    pending.take(update.diff)
+    pending.take(update.diff, update.batch)
     return pending
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -275,7 +276,8 @@ class Debugger:
         elif written[0] in ("+", "-"):
             sign, written = written
         if isinstance(written, str) and ":-" in written:
-            fact: Fact | str = single_rule(written)
+            # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
+            fact: Fact | str = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
             words = None if self._rules is None else self._rules.fact_of(str(fact))
         else:
             fact = self._fact(written)

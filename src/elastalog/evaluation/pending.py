@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
@@ -92,14 +94,15 @@ class PendingUpdate:
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
-        self.take(read_diff(Path(path), self.schemas, self.schemas_with))
+        self.take(read_diff(Path(path), self.schemas, self.schemas_with), str(path))
 
-    def take(self, diff: Diff) -> None:
-        """The changes of a diff."""
-        if diff.removed_rules:
-            self.remove_rules(diff.removed_rules)
-        if diff.added_rules:  # at once, since a line may use what a later one declares
-            self.add_rules("\n".join(diff.added_rules))
+    def take(self, diff: Diff, name: str | None = None) -> None:
+        """The changes of a diff; errors in its rules say that they are in `name`."""
+        with nullcontext() if name is None else noted(f"in {name}"):
+            if diff.removed_rules:
+                self.remove_rules(diff.removed_rules)
+            if diff.added_rules:  # at once, since a line may use what a later one declares
+                self.add_rules("\n".join(diff.added_rules))
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():

@@ -53,6 +53,8 @@ class Program:
 def read_program_text(path: str) -> str:
     """The text of a program file. Raises ElastalogError when it cannot be read, is too large, or is not UTF-8."""
     try:
+        if (Path(path) / "CURRENT").is_file():
+            raise _unreadable(path, "it is a store", "`show`, `query`, `explain`, `debug` and `apply` take stores")
         if Path(path).is_dir():
             raise _unreadable(path, "it is a folder", "give the program file inside it")
         with open(path, "rb") as file:

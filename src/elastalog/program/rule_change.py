@@ -140,6 +140,8 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[
             if wanted not in found:
                 found.append(wanted)
             continue
+        if wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
+            raise ElastalogError([_not_a_rule(wanted.strip())])
         tree = _parsed(_with_end(wanted), REMOVED)
         named = single_rules(tree.items, tree.source)
         if not named:
@@ -254,6 +256,16 @@ def _no_number(number: int, rules: int) -> Diagnostic:
         help=f"give a number from 1 to {rules}, as `elastalog show` lists them"
         if rules
         else "the program has no rules",
+    )
+
+
+def _not_a_rule(text: str) -> Diagnostic:
+    return Diagnostic(
+        "E0616",
+        f"`{text[:200]}` is not the text of a rule",
+        help="write the rule itself; only `removerule` and Python, as an `int`, take its number"
+        if text.isdecimal()
+        else "only rules can be removed; relations stay declared",
     )
 
 

@@ -62,6 +62,7 @@ class KernelBackend(KernelFacts):
         self._scratch = Scratch()
         self._bench = Workbench()
         self._transaction = Transaction()
+        self._maintenance: StratumMaintenance | DenseMaintenance | None = None
         self._departures = 0
         self.is_complete = True
         self._follow(program)
@@ -246,11 +247,17 @@ class KernelBackend(KernelFacts):
                 maintain.mark(inserted[name], relation.touched, FIXED, 0)
         inputs = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
         plan = self._plan(stratum)
+        maintenance: StratumMaintenance | DenseMaintenance
         if self.support is Support.VECTORS:
-            return DenseMaintenance(
+            maintenance = DenseMaintenance(
                 stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
             )
-        return StratumMaintenance(stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench)
+        else:
+            maintenance = StratumMaintenance(
+                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench
+            )
+        self._maintenance = maintenance
+        return maintenance
 
     def maintain_sets(self, stratum: LogicalStratum) -> StratumSets:
         """Starts the maintenance of a stratum by a strategy that maintains sets."""
@@ -281,12 +288,14 @@ class KernelBackend(KernelFacts):
     def finish(self, maintenance: StratumMaintenance | DenseMaintenance) -> None:
         """The stratum is done; those above see its net change."""
         self._transaction.changed.update(maintenance.end(self.is_global))
+        self._maintenance = None
 
     def abandon(self, maintenance: StratumMaintenance | DenseMaintenance) -> None:
         """Forgets what maintenance has done to its stratum."""
         maintenance.abandon()
         for name in maintenance.own:
             transaction.rollback(self.relations[name])
+        self._maintenance = None
 
     def refold(self, stratum: LogicalStratum) -> None:
         """Maintains an aggregate: folds the groups with changed members again, and only those."""
@@ -421,7 +430,7 @@ class KernelBackend(KernelFacts):
 
     def can_shift(self, shift: shifts.Shift) -> bool:
         """Whether a shift can still be made."""
-        return all(part.is_usable() and self.relations[part.relation.name] is part.relation for part in shift)
+        return all(part.is_usable() and self.relations.get(part.relation.name) is part.relation for part in shift)
 
     def shift(self, shift: shifts.Shift) -> None:
         """Goes from the state before a committed update to the one after it, or back, outside an update."""
@@ -443,6 +452,10 @@ class KernelBackend(KernelFacts):
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""
+        if self._maintenance is not None:
+            # What interrupted it may have kept it from telling its relations how far they go.
+            self._maintenance.abandon()
+            self._maintenance = None
         self.vectors.update(self._transaction.vectors)
         for vectors in self.vectors.values():
             vectors.rollback()

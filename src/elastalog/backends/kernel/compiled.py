@@ -73,24 +73,9 @@ def hash_columns(rows, row, columns):  # type: ignore[no-untyped-def]
     return value * FINISH
 
 
-@inlined
-def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
-    """The key of some columns, never 0: exact for up to two columns, a hash for more."""
-    width = columns.shape[0]
-    if width == 1:
-        return uint64(uint32(rows[row, columns[0]])) + ONE
-    if width == 2:
-        return pack(rows[row, columns[0]], rows[row, columns[1]]) + ONE
-    return hash_columns(rows, row, columns) | ONE
-
-
-@inlined
-def hash_key(key):  # type: ignore[no-untyped-def]
-    return mix(key) * FINISH
-
-
 __all__ = [
     "COLUMNS",
+    "FINISH",
     "FLAG",
     "GROUP",
     "HALF",
@@ -104,12 +89,11 @@ __all__ = [
     "WORDS",
     "Operator",
     "hash_columns",
-    "hash_key",
     "hash_row",
     "increment_atomically",
-    "index_key",
     "inlined",
     "int64",
+    "mix",
     "np_int32",
     "operator",
     "pack",

@@ -15,8 +15,6 @@ from elastalog.backends.kernel.compiled import (
     ONE,
     STATE,
     WORDS,
-    hash_key,
-    index_key,
     int64,
     np_int32,
     operator,
@@ -24,7 +22,7 @@ from elastalog.backends.kernel.compiled import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.postings import LENGTH, PLACE, SLOT_WIDTH, first_row
+from elastalog.backends.kernel.postings import LENGTH, PLACE, SLOT_WIDTH, first_row, hash_key, index_key
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN, is_present
 
 DIRECT, HASHED, EVERY = range(3)

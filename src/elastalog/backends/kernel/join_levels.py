@@ -20,8 +20,6 @@ from elastalog.backends.kernel.compiled import (
     STATE,
     WORDS,
     hash_columns,
-    hash_key,
-    index_key,
     inlined,
     int64,
     np_int32,
@@ -31,7 +29,7 @@ from elastalog.backends.kernel.compiled import (
 )
 from elastalog.backends.kernel.join import DIRECT, EVERY, HASHED
 from elastalog.backends.kernel.marks import ABSENT, DELTA, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED
-from elastalog.backends.kernel.postings import LENGTH, PLACE, first_row
+from elastalog.backends.kernel.postings import LENGTH, PLACE, first_row, hash_key, index_key
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 
 MEMBER = 3

@@ -189,8 +189,6 @@ class StratumMaintenance:
         self.plan.keep(self.relations, self.own)
         self.bench.clear()
         self._unmark()
-        for name in self.own:
-            self.relations[name].extend_indexes()
 
     # --- within ----------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,11 @@ full. Since rows ascend, the facts before a round of semi-naive evaluation are a
 
 from __future__ import annotations
 
+import numpy as np
+
 from elastalog.backends.kernel.compiled import (
     COLUMNS,
+    FINISH,
     FLAG,
     INT,
     KEYS,
@@ -18,14 +21,16 @@ from elastalog.backends.kernel.compiled import (
     ONE,
     STATE,
     WORDS,
-    hash_key,
-    index_key,
+    hash_columns,
     inlined,
     int64,
+    mix,
     np_int32,
     operator,
+    pack,
     prefetch,
     types,
+    uint32,
     uint64,
 )
 
@@ -39,6 +44,25 @@ KEYS_USED = 6
 
 _AHEAD = 12
 _FIRST_BLOCK = 4
+_NO_PAIR = np.uint64(0x8000_0000_8000_0000)
+"""Two words that no value has (see `relations.words`)."""
+
+
+@inlined
+def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
+    """The key of some columns, never 0: exact for up to two columns, a hash for more."""
+    width = columns.shape[0]
+    if width == 1:
+        return uint64(uint32(rows[row, columns[0]])) + ONE
+    if width == 2:
+        # Not + 1 as above: that is 0 for two words -1.
+        return pack(rows[row, columns[0]], rows[row, columns[1]]) ^ _NO_PAIR
+    return hash_columns(rows, row, columns) | ONE
+
+
+@inlined
+def hash_key(key):  # type: ignore[no-untyped-def]
+    return mix(key) * FINISH
 
 
 @inlined

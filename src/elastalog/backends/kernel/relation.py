@@ -57,14 +57,16 @@ class KernelRelation:
         capacity = len(self.rows)
         if size > capacity:
             capacity = max(size, int(capacity * 1.6))
-            self.rows = grown(self.rows, self.used, capacity)
+            # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
             if self.is_annotated:
                 self.level = grown(self.level, self.used, capacity)
                 self.count = grown(self.count, self.used, capacity)
+            self.rows = grown(self.rows, self.used, capacity)
         if size > int(len(self.table) * _LOAD):
-            self.table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
-            self.shift = 65 - len(self.table).bit_length()
-            row_operators.rebuild(self.rows, self.used, self.table, self.shift)
+            table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
+            shift = 65 - len(table).bit_length()
+            row_operators.rebuild(self.rows, self.used, table, shift)
+            self.table, self.shift = table, shift
 
     @property
     def room(self) -> int:
@@ -76,8 +78,13 @@ class KernelRelation:
         state = self._state
         state[row_operators.USED] = self.used
         while start < stop:
-            row_operators.insert(block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state)
-            self.used = int(state[row_operators.USED])
+            try:
+                row_operators.insert(
+                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
+                )
+            finally:
+                # Ctrl-C may come when the rows are in the table.
+                self.used = int(state[row_operators.USED])
             start = int(state[row_operators.NEXT])
             if start < stop:
                 self.reserve(self.used + 64)
@@ -104,14 +111,22 @@ class KernelRelation:
         if index is None:
             index = self.indexes[columns] = Index(columns, self.rows, self.used)
         if index.done < self.used:
-            index.extend(self.rows, self.used)
+            self._extend(columns, index)
         return index
 
     def extend_indexes(self) -> None:
         """Adds the latest rows to every index."""
-        for index in self.indexes.values():
+        for columns, index in self.indexes.items():
             if index.done < self.used:
-                index.extend(self.rows, self.used)
+                self._extend(columns, index)
+
+    def _extend(self, columns: tuple[int, ...], index: Index) -> None:
+        try:
+            index.extend(self.rows, self.used)
+        except BaseException:
+            # Ctrl-C, or no memory: nobody knows which rows it holds now. It is made again when next needed.
+            del self.indexes[columns]
+            raise
 
     def present_rows(self) -> Vector:
         """The row numbers of the facts that are present, outside an update."""

@@ -36,8 +36,11 @@ def touch(relation: KernelRelation, rows: Vector) -> Vector:
     entries = np.empty(len(rows), np.int32)
     state = np.zeros(4, np.int64)
     state[maintain.TOUCHED] = relation.touched_used
-    maintain.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
-    relation.touched_used = int(state[maintain.TOUCHED])
+    try:
+        maintain.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
+    finally:
+        # Ctrl-C may come when the rows have their entries: a rollback must know of them.
+        relation.touched_used = int(state[maintain.TOUCHED])
     return entries
 
 
@@ -49,10 +52,11 @@ def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
         first = relation.used
         relation.reserve(first + len(words) + 64)
         fresh = np.ascontiguousarray(words[is_new])
-        relation.insert(fresh, 0, len(fresh), first)
-        relation.level[first : relation.used] = ABSENT
-        relation.count[first : relation.used] = 0
+        # First of all the levels: should Ctrl-C come in between, the rows are absent.
+        relation.level[first : first + len(fresh)] = ABSENT
         relation.is_settled = False
+        relation.insert(fresh, 0, len(fresh), first)
+        relation.count[first : relation.used] = 0
         relation.extend_indexes()
         found = relation.find(words)
     return found
@@ -131,9 +135,10 @@ def commit(relation: KernelRelation, is_new: bool) -> None:
 
 
 def rollback(relation: KernelRelation) -> None:
-    """The relation is as it was; rows added meanwhile stay, absent."""
+    """The relation is as it was; rows added meanwhile stay, absent, and its indexes know them all."""
     if relation.touched_used:
         maintain.rollback(relation.touched, relation.touched_used, relation.level)
+    relation.extend_indexes()
     end(relation)
 
 

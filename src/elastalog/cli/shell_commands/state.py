@@ -95,8 +95,10 @@ class ShellState:
         """The pending changes as an update of the session."""
         update = self.session.update()
         # Rules first: they may declare the relations that facts belong to.
-        for rule in self.pending_rules:
-            (update.add_rules if rule.sign == "+" else update.remove_rules)(rule.text)
+        if removed := [rule.text for rule in self.pending_rules if rule.sign == "-"]:
+            update.remove_rules(removed)
+        if added := [rule.text for rule in self.pending_rules if rule.sign == "+"]:
+            update.add_rules("\n".join(added))
         for change in self.pending_facts:
             (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
         return update

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.noted import noted
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
@@ -98,12 +99,13 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: R
     rules: dict[str, list[str]] = {"+": [], "-": []}
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         rule = _RULE.fullmatch(line)
-        if rule is not None:
+        if rule is not None and not _BLANK.fullmatch(rule[2]):
             rules[rule[1]].append(rule[2].strip())
         elif not _BLANK.fullmatch(line):
             facts.append((number, line))
     if rules["+"] and redeclare is not None:
-        schemas = redeclare(tuple(rules["+"]))
+        with noted(f"in {file}"):
+            schemas = redeclare(tuple(rules["+"]))
     rows: dict[tuple[str, str], list[list[Any]]] = {}
     bad: list[Diagnostic] = []
     for number, line in facts:
@@ -135,6 +137,8 @@ class _BadLineError(Exception):
 
 def _change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any]]:
     start = _CHANGE.match(line)
+    if _RULE.match(line):
+        raise _BadLineError("no rule stands behind `rule:`")
     if start is None:
         raise _BadLineError("a change begins with `+` or `-`, a relation and `(`")
     sign, relation = start[1], start[2]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from elastalog.diagnostics.noted import noted
 from elastalog.pipeline.files.diff import Diff, read_diff, update_files
 from elastalog.pipeline.streams.steps import read_steps
 from elastalog.program import Program, RuleEdits, change_rules
@@ -37,7 +38,9 @@ def read_stream(path: Path | str, program: Program) -> Iterator[StreamedUpdate]:
         update = StreamedUpdate(part.name, _read(part, program))
         yield update
         if update.diff.changes_rules:
-            program = change_rules(program, RuleEdits(update.diff.added_rules, update.diff.removed_rules)).after
+            edits = RuleEdits(update.diff.added_rules, update.diff.removed_rules)
+            with noted(f"in {part.name}"):
+                program = change_rules(program, edits).after
 
 
 def _read(part: Path, program: Program) -> Diff:

@@ -26,7 +26,6 @@ class Workbench:
         """Makes room for blocks of at least so many columns, step by step."""
         if widths in self._prepared:
             return
-        self._prepared.add(widths)
         if len(widths) > len(self._blocks):
             self.frames = np.zeros((len(widths), layout.FRAME_WIDTH), np.int64)
             self._blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(self._blocks)))
@@ -35,6 +34,7 @@ class Workbench:
                 self._blocks[depth] = np.empty(width * layout.BLOCK, np.int32)
         for depth, block in enumerate(self._blocks):
             self.frames[depth, layout.USUAL] = address_of(block)
+        self._prepared.add(widths)
 
     def block(self, depth: int, width: int) -> Matrix:
         """The block of a step."""
@@ -53,7 +53,8 @@ class Workbench:
         waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
         waiting[: len(self.waiting)] = self.waiting
         heap[: len(self.heap)] = self.heap
-        self.waiting, self.heap = waiting, heap
+        # The machine looks at the length of `waiting` alone.
+        self.heap, self.waiting = heap, waiting
 
     @property
     def is_waiting(self) -> bool:

@@ -189,8 +189,8 @@ class MachinePlan:
             self.refresh_relation(number, relation)
             used = relation.used, relation.touched_used
             if used != self._used[number]:
-                self._used[number] = used
                 self.relations[number, layout.USED : layout.TOUCHED_USED + 1] = used
+                self._used[number] = used
         for place, (name, columns) in enumerate(self._keys):
             if with_deferred or place not in self._deferred:
                 self.refresh_index(place, relations[name].index(columns))
@@ -201,7 +201,6 @@ class MachinePlan:
         """Writes where a relation is, if it has moved."""
         arrays = [relation.rows, relation.table, relation.level, relation.count, relation.touched]
         if not _are_same(arrays, self._seen[number]):
-            self._seen[number] = list(map(ref, arrays))
             row = self.relations[number]
             row[layout.ROWS] = address_of(relation.rows)
             row[layout.WIDTH] = relation.width
@@ -214,13 +213,14 @@ class MachinePlan:
             row[layout.TOUCHED_ROOM] = len(relation.touched)
             row[layout.ROOM] = relation.room
             row[layout.IS_ANNOTATED] = relation.is_annotated
+            # Last, here and below: Ctrl-C may come in between, and then all of it is to be written again.
+            self._seen[number] = list(map(ref, arrays))
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, if it has moved, and how far it goes."""
         arrays = [index.keys, index.slots, index.pool]
         row = self.indexes[place]
         if not _are_same(arrays, self._seen_indexes[place]):
-            self._seen_indexes[place] = list(map(ref, arrays))
             row[layout.COLUMNS] = address_of(index.columns)
             row[layout.COLUMNS_NUMBER] = len(index.columns)
             row[layout.KIND] = index.kind
@@ -233,16 +233,14 @@ class MachinePlan:
             row[layout.POOL_SIZE] = len(index.pool)
             row[layout.STATE_AT] = address_of(index.state)
             row[layout.STATE_LENGTH] = len(index.state)
-            self._done[place] = -1
+            self._seen_indexes[place] = list(map(ref, arrays))
         if index.done != self._done[place]:
             row[layout.ADDED] = self._done[place] = index.done
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index of the stratum up to date that had no room."""
-        index = self._index_at(place, relations)
-        name, _ = self._keys[place]
-        index.extend(relations[name].rows, relations[name].used)
-        self.refresh_index(place, index)
+        name, columns = self._keys[place]
+        self.refresh_index(place, relations[name].index(columns))
 
     def _index_at(self, place: int, relations: Mapping[str, KernelRelation]) -> Index:
         name, columns = self._keys[place]
@@ -254,22 +252,23 @@ class MachinePlan:
         return {name: listed[self.number[name]] for name in own if listed[self.number[name]]}
 
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
-        """Tells the stratum's relations and their indexes how far they go now."""
+        """Tells the stratum's relations and their indexes how far they go now. What was not told because something
+        interrupted it is told the next time."""
         for name in own:
             relation = relations[name]
             number = self.number[name]
             _, _, first, end, used, touched_used = self.relations[number, layout.IS_FLAT : layout.MAY_LOSE].tolist()
             if (used, touched_used) != self._used[number]:
-                self._used[number] = used, touched_used
                 relation.used = used
                 relation.touched_used = touched_used
                 if touched_used:
                     relation.is_settled = False
+                self._used[number] = used, touched_used
             for place in range(first, end):
                 added = int(self.indexes[place, layout.ADDED])
                 if added != self._done[place]:
-                    self._done[place] = added
                     self._index_at(place, relations).done = added
+                    self._done[place] = added
 
 
 def _start(version: Version) -> str:

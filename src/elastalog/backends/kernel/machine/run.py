@@ -33,7 +33,7 @@ class MachineRun:
         self.relations = relations
         self.own = own
         self.watch = watch
-        self._given: Matrix | None = None
+        self._given: dict[int, Matrix] = {}
 
     def run(self, advance: Callable[[], int]) -> int:
         """Calls the machine until it is done; returns DONE, or another reason that is not a wish."""
@@ -88,8 +88,9 @@ class MachineRun:
         bench, frame = self.bench, self.bench.frames[depth]
         transform, width = self.plan.transforms[int(bench.state[layout.ACTION])]
         block, rows = transform(bench.block(depth, width), rows)
-        # A range may have given more rows than the usual block has room for.
-        self._given = block
+        # A range may have given more rows than the usual block has room for; steps further on may do so before it is
+        # used up.
+        self._given[depth] = block
         frame[layout.BLOCK_AT] = address_of(block)
         frame[layout.BLOCK_ROWS] = len(block)
         frame[layout.END] = rows
