@@ -73,7 +73,7 @@ def test_apply_undoes_what_was_suggested(program: Path) -> None:
     assert lines_after_commit(result)[2:] == [
         "-edge(2, 3)",
         "-path(2, 3)",
-        "epoch 3: 1 elements undone",
+        "epoch 3: 1 element undone",
         "no answers",
     ]
 

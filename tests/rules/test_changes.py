@@ -151,6 +151,17 @@ def test_what_is_refused_leaves_everything_as_it_was(db: Session, added: str, re
     assert (db.epoch, db.program, len(db["path"])) == (1, program, 6)
 
 
+def test_rules_may_be_given_one_by_one(db: Session) -> None:
+    db.change_rules(added=["tip(x) :- edge(x, _).", ".decl tip(x: number)"])
+    assert "tip" in db
+    for wrong in (None, 3, [None]):
+        with pytest.raises(TypeError, match="rules to add are program text"):
+            db.change_rules(added=wrong)  # type: ignore[arg-type]
+    for wrong in (None, 1.5, [True], b"x"):
+        with pytest.raises(TypeError, match="rules to remove are numbers or texts"):
+            db.change_rules(removed=wrong)  # type: ignore[arg-type]
+
+
 def test_an_error_points_into_the_added_text(db: Session) -> None:
     with pytest.raises(ElastalogError) as raised:
         db.change_rules("path(x, x) :- edge(x, _).\npath(x, y) :- edeg(x, y).")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
+from elastalog.cli import comparison
 from elastalog.cli.main import cli
 from elastalog.cli.shell_commands.command import Piece
 from elastalog.cli.shell_commands.debugging import signed
@@ -162,7 +163,7 @@ def test_the_shell_debugs_rules(folder: Path) -> None:
         "+path(1, 3)",
         "+path(1, 4)",
         "+path(2, 4)",
-        "epoch 3: 1 elements undone",
+        "epoch 3: 1 element undone",
         "path(x, z) :- path(x, y), edge(y, z).",
     ]
 
@@ -208,3 +209,53 @@ def test_a_stream_may_change_rules(folder: Path) -> None:
         "// 1.diff", "+edge(3, 4).", "-path(1, 3).", "+path(3, 4).",
         "// 2.diff", "-edge(1, 2).", "-path(1, 2).", "+path(2, 4).",
     ]  # fmt: skip
+
+
+def test_updates_of_a_stream_know_what_earlier_ones_declare(folder: Path) -> None:
+    updates = folder / "updates"
+    updates.mkdir()
+    (updates / "1.diff").write_text(
+        "+rule: ends(y) :- edge(_, y), !edge(y, _).\n+rule: .decl ends(x: number)\n+ends(9).\n"
+    )
+    (updates / "2.diff").write_text("-ends(9).\n+ends(8).\n")
+    (updates / "10.diff").write_text("-rule: path(x, y) :- edge(y, x).\n")
+    result = run("stream", "reach.dl", "-F", ".", "--updates", "updates", "--show-changes", "-q")
+    assert result.stdout.splitlines() == [
+        "// 1.diff", "+ends(3).", "+ends(9).", "// 2.diff", "-ends(9).", "+ends(8).",
+    ]  # fmt: skip
+    assert (result.exit_code, "E0616" in result.stderr, "in 10.diff" in result.stderr) == (1, True, True)
+    (updates / "10.diff").unlink()
+    outcome = comparison.run_here(comparison.Workload("reach.dl", ".", "updates"), "bfc+linked")
+    assert (outcome.fault, outcome.sizes["ends"]) == (None, 2)
+
+
+def test_the_shell_loads_lines_in_any_order(folder: Path) -> None:
+    (folder / "later.diff").write_text("+rule: ends(y) :- edge(_, y).\n+rule: .decl ends(x: number)\n")
+    assert shell("load later.diff; commit; query ends(X)")[-2:] == ["X = 2", "X = 3"]
+
+
+def test_a_store_shows_the_program_of_its_last_epoch(folder: Path) -> None:
+    assert run("init", "reach.store", "reach.dl", "-F", ".").exit_code == 0
+    assert run("apply", "reach.store", "rules.diff").exit_code == 0
+    shown = run("show", "reach.store").stdout
+    assert "ends(y) :- edge(_, y), !edge(y, _)." in shown
+    assert "path(x, y), edge(y, z)" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("-rule: 2", "E0616", "only `removerule` and Python"),
+        ("-rule: .decl path(x: number, y: number)", "E0616", "relations stay declared"),
+        ("-rule:", "E0520", "no rule stands behind"),
+        ("+rule: // nothing", "E0520", "no rule stands behind"),
+        ("+rule: path(x, y) :- edeg(x, y).", "E0204", "in bad.diff"),
+    ],
+)
+def test_what_no_rule_is(folder: Path, line: str, code: str, told: str) -> None:
+    (folder / "bad.diff").write_text(f"{line}\n")
+    with elastalog.open("reach.dl", facts=".") as db:
+        with pytest.raises(ElastalogError) as raised:
+            db.apply("bad.diff")
+        assert [found.code for found in raised.value.diagnostics] == [code]
+        assert told in str(raised.value)

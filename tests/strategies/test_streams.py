@@ -52,7 +52,8 @@ def rows(table: pa.Table | None) -> list[tuple[int, ...]]:
 
 
 def test_a_folder_is_read_in_natural_order(folder: Path) -> None:
-    assert [update.batch for update in read_stream(folder / "updates", Program.parse(PROGRAM))] == ["1.diff", "2.diff", "10.diff"]
+    stream = read_stream(folder / "updates", Program.parse(PROGRAM))
+    assert [update.batch for update in stream] == ["1.diff", "2.diff", "10.diff"]
 
 
 def test_a_table_is_read_by_steps(tmp_path: Path) -> None:

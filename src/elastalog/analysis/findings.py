@@ -83,4 +83,4 @@ def with_article(base: Base) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 argument`, `2 arguments`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

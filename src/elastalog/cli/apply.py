@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import announcing
@@ -55,7 +56,9 @@ def apply(
             stats = pending.stats
             if verbosity != "quiet":
                 told = (
-                    "was applied before" if stats.is_repeated else f"{changes.impact:,} changes, {stats.seconds:.3f} s"
+                    "was applied before"
+                    if stats.is_repeated
+                    else f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
                 )
                 click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
             if show_changes:

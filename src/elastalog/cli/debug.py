@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--unwanted", multiple=True, metavar="FACT", help="A fact that holds and should not; may be repeated.")
 @click.option("--missing", multiple=True, metavar="FACT", help="A fact that should hold and does not; may be repeated.")
-@click.option("--reject", multiple=True, metavar="ELEMENT", help="Part of the update that must stay, as +edge(1,2); may be repeated.")
+@click.option(
+    "--reject", multiple=True, metavar="ELEMENT",
+    help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+)  # fmt: skip
 @click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
 @click.option("--blame", metavar="FACT", help="Show which epoch a fact last came or went in, and why.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.store_options import reading, store_argument
@@ -76,7 +77,7 @@ def _line(entry: LogEntry) -> str:
     choices = sorted({stratum.how for stratum in entry.strata}) or ["nothing"]
     origin = "".join(f"  {word}" for word in (entry.source, entry.batch) if word is not None)
     return (
-        f"{entry.epoch:>6}  {_time(entry)}  -{entry.deleted:,} +{entry.inserted:,}  {entry.impact:,} changes"
+        f"{entry.epoch:>6}  {_time(entry)}  -{entry.deleted:,} +{entry.inserted:,}  {counted(entry.impact, 'change')}"
         f"  {'+'.join(choices)}  {entry.seconds:.3f} s{origin}"
     )
 

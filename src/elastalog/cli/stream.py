@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
@@ -68,7 +69,7 @@ def stream(
 
     The updates are the entries of a folder in natural order (2.diff before 10.diff: diff files, tables with a column
     `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
-    is at fault, those before it have been applied, and the command ends.
+    is at fault, those before it have been applied (with --marks all but one), and the command ends.
 
     With --source Spark watches a folder instead: every diff file that appears in it becomes an epoch. With --store
     it is kept there, once, whatever is interrupted and started again; without, every start begins with the facts.
@@ -123,7 +124,7 @@ def _apply_all(
         changes = update.commit()
         records.append(update.stats)
         if verbosity == "verbose":
-            click.echo(f"epoch {update.stats.epoch}: {present.batch}: {changes.impact:,} changes", err=True)
+            click.echo(f"epoch {update.stats.epoch}: {present.batch}: {counted(changes.impact, 'change')}", err=True)
         if show_changes:
             from elastalog.cli.fact_text import fact_text
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from elastalog.analysis.findings import counted
 from elastalog.debugging.elements import Element
 from elastalog.debugging.laboratory import Seconds
 from elastalog.evaluation.changes import Changes
@@ -47,7 +48,7 @@ class Answer:
     def _part(self) -> str:
         first, last = self.epochs
         where = f"epoch {last}" if last == first + 1 else f"epochs {first + 1} to {last}"
-        return f"{len(self.elements)} of {self.update_size} elements of {where}"
+        return f"{len(self.elements)} of {counted(self.update_size, 'element')} of {where}"
 
     def to_json(self) -> str:
         """As JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from elastalog.analysis.findings import counted
 from elastalog.relations.facts import Relation
 
 
@@ -42,7 +43,7 @@ class Changes(Mapping[str, RelationChanges]):
         return sum(len(changes) for changes in self._changed.values())
 
     def __repr__(self) -> str:
-        lines = [f"{self.impact:,} changes"]
+        lines = [counted(self.impact, "change")]
         for name, changes in self._changed.items():
             lines.append(f"  {name}: +{len(changes.inserted):,} -{len(changes.deleted):,}")
         return "\n".join(lines)

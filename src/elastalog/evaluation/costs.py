@@ -16,9 +16,12 @@ from elastalog.planning.logical import LogicalStratum
 _LEAST_BUDGET = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
-_LEAST_SECONDS = 0.02
-_SLOWDOWN = 1.5
-"""An update enumerates a derivation more slowly than a bootstrap does; the time budget is only a backstop for that."""
+_LEAST_SECONDS = 0.005
+"""An update may enumerate a derivation more slowly than a bootstrap does; a time budget, the same fraction of the last
+bootstrap, is the backstop for that."""
+
+_ABANDONED = 4.0
+"""An abandoned update would have cost more than it did; this much more is assumed."""
 
 _MEMORY = 0.7
 """How much of the past a new observation leaves."""
@@ -65,15 +68,19 @@ class CostModel:
         experience.bootstrap_derivations = derivations
         experience.bootstrap_seconds = seconds
 
-    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, *, is_finished: bool) -> None:
-        """Remembers what an update cost; an abandoned one cost at least that."""
+    def updated(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
+        """Remembers what an update cost."""
         experience = self._strata.setdefault(stratum.number, _Experience())
         rate = derivations / max(changes, 1)
         known = experience.derivations_per_change
-        if known is None:
-            experience.derivations_per_change = rate
-        elif is_finished or rate > known:
-            experience.derivations_per_change = _MEMORY * known + (1 - _MEMORY) * rate
+        experience.derivations_per_change = rate if known is None else _MEMORY * known + (1 - _MEMORY) * rate
+        experience.skipped = 0
+
+    def abandoned(self, stratum: LogicalStratum, changes: int, allowed: int) -> None:
+        """Remembers that an update cost more than it was allowed."""
+        experience = self._strata.setdefault(stratum.number, _Experience())
+        rate = _ABANDONED * allowed / max(changes, 1)
+        experience.derivations_per_change = max(rate, experience.derivations_per_change or 0.0)
         experience.skipped = 0
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
@@ -84,7 +91,7 @@ class CostModel:
         if self.budget is None:
             return self._choice(stratum, "update", "updates only", expected, None, None)
         allowed = max(int(self.budget * experience.bootstrap_derivations), _LEAST_BUDGET)
-        seconds = max(_SLOWDOWN * self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
+        seconds = max(self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
         if expected is not None and expected > _HOPELESS * allowed and experience.skipped < _TRUST:
             why = f"about {expected:,.0f} derivations expected of an update, {allowed:,} allowed"
             return self._choice(stratum, "bootstrap", why, expected, allowed, seconds)

@@ -62,14 +62,15 @@ class PendingUpdate:
         """Explicit facts to remove; removing one that is not there changes nothing."""
         self._deleted.setdefault(relation, []).append(self._target.encode(relation, rows, self.schemas))
 
-    def add_rules(self, text: str) -> None:
-        """Rules to add, as program text; it may also declare new relations, and hold facts. A rule that is there
-        already is not added again."""
-        self._edit(RuleEdits((*self._edits.added, text), self._edits.removed))
+    def add_rules(self, rules: str | Iterable[str]) -> None:
+        """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
+        that is there already is not added again."""
+        texts = _listed(rules, "rules to add are program text", (str,))
+        self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         """Rules to remove: by their number in the program of the session, or by their text, however it is laid out."""
-        wanted = (rules,) if isinstance(rules, int | str) else tuple(rules)
+        wanted = _listed(rules, "rules to remove are numbers or texts", (int, str))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._target.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
@@ -102,7 +103,7 @@ class PendingUpdate:
             if diff.removed_rules:
                 self.remove_rules(diff.removed_rules)
             if diff.added_rules:  # at once, since a line may use what a later one declares
-                self.add_rules("\n".join(diff.added_rules))
+                self.add_rules(diff.added_rules)
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():
@@ -163,3 +164,12 @@ class PendingUpdate:
 
 def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for name, blocks in parts.items()}
+
+
+def _listed(given: Any, told: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """One or several rules as a tuple. Raises TypeError when one is none."""
+    listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
+    for rule in listed:
+        if not isinstance(rule, kinds) or isinstance(rule, bool):
+            raise TypeError(f"{told}, not {rule!r}")
+    return listed

@@ -148,7 +148,7 @@ class _OfEpoch:
         self._require_epoch()
         words = self._reading.words(fact)
         if words is None or not self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]:
-            advice = "`explain_absence` (in the shell: `whynot`) says what is missing for it"
+            advice = "`explain_absence` (as a command: `whynot`) says what is missing for it"
             raise ElastalogError([Diagnostic("E0701", f"{fact} does not hold", help=advice)])
         return words
 

@@ -33,7 +33,7 @@ from elastalog.pipeline.spark.engine import (
     choose_spark,
 )
 from elastalog.program import Program
-from elastalog.session.choices import require_one_of
+from elastalog.session.choices import require_number, require_one_of
 from elastalog.session.first_facts import Rows
 from elastalog.session.session import Session
 from elastalog.storage import faults
@@ -78,11 +78,15 @@ def open(  # noqa: A001  # its public name
     without one `elastic` and `local`.
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
-    tasks of
-    `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
+    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
     require_one_of("engine", engine, ("auto", "local", "spark"))
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
+    require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
+    require_number("jobs", jobs, 1, is_whole=True)
+    require_number("memory", memory, 0, is_whole=True)
+    require_number("timeout", timeout, 0)
+    require_number("budget", budget, 0)
     spark = choose_spark(engine, spark)
     settings: dict[str, Any] = {
         "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,

@@ -277,19 +277,18 @@ class Session(KeptEpochs, Questions):
 
     def change_rules(
         self,
-        added: str = "",
+        added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
         *,
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text, with
-        rules, declarations of new relations, and facts. `removed`: rules by number or text. An update that changes
-        facts as well is made with `update` and its `add_rules` and `remove_rules`."""
+        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
+        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
+        that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
         update = self.update(source, batch)
         update.remove_rules(removed)
-        if added.strip():
-            update.add_rules(added)
+        update.add_rules(added)
         return update.commit()
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:

@@ -86,6 +86,7 @@ class KernelBackend(KernelFacts):
             if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
         )
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
@@ -209,8 +210,13 @@ class KernelBackend(KernelFacts):
     def is_affected(self, stratum: LogicalStratum) -> bool:
         """Whether an explicit fact of the stratum or a relation it reads has changed."""
         done = self._transaction
-        own = any(name in done.deleted or name in done.inserted or name in done.anew for name in stratum.relations)
-        return own or any(name in done.changed for name in self._reads[stratum.number])
+        own = self._own[stratum.number]
+        return not (
+            self._reads[stratum.number].isdisjoint(done.changed)
+            and own.isdisjoint(done.deleted)
+            and own.isdisjoint(done.inserted)
+            and own.isdisjoint(done.anew)
+        )
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, or a `.limitsize` may
@@ -220,8 +226,13 @@ class KernelBackend(KernelFacts):
     def input_size(self, stratum: LogicalStratum) -> int:
         """How many explicit facts of the stratum and facts that it reads have changed."""
         done = self._transaction
-        own = sum(len(side.get(name, ())) for side in (done.deleted, done.inserted) for name in stratum.relations)
-        return own + sum(len(done.changed.get(name, ())) for name in self._reads[stratum.number])
+        size = 0
+        for side in (done.deleted, done.inserted):
+            for name in self._own[stratum.number] & side.keys():
+                size += len(side[name])
+        for name in self._reads[stratum.number] & done.changed.keys():
+            size += len(done.changed[name])
+        return size
 
     def receive(self, relation: str, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from elastalog.analysis.findings import counted
 from elastalog.cli.explanations import rendered
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -130,7 +131,7 @@ def _apply(state: ShellState, arguments: Piece) -> None:
     state.debugging.suggestion = None
     state.changes = suggestion.apply()
     state.say_first(change_lines(state.changes), state.changes.impact, "`changes` shows all")
-    state.say(f"epoch {state.session.epoch}: {len(suggestion.elements)} elements undone")
+    state.say(f"epoch {state.session.epoch}: {counted(len(suggestion.elements), 'element')} undone")
 
 
 def _show(state: ShellState, answer: Answer) -> None:

@@ -98,7 +98,7 @@ class ShellState:
         if removed := [rule.text for rule in self.pending_rules if rule.sign == "-"]:
             update.remove_rules(removed)
         if added := [rule.text for rule in self.pending_rules if rule.sign == "+"]:
-            update.add_rules("\n".join(added))
+            update.add_rules(added)
         for change in self.pending_facts:
             (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
         return update

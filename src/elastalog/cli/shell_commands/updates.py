@@ -68,7 +68,7 @@ def _load(state: ShellState, arguments: Piece) -> None:
     changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
     _add(state, changes)
     if state.is_interactive:
-        state.say(f"{sum(len(change.rows) for change in changes):,} changes pending from {path}")
+        state.say(f"{counted(sum(len(change.rows) for change in changes), 'change')} pending from {path}")
 
 
 def _add_rule(state: ShellState, arguments: Piece) -> None:

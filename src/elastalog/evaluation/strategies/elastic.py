@@ -83,9 +83,11 @@ class Elastic:
                         backend.abandon(maintenance)
                     allowed = f"the update cost more than {self.costs.budget or 0:.0%} of the last bootstrap"
                     how, why = "switch", str(exceeded) or allowed
+                    self.costs.abandoned(stratum, size, forecast.derivations_allowed or 0)
+                else:
+                    self.costs.updated(stratum, size, self.watch.derivations - before)
                 finally:
                     self.watch.allow(None)
-                self.costs.updated(stratum, size, self.watch.derivations - before, is_finished=how == "update")
         if how in ("bootstrap", "switch"):
             again = time.perf_counter()
             derivations = backend.rebuild(stratum)

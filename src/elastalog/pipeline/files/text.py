@@ -162,7 +162,7 @@ def _read_exactly(
     bad: list[BadRow] = []
     count = 0
     for line, raw, fields in records:
-        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers)
+        row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form.delimiter)
         if isinstance(row, Fault):
             bad.append(BadRow(file, first_line + line, row, raw.decode("utf-8", "backslashreplace")))
             continue
@@ -174,12 +174,17 @@ def _read_exactly(
     return table_of_columns(arrow_schema, count, arrays), bad
 
 
-def _row(schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]]) -> list[Value] | Fault:
+def _row(
+    schema: Schema, fields: list[str], parsers: list[Callable[[str], Value | Fault]], delimiter: str
+) -> list[Value] | Fault:
     if schema.arity == 0:
         return [] if fields == ["()"] else Fault(faults.ARITY, "a nullary relation has only the row `()`")
     if len(fields) != schema.arity:
         plural = "" if len(fields) == 1 else "s"
-        return Fault(faults.ARITY, f"{len(fields)} field{plural} for {schema.arity} columns")
+        # The commonest reason of all: commas or blanks where a tab, or what the program says, should be.
+        is_undivided = len(fields) == 1 and re.search("[ ,;\t]", fields[0])
+        why = f" (it holds no {'tab' if delimiter == chr(9) else repr(delimiter)})" if is_undivided else ""
+        return Fault(faults.ARITY, f"{len(fields)} field{plural} for {schema.arity} columns{why}")
     row: list[Value] = []
     for parse, text in zip(parsers, fields, strict=True):
         value = parse(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 from weakref import ref
 
@@ -26,6 +26,7 @@ _NEVER = 1 << 40
 
 
 Version: TypeAlias = DeltaPipeline | Pipeline
+_Known: TypeAlias = Callable[[], Vector | None]
 
 
 class MachinePlan:
@@ -80,8 +81,8 @@ class MachinePlan:
             row[layout.FIRST_INDEX] = min(places, default=0)
             row[layout.INDEXES_END] = max(places, default=-1) + 1
         # Weak, so that arrays which have been replaced are not kept until the next update.
-        self._seen: list[list[ref[Vector]]] = [[]] * len(self.names)
-        self._seen_indexes: list[list[ref[Vector]]] = [[]] * len(self._indexed)
+        self._seen: list[tuple[_Known, ...]] = [(_unknown,) * 5] * len(self.names)
+        self._seen_indexes: list[tuple[_Known, ...]] = [(_unknown,) * 3] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
         self._done = [-1] * len(self._indexed)
 
@@ -199,8 +200,14 @@ class MachinePlan:
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, if it has moved."""
-        arrays = [relation.rows, relation.table, relation.level, relation.count, relation.touched]
-        if not _are_same(arrays, self._seen[number]):
+        rows, table, level, count, touched = self._seen[number]
+        if (
+            touched() is not relation.touched
+            or rows() is not relation.rows
+            or table() is not relation.table
+            or level() is not relation.level
+            or count() is not relation.count
+        ):
             row = self.relations[number]
             row[layout.ROWS] = address_of(relation.rows)
             row[layout.WIDTH] = relation.width
@@ -214,13 +221,14 @@ class MachinePlan:
             row[layout.ROOM] = relation.room
             row[layout.IS_ANNOTATED] = relation.is_annotated
             # Last, here and below: Ctrl-C may come in between, and then all of it is to be written again.
-            self._seen[number] = list(map(ref, arrays))
+            arrays = (relation.rows, relation.table, relation.level, relation.count, relation.touched)
+            self._seen[number] = tuple(map(ref, arrays))
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, if it has moved, and how far it goes."""
-        arrays = [index.keys, index.slots, index.pool]
+        keys, slots, pool = self._seen_indexes[place]
         row = self.indexes[place]
-        if not _are_same(arrays, self._seen_indexes[place]):
+        if pool() is not index.pool or slots() is not index.slots or keys() is not index.keys:
             row[layout.COLUMNS] = address_of(index.columns)
             row[layout.COLUMNS_NUMBER] = len(index.columns)
             row[layout.KIND] = index.kind
@@ -233,7 +241,7 @@ class MachinePlan:
             row[layout.POOL_SIZE] = len(index.pool)
             row[layout.STATE_AT] = address_of(index.state)
             row[layout.STATE_LENGTH] = len(index.state)
-            self._seen_indexes[place] = list(map(ref, arrays))
+            self._seen_indexes[place] = tuple(map(ref, (index.keys, index.slots, index.pool)))
         if index.done != self._done[place]:
             row[layout.ADDED] = self._done[place] = index.done
 
@@ -271,6 +279,10 @@ class MachinePlan:
                     self._done[place] = added
 
 
+def _unknown() -> None:
+    """Where no array has been seen yet."""
+
+
 def _start(version: Version) -> str:
     assert version.gather.relation is not None
     return version.gather.relation
@@ -278,10 +290,6 @@ def _start(version: Version) -> str:
 
 def _is_indexed(probe: BoundProbe) -> bool:
     return not probe.is_member and bool(probe.key_columns)
-
-
-def _are_same(arrays: list[Vector], seen: list[ref[Vector]]) -> bool:
-    return len(arrays) == len(seen) and all(known() is array for known, array in zip(seen, arrays, strict=True))
 
 
 def _widths(versions: Iterable[Version], carried: int) -> tuple[int, ...]:
