@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import elastalog
@@ -53,3 +55,29 @@ def test_global_levels_refuse_a_limit() -> None:
     with pytest.raises(elastalog.ElastalogError) as caught:
         elastalog.open(COUNTING.format(limit=10), levels="global")
     assert [d.code for d in caught.value.diagnostics] == ["E0902"]
+
+
+def test_an_update_that_fails_leaves_no_limit_reached() -> None:
+    program = (
+        ".decl n(x: number)\n.input n\n.limitsize n(n=60)\nn(x + 1) :- n(x), x != 49.\n"
+        ".decl far(x: number)\nfar(x * 9223372036854775807) :- n(x), x > 50.\n"
+    )
+    with elastalog.open(program, {"n": [(0,)]}) as db:
+        with pytest.raises(elastalog.ElastalogError) as caught:
+            db.apply(inserted={"n": [(50,)]})
+        assert [d.code for d in caught.value.diagnostics] == ["E0601"]
+        db.apply(inserted={"n": [(-3,)]})
+        assert (db.epoch, len(db["n"])) == (2, 53)
+
+
+@pytest.mark.parametrize(("limit", "is_cut"), [(10, True), (1000, False)])
+def test_a_store_knows_that_it_was_cut_short(tmp_path: Path, limit: int, is_cut: bool) -> None:
+    elastalog.open(COUNTING.format(limit=limit), store=tmp_path / "store").close()
+    with elastalog.open(store=tmp_path / "store") as db:
+        if not is_cut:
+            db.apply(inserted={"n": [(100,)]})
+            assert len(db["n"]) == 52
+            return
+        with pytest.raises(elastalog.ElastalogError) as caught:
+            db.apply(inserted={"n": [(100,)]})
+        assert [d.code for d in caught.value.diagnostics] == ["E0615"]

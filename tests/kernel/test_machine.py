@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 import elastalog
+from elastalog.backends.kernel import relation
+from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.machine import layout, run, update
-from tests.engine.judging import levels_of
+from elastalog.backends.kernel.machine.bench import Workbench
+from elastalog.backends.kernel.marks import TOUCHED_WIDTH
+from elastalog.backends.kernel.relation import KernelRelation
+from tests.engine.judging import Kind, levels_of
+from tests.engine.judging import judge as judge_by_reference
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
 
 CLOSURE = """
 .decl edge(x: number, y: number)
@@ -136,6 +144,72 @@ def test_a_range_of_more_rows_than_a_block(reasons: Reasons) -> None:
         {"n": [(3,)]},
         [{"inserted": {"n": [(layout.BLOCK * 2 + 5,)]}}, {"deleted": {"n": [(3,)]}}],
     )
+
+
+def test_a_range_of_more_rows_than_a_block_before_other_actions(reasons: Reasons) -> None:
+    """The block that the range has given is used up only after the blocks of the next step."""
+    program = """
+    .decl n(x: number)
+    .decl m(y: number, z: number)
+    .decl r(x: number, y: number, z: number)
+    r(x, y, z) :- n(x), y = range(0, x), m(y, z), y * z % 7 != 3.
+    """
+    size = layout.BLOCK * 2 + 5
+    pairs = [(y, y % 5) for y in range(size)]
+    with elastalog.open(program, facts={"n": [(3,)], "m": pairs}, budget=None, engine="local") as db:
+        reasons.seen.clear()
+        db.apply(inserted={"n": [(size,)]})
+        assert {(y, z) for x, y, z in db["r"] if x == size} == {(y, z) for y, z in pairs if y * z % 7 != 3}
+    assert reasons.seen[layout.ACTIONS] > 2
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_wherever_it_leaves_off(reasons: Reasons, levels: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for nothing and a look at the limits after every block."""
+    make_bench, make_relation, make_index = Workbench.__init__, KernelRelation.__init__, Index.__init__
+
+    def small_bench(bench: Workbench) -> None:
+        make_bench(bench)
+        bench.nodes = np.empty((1, layout.NODE_WIDTH), np.int32)
+        bench.waiting, bench.heap = np.full(2, -1, np.int32), np.empty(2, np.int32)
+
+    def small_relation(made: KernelRelation, name: str, width: int, is_annotated: bool) -> None:
+        make_relation(made, name, width, is_annotated)
+        made.touched = np.empty((1, TOUCHED_WIDTH), np.int32)
+
+    def small_index(made: Index, *arguments: Any) -> None:
+        make_index(made, *arguments)
+        made.pool = np.empty(1, np.int32)
+
+    monkeypatch.setattr(run, "_MOST_WORK", 1)
+    monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
+    monkeypatch.setattr(Workbench, "__init__", small_bench)
+    monkeypatch.setattr(KernelRelation, "__init__", small_relation)
+    monkeypatch.setattr(Index, "__init__", small_index)
+    for seed in range(30):
+        program, updates = seeded_case(seed)
+        tree, explicit = parse_accepted(program.text), program.explicit
+        with elastalog.open(program.text, facts=program.facts, levels=levels, budget=None, engine="local") as db:
+            for change in updates:
+                db.apply(deleted=change.deleted, inserted=change.inserted)
+                explicit = change.apply_to(explicit)
+                judge_by_reference(db, tree, explicit, levels)
+    assert set(reasons.seen) == set(range(layout.DONE, layout.CHECK + 1))
+
+
+def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+    .decl a, b(x: number)
+    .decl c, r(x: number, y: number)
+    r(x, y) :- a(x), b(y), !c(x, y).
+    """
+    some = [(i,) for i in range(100)]
+    facts = {"a": [], "b": some, "c": [(x, y) for (x,) in some for (y,) in some]}
+    monkeypatch.setattr(run, "_MOST_WORK", 1000)
+    with elastalog.open(program, facts=facts, budget=None, engine="local") as db:
+        db.apply(inserted={"a": some})
+        assert len(db["r"]) == 0
+    assert reasons.seen[layout.CHECK] > 0
 
 
 def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(

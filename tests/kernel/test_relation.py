@@ -82,6 +82,15 @@ def test_an_index_finds_the_rows_of_a_key_in_order(columns: tuple[int, ...], par
     assert matches(index, relation, matrix(keys, len(columns)), room) == expected
 
 
+def test_two_words_of_minus_one_are_a_key_like_any_other() -> None:
+    relation = KernelRelation("r", 3, is_annotated=False)
+    # All bits set: the sum with 1 is 0, which stands for no key.
+    rows = matrix([(-1, -1, 5), (0, 0, 1), (-1, -1, 6), (-1, 0, 2)], 3)
+    relation.load(rows)
+    keys = matrix([(-1, -1), (0, 0), (-1, 0), (0, -1)], 2)
+    assert matches(relation.index((0, 1)), relation, keys, 10) == [(0, 0), (0, 2), (1, 1), (2, 3)]
+
+
 def test_direct_addressing_gives_way_to_hashing_when_a_word_does_not_fit() -> None:
     relation = KernelRelation("r", 2, is_annotated=False)
     first = matrix([(i, i) for i in range(5000)], 2)

@@ -78,6 +78,8 @@ def compare(
         for name in chosen:
             if name.partition("+")[0] not in STRATEGIES:
                 raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")
+            if name.partition("+")[2] not in ("", "eager", "linked"):
+                raise click.BadParameter(f"'{name}': marks are eager or linked.", param_hint="'--strategies'")
         workload = Workload(program, facts, updates, jobs, timeout, most_updates)
         outcomes: list[Outcome] = []
         for name in chosen:

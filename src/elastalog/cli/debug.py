@@ -78,6 +78,10 @@ def debug(
             raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
     elif not updates:
         raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
+    if blame is not None and (unwanted or missing or localise or reject or epochs):
+        raise click.UsageError(
+            "--blame is a question of its own: give no faults, --localise, --reject or --epochs."
+        )
     if localise and reject:
         raise click.UsageError("--reject is about suggestions; leave it out, or --localise.")
     with (
@@ -88,7 +92,8 @@ def debug(
         for path in updates:
             session.apply(path)
         if blame is not None:
-            click.echo(str(session.blame(blame)))
+            found = session.blame(blame)
+            click.echo(found.to_json() if form == "json" else str(found))
             return
         settings: Any = {"epochs": epochs, "time_limit": time_limit, "on_progress": _news(verbosity)}
         answer: Answer

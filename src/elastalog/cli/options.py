@@ -19,7 +19,7 @@ format_option: Final = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the diagnostics.",
+    help="Form of the diagnostics; of query, log, debug and compare also that of the answer.",
 )
 
 

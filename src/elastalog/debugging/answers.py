@@ -53,7 +53,7 @@ class Answer:
     def to_json(self) -> str:
         """As JSON."""
         written: dict[str, Any] = {
-            "elements": [{"sign": e.sign, "rule" if e.is_rule else "fact": str(e.fact)} for e in self.elements],
+            "elements": _as_objects(self.elements),
             "unwanted": list(map(str, self.unwanted)),
             "missing": list(map(str, self.missing)),
             "epochs": list(self.epochs),
@@ -107,3 +107,12 @@ class Blame:
             return f"{self.fact} has held since epoch {self.epoch}, the earliest that is known"
         head = f"{self.fact} {self.what} in epoch {self.epoch}, because of"
         return "\n".join((head, *(f"  {element}" for element in self.elements)))
+
+    def to_json(self) -> str:
+        """As a JSON text."""
+        found = {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
+        return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def _as_objects(elements: list[Element]) -> list[dict[str, str]]:
+    return [{"sign": e.sign, "rule" if e.is_rule else "fact": str(e.fact)} for e in elements]

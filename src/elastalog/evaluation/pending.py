@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -29,6 +29,9 @@ class UpdateTarget(Protocol):
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""
+
+    def exclusively(self) -> AbstractContextManager[object]:
+        """A block in which no other thread updates."""
 
     def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
         """Applies an update: the next epoch. Calls `committed` as soon as nothing can prevent it any more."""
@@ -129,7 +132,8 @@ class PendingUpdate:
 
     def commit(self) -> Changes:
         """Applies it: the next epoch."""
-        self._target.commit(self.as_update(), self._committed)
+        with self._target.exclusively():  # rules are changed from the program of the moment
+            self._target.commit(self.as_update(), self._committed)
         return self.changes
 
     def _committed(self, record: EpochRecord) -> None:

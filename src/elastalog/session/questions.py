@@ -33,15 +33,28 @@ class Questions(ABC):
 
     def explain(self, fact: str | tuple[str, tuple[Value, ...]], depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        return self._explainer.explain(Fact(*self.fact(fact)), depth)
+        with self._lock:
+            return self._explainer.explain(Fact(*self.fact(fact)), depth)
 
     def derivations(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        return self._explainer.derivations(Fact(*self.fact(fact)))
+        with self._lock:
+            return self._explainer.derivations(Fact(*self.fact(fact)))
 
     def proofs(self, fact: str | tuple[str, tuple[Value, ...]], limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        return self._explainer.proofs(Fact(*self.fact(fact)), limit)
+        with self._lock:
+            found = self._explainer.proofs(Fact(*self.fact(fact)), limit)
+        return self._one_by_one(found)
+
+    def _one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
+        """Each is looked for while no other thread updates."""
+        while True:
+            with self._lock:
+                proof = next(proofs, None)
+            if proof is None:
+                return
+            yield proof
 
     def explain_absence(
         self,
@@ -53,7 +66,8 @@ class Questions(ABC):
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
         number in the relation, and `bindings`, values of its variables, restrict the search."""
-        return self._explainer.explain_absence(Fact(*self.fact(fact)), limit, rule, bindings)
+        with self._lock:
+            return self._explainer.explain_absence(Fact(*self.fact(fact)), limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from elastalog.debugging.answers import Suggestion
 from elastalog.debugging.debugger import Debugger
 from elastalog.debugging.faults import gone_on
 from elastalog.debugging.past import Past
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.evaluation.costs import Forecast
@@ -60,6 +61,9 @@ from elastalog.storage.batches import Batches
 from elastalog.storage.store import Store
 
 Relation.make_frame = staticmethod(make_frame)
+
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
 
 
 class Session(KeptEpochs, Questions):
@@ -142,13 +146,14 @@ class Session(KeptEpochs, Questions):
         self.close()
 
     def close(self) -> None:
-        """Ends the session. Relations taken from it can no longer be read."""
+        """Ends the session: it cannot be updated any more. Its store, if it has one, is free for another writer."""
         self._is_closed = True
         if self._store is not None:
             self._store.close()
 
     def __repr__(self) -> str:
-        facts = sum(self._backend.size(name) for name in self.schemas)
+        with self._lock:
+            facts = sum(self._backend.size(name) for name in self.schemas)
         return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
 
     def _bootstrap(
@@ -184,11 +189,20 @@ class Session(KeptEpochs, Questions):
         return Relation(
             schema,
             self._dictionary,
-            lambda: self._backend.facts(name),
-            size=lambda: self._backend.size(name),
-            contains=lambda words: bool(self._backend.contains(name, words)[0]),
-            filed=lambda annotations: filed_in(self._backend, name, annotations),
+            self._between_updates(lambda: self._backend.facts(name)),
+            size=self._between_updates(lambda: self._backend.size(name)),
+            contains=self._between_updates(lambda words: bool(self._backend.contains(name, words)[0])),
+            filed=self._between_updates(lambda annotations: filed_in(self._backend, name, annotations)),
         )
+
+    def _between_updates(self, read: Callable[Asked, Found]) -> Callable[Asked, Found]:
+        """A way to read that waits for updates of other threads: what an update is writing must not be read."""
+
+        def reading(*asked: Asked.args, **options: Asked.kwargs) -> Found:
+            with self._lock:
+                return read(*asked, **options)
+
+        return reading
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.schemas)
@@ -198,17 +212,20 @@ class Session(KeptEpochs, Questions):
 
     def query(self, text: str) -> Relation:
         """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
-        pattern = parse_pattern(text, self.program.checked)
-        return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
+        with self._lock:
+            pattern = parse_pattern(text, self.program.checked)
+            return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
-        words = self._backend.facts(self._schema(name).name).words
-        return Relation.of(self.schemas[name], self._dictionary, words[self._backend.is_explicit(name, words)])
+        with self._lock:
+            words = self._backend.facts(self._schema(name).name).words
+            return Relation.of(self.schemas[name], self._dictionary, words[self._backend.is_explicit(name, words)])
 
     def statistics(self) -> Statistics:
         """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
-        return statistics_of(self._backend)
+        with self._lock:
+            return statistics_of(self._backend)
 
     def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
         """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""
@@ -318,12 +335,19 @@ class Session(KeptEpochs, Questions):
             update.delete(name, rows)
         for name, rows in (inserted or {}).items():
             update.insert(name, rows)
-        return self._epochs.forecast(update.as_update())
+        with self._lock:
+            return self._epochs.forecast(update.as_update())
+
+    def exclusively(self) -> AbstractContextManager[object]:
+        """A block in which no other thread updates the session: updates and questions of others wait."""
+        return self._lock
 
     def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
         """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
         is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
         with self._lock:
+            if self._is_closed:
+                raise faults.closed()
             if self._is_read_only:
                 raise faults.read_only("it cannot be updated")
             if (update.source, update.batch) in self._batches:
@@ -332,6 +356,8 @@ class Session(KeptEpochs, Questions):
                 )
                 committed(record)
                 return record
+            if update.rules is not None and update.rules.before is not self.program:
+                raise InternalError("commit", "the rules of an update were changed from a program that is gone")
             self._start_clock()
             before = self.epoch
             try:

@@ -90,6 +90,12 @@ def read_only(what: str) -> ElastalogError:
     return ElastalogError([Diagnostic("E0814", f"the session is read-only: {what}", help="open the store for writing")])
 
 
+def closed() -> ElastalogError:
+    return ElastalogError(
+        [Diagnostic("E0814", "the session is closed: it cannot be updated", help="update it before `close`")]
+    )
+
+
 def no_history() -> ElastalogError:
     message = "the session has no store, so earlier epochs are gone"
     return ElastalogError([Diagnostic("E0815", message, help="open it with `store=PATH`")])

@@ -62,9 +62,9 @@ class KernelBackend(KernelFacts):
         self._scratch = Scratch()
         self._bench = Workbench()
         self._transaction = Transaction()
-        self._maintenance: StratumMaintenance | DenseMaintenance | None = None
+        self._maintenance: StratumMaintenance | DenseMaintenance | StratumSets | None = None
         self._departures = 0
-        self.is_complete = True
+        self.is_complete = self._was_complete = True
         self._follow(program)
 
     def _follow(self, program: LogicalProgram) -> None:
@@ -189,6 +189,7 @@ class KernelBackend(KernelFacts):
         and inserting what is are no changes. Returns how many deletions and insertions remain. `anew`: relations that
         cannot be maintained, and must be evaluated anew."""
         self._transaction = Transaction(anew=anew)
+        self._was_complete = self.is_complete
         for name in (*deleted, *(n for n in inserted if n not in deleted)):
             come = inserted.get(name)
             go = deleted.get(name)
@@ -287,14 +288,16 @@ class KernelBackend(KernelFacts):
             plan = self._set_plans[stratum.number] = SetPlan(
                 stratum, self._plan(stratum), self.relations, self.dictionary, self.program.checked.source
             )
-        return StratumSets(
+        self._maintenance = maintenance = StratumSets(
             stratum, plan, self.relations, self.support, below, deleted, inserted,
             self._explicit_only & {*self._reads[stratum.number], *stratum.relations}, self.watch, self._scratch,
         )  # fmt: skip
+        return maintenance
 
     def finish_sets(self, maintenance: StratumSets) -> None:
         """The stratum is done; those above see its net change."""
         self._transaction.changed.update(maintenance.end())
+        self._maintenance = None
 
     def finish(self, maintenance: StratumMaintenance | DenseMaintenance) -> None:
         """The stratum is done; those above see its net change."""
@@ -407,9 +410,13 @@ class KernelBackend(KernelFacts):
         self.relations[relation], self._explicit[relation] = restore.restored(
             relation, width, self.is_annotated, facts, changes
         )
+        if any(relation in self._own[number] for number in self._limited):
+            # A store does not say whether its evaluation was cut short; one that was has filled its relation.
+            self.is_complete &= self.size(relation) < self._limits.get(relation, self.size(relation) + 1)
 
     def commit(self) -> None:
         """Ends the update: its state becomes that of the new epoch."""
+        self._was_complete = self.is_complete
         for vectors in self.vectors.values():
             vectors.commit()
         done = self._transaction
@@ -463,6 +470,7 @@ class KernelBackend(KernelFacts):
 
     def rollback(self) -> None:
         """Ends the update: everything is as it was."""
+        self.is_complete = self._was_complete
         if self._maintenance is not None:
             # What interrupted it may have kept it from telling its relations how far they go.
             self._maintenance.abandon()

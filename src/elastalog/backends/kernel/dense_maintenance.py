@@ -157,6 +157,7 @@ class DenseMaintenance:
 
     def abandon(self) -> None:
         """Takes the marks of this stratum off the relations below it."""
+        self._lists.keep()
         if self._is_marked:
             self._mark_inputs(0, DELTA | LOST)
 
@@ -216,7 +217,7 @@ class DenseMaintenance:
                 block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, vectors.first,
                 vectors.nodes, vectors.log, vectors.state, listed, state,
             )  # fmt: skip
-            self._lists.finish(head, used)
+            self._lists.finish(used)
 
         return sink
 
@@ -231,7 +232,7 @@ class DenseMaintenance:
                 block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, vectors.first,
                 vectors.nodes, vectors.log, vectors.state, listed, state,
             )  # fmt: skip
-            self._lists.finish(head, used)
+            self._lists.finish(used)
 
         return sink
 

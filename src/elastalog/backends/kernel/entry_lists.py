@@ -19,6 +19,7 @@ class EntryLists:
         self._watch = watch
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
+        self._begun: KernelRelation | None = None
 
     def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
         """The list of a relation and the state vector, with room for `used` more rows."""
@@ -31,15 +32,23 @@ class EntryLists:
         state[maintain.USED] = relation.used
         state[maintain.TOUCHED] = relation.touched_used
         state[maintain.LISTED] = listed
+        self._begun = relation
         return array, state
 
-    def finish(self, relation: KernelRelation, derivations: int) -> None:
+    def finish(self, derivations: int) -> None:
         """The operator is done; so many derivations were applied."""
-        state = self.state
-        relation.used = int(state[maintain.USED])
-        relation.touched_used = int(state[maintain.TOUCHED])
-        self._listed[relation.name] = int(state[maintain.LISTED])
+        self.keep()
         self._watch.derived(derivations)
+
+    def keep(self) -> None:
+        """Tells the relation how far it goes now, if an operator has begun, even one that Ctrl-C has kept from being
+        finished: a rollback must know."""
+        relation, state = self._begun, self.state
+        if relation is not None:
+            relation.used = int(state[maintain.USED])
+            relation.touched_used = int(state[maintain.TOUCHED])
+            self._listed[relation.name] = int(state[maintain.LISTED])
+            self._begun = None
 
     def take(self) -> dict[str, Vector]:
         """What has been listed, by relation, where anything was; the lists are empty again."""

@@ -36,9 +36,16 @@ class TouchedFacts:
         entries = np.empty(len(rows), np.int32)
         state = self._lists.state
         state[maintain.TOUCHED] = relation.touched_used
-        set_operators.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
-        relation.touched_used = int(state[maintain.TOUCHED])
+        try:
+            set_operators.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
+        finally:
+            # Ctrl-C may come when the rows have their entries: a rollback must know of them.
+            relation.touched_used = int(state[maintain.TOUCHED])
         return entries
+
+    def abandon(self) -> None:
+        """Nothing more will come; what was done will be taken back."""
+        self._lists.keep()
 
     def facts_of_rows(self, rows: Mapping[str, Vector]) -> Facts:
         return {name: self.touch(self._relations[name], some) for name, some in rows.items() if len(some)}

@@ -63,8 +63,13 @@ class LookAhead(TouchedFacts):
         entries = np.empty(len(rows), np.int32)
         state = self._lists.state
         state[maintain.TOUCHED] = stored.touched_used
-        number = set_operators.expect(rows, kept, stored.level, stored.count, stored.touched, EXPECTED, entries, state)
-        stored.touched_used = int(state[maintain.TOUCHED])
+        try:
+            number = set_operators.expect(
+                rows, kept, stored.level, stored.count, stored.touched, EXPECTED, entries, state
+            )
+        finally:
+            # As in `touch`.
+            stored.touched_used = int(state[maintain.TOUCHED])
         return {relation: entries[:number]} if number else {}
 
     def expect_return(self, relation: str, inserted: Matrix) -> Facts:

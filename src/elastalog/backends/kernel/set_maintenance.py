@@ -241,7 +241,7 @@ class StratumSets(LookAhead):
                 block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, column, step,
                 is_new, is_gain, noted, self._stamp, listed, state,
             )  # fmt: skip
-            self._lists.finish(head, used)
+            self._lists.finish(used)
 
         return sink
 
@@ -251,7 +251,7 @@ class StratumSets(LookAhead):
         def sink(block: Matrix, used: int) -> None:
             listed, state = self._lists.begin(head, used)
             set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, listed, state)
-            self._lists.finish(head, used)
+            self._lists.finish(used)
 
         return sink
 
@@ -262,7 +262,7 @@ class StratumSets(LookAhead):
                 block, used, head.rows, head.table, head.shift, head.level, head.touched, self._stamp - 1, self._stamp,
                 listed, state,
             )  # fmt: skip
-            self._lists.finish(head, used)
+            self._lists.finish(used)
 
         return sink
 
@@ -276,7 +276,7 @@ class StratumSets(LookAhead):
                 set_operators.list_rows(
                     block, used, word, relation.level, relation.count, relation.touched, self._stamp, listed, state
                 )
-                self._lists.finish(relation, 0)
+                self._lists.finish(0)
                 if linked is not None:
                     self._needs = self._needs or Needs(self.own)
                     needed = relation.level[block[:used, word]] - REFERENCE

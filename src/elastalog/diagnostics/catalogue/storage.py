@@ -115,8 +115,8 @@ STORAGE: tuple[Entry, ...] = (
     ),
     Entry(
         "E0814",
-        "read-only session",
-        "The session reads a store beside its writer, or shows an earlier epoch. Neither can be updated.",
+        "session that cannot be updated",
+        "The session reads a store beside its writer, shows an earlier epoch, or has been closed.",
         'db.at(3).apply({"edge": [(1, 2)]})',
         'db.apply({"edge": [(1, 2)]})',
     ),

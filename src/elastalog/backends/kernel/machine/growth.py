@@ -27,6 +27,7 @@ from elastalog.backends.kernel.machine.layout import (
     COUNTS,
     DEPTH,
     DERIVED,
+    DERIVED_ALLOWED,
     DONE,
     END,
     FROM,
@@ -203,10 +204,12 @@ def _sink(state, relations, version, code, frames, width, made):  # type: ignore
 
 @piece
 def _run(state, relations, indexes, version, code, frames, made):  # type: ignore[no-untyped-def]
-    """Runs one version from where it is to its end, depth first, one block a step."""
+    """Runs one version from where it is to its end, depth first, one block a step; work is counted as in updates."""
     probes = code[version + PROBES]
     first_probe = version + VERSION_WIDTH
     while True:
+        if state[WORK] > state[WORK_ALLOWED] or state[DERIVED] > state[DERIVED_ALLOWED]:
+            return CHECK
         depth = state[DEPTH]
         probe = first_probe + (depth - 1) * PROBE_WIDTH
         width = code[version + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
@@ -214,14 +217,13 @@ def _run(state, relations, indexes, version, code, frames, made):  # type: ignor
             if not _sink(state, relations, version, code, frames, width, made):
                 return NO_ROOM
             state[STEP] = GO
-            if state[WORK] > state[WORK_ALLOWED]:
-                return CHECK
         elif state[STEP] == ACTED:
             state[STEP] = SINK if depth == probes and frames[depth, END] > 0 else GO
         elif frames[depth, BEGUN] < frames[depth, END]:
             probe += PROBE_WIDTH
+            begun = frames[depth, BEGUN]
             filled = _probe(state, relations, indexes, probe, code, frames, depth, width)
-            state[WORK] += filled + 1
+            state[WORK] += filled + frames[depth, BEGUN] - begun
             if filled > 0:
                 state[DEPTH] = depth + 1
                 reason = finish_block(

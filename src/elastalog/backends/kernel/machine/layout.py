@@ -18,12 +18,13 @@ for them, or for higher levels; an index is full; actions are to run in Python; 
 has found so much that it is better run outside."""
 
 # Fields of the state vector, beyond those of the joins (NEXT, WITHIN, FILLED).
-PHASE, STAGE, VERSION, DEPTH, AT, STEP, DERIVED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX, ACTION, HIGHEST = (
-    range(8, 22)
-)
+(
+    PHASE, STAGE, VERSION, DEPTH, AT, STEP, DERIVED, DERIVED_ALLOWED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX,
+    ACTION, HIGHEST,
+) = range(8, 23)  # fmt: skip
 ITERATION, MOST_FOUND = PHASE, HIGHEST
 """Growth has no phases, but iterations, and a number of facts after which it is left."""
-STATE_SIZE = 22
+STATE_SIZE = 23
 
 # Stages of a round: indexes are brought up to date, versions run, the delta is closed and the next one chosen.
 INDEXES, VERSIONS, CLOSING = range(3)

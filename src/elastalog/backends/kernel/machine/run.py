@@ -14,7 +14,7 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.watch import Watch
 
 _MOST_WORK = 1 << 17
-"""Rows that a machine makes before it looks at limits: a few milliseconds."""
+"""Rows that a machine looks at or makes before it looks at limits: a few milliseconds."""
 
 
 class MachineRun:
@@ -41,7 +41,8 @@ class MachineRun:
         state[layout.STAGE] = 0
         state[layout.DERIVED] = 0
         state[layout.WORK] = 0
-        state[layout.WORK_ALLOWED] = self._allowance()
+        state[layout.WORK_ALLOWED] = _MOST_WORK
+        state[layout.DERIVED_ALLOWED] = self._allowance()
         while True:
             try:
                 reason = int(advance())
@@ -54,6 +55,7 @@ class MachineRun:
             self._serve(reason)
 
     def _allowance(self) -> int:
+        """How many derivations may be made before the budget is to be looked at."""
         return max(self.watch.allowance(_MOST_WORK), 1)
 
     def _serve(self, reason: int) -> None:
@@ -81,7 +83,7 @@ class MachineRun:
                 state[layout.WORK] = 0
                 self.watch.derived(derived)
                 self.watch.check()
-                state[layout.WORK_ALLOWED] = self._allowance()
+                state[layout.DERIVED_ALLOWED] = self._allowance()
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""

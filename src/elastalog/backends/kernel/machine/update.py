@@ -31,6 +31,7 @@ from elastalog.backends.kernel.machine.layout import (
     COLUMNS_NUMBER,
     DEPTH,
     DERIVED,
+    DERIVED_ALLOWED,
     DONE,
     END,
     FROM,
@@ -266,10 +267,13 @@ def _sink(state, relations, version, code, frames, width, phase, nodes, waiting,
 
 @piece
 def _run(state, relations, indexes, version, code, frames, phase, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-    """Runs one version from where it is to its end, depth first, one block a step."""
+    """Runs one version from where it is to its end, depth first, one block a step. Work is counted in rows that are
+    looked at or made: limits must be checked though nothing is derived."""
     probes = code[version + PROBES]
     first_probe = version + VERSION_WIDTH
     while True:
+        if state[WORK] > state[WORK_ALLOWED] or state[DERIVED] > state[DERIVED_ALLOWED]:
+            return CHECK
         depth = state[DEPTH]
         probe = first_probe + (depth - 1) * PROBE_WIDTH
         width = code[version + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
@@ -279,14 +283,13 @@ def _run(state, relations, indexes, version, code, frames, phase, nodes, waiting
                 return reason
             state[STEP] = GO
             frames[depth, BEGUN] = frames[depth, END]
-            if state[WORK] > state[WORK_ALLOWED]:
-                return CHECK
         elif state[STEP] == ACTED:
             # A block is ready: it goes to the head, or to the next step.
             state[STEP] = SINK if depth == probes and frames[depth, END] > 0 else GO
         elif frames[depth, BEGUN] < frames[depth, END]:
+            begun = frames[depth, BEGUN]
             filled = _probe(state, relations, indexes, probe + PROBE_WIDTH, code, frames, depth, width, phase)
-            state[WORK] += filled + 1
+            state[WORK] += filled + frames[depth, BEGUN] - begun
             if filled > 0:
                 depth += 1
                 probe += PROBE_WIDTH

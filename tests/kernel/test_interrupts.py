@@ -1,0 +1,158 @@
+"""Whatever ends an update before its time, the next one finds everything as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.kernel import postings
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.native.operators import Operator
+from elastalog.session import Session
+from tests.engine.judging import facts_of, levels_of
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z).
+.decl total(x: number, y: number)
+total(x + y, y) :- path(x, y), x < y, x * y % 5 != 2.
+.decl apart(x: number, y: number)
+apart(x, y) :- edge(x, _), edge(_, y), !path(x, y).
+"""
+STRATEGIES = ("elastic", "dense", "dred", "dredc", "bf")
+
+
+def edges() -> list[tuple[int, int]]:
+    return sorted({(int(x), int(y)) for x, y in np.random.default_rng(4).integers(0, 25, (45, 2))})
+
+
+def state_of(db: Session, strategy: str) -> Any:
+    return levels_of(db) if strategy in ("elastic", "dense") else facts_of(db)
+
+
+class CtrlC:
+    """Lets operators run to their end, and then interrupts after one of them, as Python does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left = -1
+        self.run = 0
+        call = Operator.__call__
+
+        def counting(operator: Operator, *arguments: Any) -> Any:
+            result = call(operator, *arguments)
+            # A commit cannot be interrupted, a rollback neither.
+            if operator.function.__name__ not in ("commit", "rollback", "take_back"):
+                self.run += 1
+                self.left -= 1
+                if self.left == 0:
+                    raise KeyboardInterrupt
+            return result
+
+        monkeypatch.setattr(Operator, "__call__", counting)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_ctrl_c_after_any_operator(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    present, coming, going = edges()[:25], edges()[25:], edges()[:4]
+    more, less = [(3, 9), (9, 4)], [(4, 3)]
+    change: dict[str, Any] = {"inserted": {"edge": coming, "path": more}, "deleted": {"edge": going, "path": less}}
+    inverse: dict[str, Any] = {"inserted": change["deleted"], "deleted": change["inserted"]}
+    options: Mapping[str, Any] = {"budget": None} if strategy == "elastic" else {}
+    with elastalog.open(
+        PROGRAM, facts={"edge": present, "path": less}, strategy=strategy, engine="local", **options
+    ) as db:
+        before = state_of(db, strategy)
+        db.apply(**change)
+        after = state_of(db, strategy)
+        db.apply(**inverse)
+        assert state_of(db, strategy) == before
+        ctrl_c = CtrlC(monkeypatch)
+        db.apply(**change)
+        number = ctrl_c.run
+        db.apply(**inverse)
+        interrupted = 0
+        for place in range(1, number, max(number // 40, 1)):
+            ctrl_c.left = place
+            try:
+                db.apply(**change)
+            except KeyboardInterrupt:
+                interrupted += 1
+                assert state_of(db, strategy) == before, place
+                db.apply(**change)
+            ctrl_c.left = -1
+            assert state_of(db, strategy) == after, place
+            db.apply(**inverse)
+            assert state_of(db, strategy) == before, place
+        assert interrupted > 10
+
+
+def test_ctrl_c_while_relations_are_told_how_far_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = MachinePlan.keep
+    left = -1
+
+    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        keep(plan, relations, own)
+
+    monkeypatch.setattr(MachinePlan, "keep", interrupted)
+    with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
+        before = levels_of(db)
+        for place in range(1, 6):
+            left = place
+            with pytest.raises(KeyboardInterrupt):
+                db.apply(inserted={"edge": edges()[25:]}, deleted={"edge": edges()[:4]})
+            assert levels_of(db) == before
+        db.apply(inserted={"edge": edges()[25:]}, deleted={"edge": edges()[:4]})
+        with elastalog.open(PROGRAM, facts={"edge": edges()[4:]}, engine="local") as fresh:
+            assert levels_of(db) == levels_of(fresh)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_facts_that_a_failed_update_derived_are_joined_when_they_come(strategy: str) -> None:
+    program = """
+    .decl e(x: number, y: number)
+    .decl p(x: number, y: number)
+    p(x, y) :- e(x, y).
+    p(x, z) :- p(x, y), p(y, z).
+    p(x, y * 4000000000 * 4000000000) :- e(x, y), x = 7.
+    """
+    with elastalog.open(program, facts={"e": [(100, 101)]}, strategy=strategy, engine="local") as db:
+        # The index of p is made before the update that fails.
+        db.apply(inserted={"e": [(50, 51)]})
+        with pytest.raises(elastalog.ElastalogError, match="E0601"):
+            db.apply(inserted={"e": [(1, 2), (2, 3), (7, 8)]})
+        db.apply(inserted={"p": [(1, 2), (2, 3)]})
+        assert set(db["p"]) == {(1, 2), (2, 3), (1, 3), (50, 51), (100, 101)}
+
+
+def test_an_interrupted_index_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    relation = KernelRelation("r", 2, is_annotated=True)
+    relation.load(np.array([(1, 2), (1, 3), (4, 5)], np.int32))
+    append = postings.append
+
+    def interrupted(*arguments: Any) -> int:
+        append(*arguments)
+        raise KeyboardInterrupt
+
+    relation.index((1,))
+    relation.load(np.array([(4, 6)], np.int32))
+    with monkeypatch.context() as patches:
+        patches.setattr(postings, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            relation.index((0,))
+        with pytest.raises(KeyboardInterrupt):
+            relation.extend_indexes()
+    for columns in ((0,), (1,)):
+        made = relation.index(columns)
+        assert made.done == 4
+        assert int(made.slots[:, postings.LENGTH].sum()) == 4
