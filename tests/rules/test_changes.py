@@ -157,9 +157,9 @@ def test_rules_may_be_given_one_by_one(db: Session) -> None:
     for wrong in (None, 3, [None]):
         with pytest.raises(TypeError, match="rules to add are program text"):
             db.change_rules(added=wrong)  # type: ignore[arg-type]
-    for wrong in (None, 1.5, [True], b"x"):
+    for unfit in (None, 1.5, [True], b"x"):
         with pytest.raises(TypeError, match="rules to remove are numbers or texts"):
-            db.change_rules(removed=wrong)  # type: ignore[arg-type]
+            db.change_rules(removed=unfit)  # type: ignore[arg-type]
 
 
 def test_an_error_points_into_the_added_text(db: Session) -> None:

@@ -259,3 +259,25 @@ def test_what_no_rule_is(folder: Path, line: str, code: str, told: str) -> None:
             db.apply("bad.diff")
         assert [found.code for found in raised.value.diagnostics] == [code]
         assert told in str(raised.value)
+
+
+def test_blame_as_json_and_alone(folder: Path) -> None:
+    (folder / "more.diff").write_text("+rule: path(x, x) :- edge(x, _).\n")
+    asked = ("debug", "reach.dl", "-F", ".", "--update", "more.diff", "--blame", "path(1, 1)")
+    assert json.loads(run(*asked, "--format", "json").stdout) == {
+        "fact": "path(1, 1)", "what": "appeared", "epoch": 2,
+        "elements": [{"sign": "+", "rule": "path(x, x) :- edge(x, _)."}],
+    }  # fmt: skip
+    assert run(*asked, "--unwanted", "path(2, 2)").exit_code == 2
+
+
+def test_a_rejected_rule_may_be_written_as_in_a_diff_file(folder: Path) -> None:
+    (folder / "more.diff").write_text("+rule: path(x, x) :- edge(x, _).\n")
+    asked = ("debug", "reach.dl", "-F", ".", "--update", "more.diff", "--unwanted", "path(1, 1)")
+    assert "E1006" in run(*asked, "--reject", "+rule: path(x, x) :- edge(x, _).").stderr
+
+
+def test_a_stream_of_files_has_no_store(folder: Path) -> None:
+    (folder / "updates").mkdir()
+    result = run("stream", "reach.dl", "-F", ".", "--updates", "updates", "--store", "kept.store")
+    assert (result.exit_code, "--store: only with --source" in result.stderr) == (2, True)

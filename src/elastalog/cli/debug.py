@@ -79,9 +79,7 @@ def debug(
     elif not updates:
         raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
     if blame is not None and (unwanted or missing or localise or reject or epochs):
-        raise click.UsageError(
-            "--blame is a question of its own: give no faults, --localise, --reject or --epochs."
-        )
+        raise click.UsageError("--blame is a question of its own: give no faults, --localise, --reject or --epochs.")
     if localise and reject:
         raise click.UsageError("--reject is about suggestions; leave it out, or --localise.")
     with (

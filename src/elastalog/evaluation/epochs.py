@@ -100,7 +100,8 @@ class Epochs:
             )
             return tuple(self.strategy.forecast(stratum, size) for stratum, size in sizes if size)
         finally:
-            backend.rollback()
+            with uninterrupted():
+                backend.rollback()
 
     def apply(self, update: Update) -> EpochRecord:
         """Applies an update and commits it: the next epoch."""

@@ -104,7 +104,8 @@ class Trial:
                 self._is_in_force = True
         except BaseException:
             if not self._is_in_force:
-                backend.rollback()
+                with uninterrupted():
+                    backend.rollback()
             raise
 
     def _evaluate_inverse(self) -> None:
@@ -118,7 +119,8 @@ class Trial:
             self._strategy.update(backend)
             backend.commit()
         except BaseException:
-            backend.rollback()
+            with uninterrupted():
+                backend.rollback()
             raise
         finally:
             watch.deadline, watch.memory = limits

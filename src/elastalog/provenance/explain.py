@@ -170,7 +170,10 @@ class _OfEpoch:
             rules = (self._chosen(fact, rules, rule),)
         for name, value in bindings.items():
             _check_variable(rules, name, value)
-        return explain_absence(fact, rules, self._look_up, self._reading.ordinal, max(1, limit), bindings, self)
+        return explain_absence(
+            fact, rules, self._look_up, self._reading.ordinal, max(1, limit), bindings, self,
+            self._setting.backend.is_complete,
+        )  # fmt: skip
 
     def explain_absence(self, fact: Fact) -> Absence:
         return self.absence(fact, 5, None, {})

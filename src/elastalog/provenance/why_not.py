@@ -23,6 +23,7 @@ from elastalog.analysis.program import (
     Value,
     Variable,
 )
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, value_of
@@ -60,10 +61,10 @@ class _Search:
         if self.lookups > MOST_LOOKUPS:
             raise _Spent
 
-    def run(self, bindings: Bindings) -> None:
-        """Looks for instantiations with ever more failing literals until there are some."""
+    def run(self, bindings: Bindings, least: int) -> None:
+        """Looks for instantiations with ever more failing literals, `least` at first, until there are some."""
         try:
-            for failures in range(1, len(self.literals) + 1):
+            for failures in range(least, len(self.literals) + 1):
                 self.extend(dict(bindings), {}, failures)
                 if self.found:
                     return
@@ -188,9 +189,11 @@ def explain_absence(
     limit: int,
     given: Bindings,
     source: AbsenceSource,
+    is_fixpoint: bool = True,
 ) -> Absence:
     """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case.
-    `given`: values of variables that are fixed beforehand."""
+    `given`: values of variables that are fixed beforehand. Without a fixpoint a rule may derive the fact after all:
+    E0615."""
     best: list[Instantiation] = []
     others: list[Instantiation] = []
     impossible: list[tuple[Rule, str]] = []
@@ -211,14 +214,24 @@ def explain_absence(
             for expression, value in deferred
         ]
         search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)
-        search.run(bindings)
+        search.run(bindings, least=1 if is_fixpoint else 0)
         ranked = sorted(search.found.values(), key=lambda found: found.rank)
         is_exhaustive = is_exhaustive and not search.is_cut
         best += ranked[:1]
         others += ranked[1:limit]
+    if any(not found.failing for found in best):
+        raise ElastalogError([_cut_short(fact)])
     others.sort(key=lambda found: found.rank)
     shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
     return Absence(fact, tuple(shown), tuple(impossible), is_exhaustive, source)
+
+
+def _cut_short(fact: Fact) -> Diagnostic:
+    return Diagnostic(
+        "E0615",
+        f"{fact} would follow, but `.limitsize` has cut the evaluation short",
+        help="remove the `.limitsize`, or raise it above the size of the relation",
+    )
 
 
 # --- equations solved for a variable -------------------------------------------------------------------------------

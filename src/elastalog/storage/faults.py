@@ -32,7 +32,7 @@ def locked(path: Path, holder: str) -> ElastalogError:
         "E0804",
         f"the store is being written by {holder}",
         path,
-        "wait until it has finished, or read with `read_only=True`",
+        "wait until it has finished (a session, until its `close`), or read with `read_only=True`",
     )
 
 
