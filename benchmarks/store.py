@@ -159,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, help="where to make the store; a temporary folder by default")
     parser.add_argument("--rounds", type=int, default=25)
     given = parser.parse_args(arguments)
+    if given.folder is not None:
+        Path(given.folder).mkdir(parents=True, exist_ok=True)
     root = Path(tempfile.mkdtemp(prefix="elastalog-store-", dir=given.folder))
     try:
         for label, value in measure(given.workload, data_folder(given.data), root / "store", given.rounds):

@@ -20,8 +20,8 @@ _LEAST_SECONDS = 0.005
 """An update may enumerate a derivation more slowly than a bootstrap does; a time budget, the same fraction of the last
 bootstrap, is the backstop for that."""
 
-_ABANDONED = 4.0
-"""An abandoned update would have cost more than it did; this much more is assumed."""
+_FAILURES = 2
+"""How many updates in a row must have been abandoned before one of their size is not tried."""
 
 _MEMORY = 0.7
 """How much of the past a new observation leaves."""
@@ -53,6 +53,8 @@ class _Experience:
     bootstrap_seconds: float = 0.0
     derivations_per_change: float | None = None
     skipped: int = 0
+    failures: int = 0
+    failed_changes: int = 0
 
 
 @dataclass(slots=True)
@@ -75,12 +77,18 @@ class CostModel:
         known = experience.derivations_per_change
         experience.derivations_per_change = rate if known is None else _MEMORY * known + (1 - _MEMORY) * rate
         experience.skipped = 0
+        if changes >= experience.failed_changes:
+            experience.failures = 0
 
-    def abandoned(self, stratum: LogicalStratum, changes: int, allowed: int) -> None:
+    def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""
         experience = self._strata.setdefault(stratum.number, _Experience())
-        rate = _ABANDONED * allowed / max(changes, 1)
-        experience.derivations_per_change = max(rate, experience.derivations_per_change or 0.0)
+        experience.failed_changes = min(changes, experience.failed_changes) if experience.failures else changes
+        experience.failures += 1
+        rate = derivations / max(changes, 1)
+        known = experience.derivations_per_change
+        if known is None or rate > known:
+            experience.derivations_per_change = rate
         experience.skipped = 0
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
@@ -92,9 +100,14 @@ class CostModel:
             return self._choice(stratum, "update", "updates only", expected, None, None)
         allowed = max(int(self.budget * experience.bootstrap_derivations), _LEAST_BUDGET)
         seconds = max(self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
-        if expected is not None and expected > _HOPELESS * allowed and experience.skipped < _TRUST:
-            why = f"about {expected:,.0f} derivations expected of an update, {allowed:,} allowed"
-            return self._choice(stratum, "bootstrap", why, expected, allowed, seconds)
+        if experience.skipped < _TRUST:
+            why = None
+            if expected is not None and expected > _HOPELESS * allowed:
+                why = f"about {expected:,.0f} derivations expected of an update, {allowed:,} allowed"
+            elif experience.failures >= _FAILURES and changes >= experience.failed_changes:
+                why = f"updates of {experience.failed_changes:,} changes and more have cost too much lately"
+            if why is not None:
+                return self._choice(stratum, "bootstrap", why, expected, allowed, seconds)
         why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
         return self._choice(stratum, "update", why, expected, allowed, seconds)
 
@@ -109,15 +122,18 @@ class CostModel:
     def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[float | None]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
         return {
-            str(number): [e.bootstrap_derivations, e.bootstrap_seconds, e.derivations_per_change, e.skipped]
+            str(number): [
+                e.bootstrap_derivations, e.bootstrap_seconds, e.derivations_per_change, e.skipped, e.failures,
+                e.failed_changes,
+            ]
             for number in (self._strata if strata is None else strata)
             if (e := self._strata.get(number)) is not None
-        }
+        }  # fmt: skip
 
     def recall(self, learnt: Mapping[str, Sequence[Any]]) -> None:
         """Remembers what a store has kept."""
-        for number, (derivations, seconds, rate, skipped) in learnt.items():
-            self._strata[int(number)] = _Experience(int(derivations), float(seconds), rate, int(skipped))
+        for number, (derivations, seconds, rate, *counts) in learnt.items():
+            self._strata[int(number)] = _Experience(int(derivations), float(seconds), rate, *map(int, counts))
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
@@ -138,6 +154,7 @@ class CostModel:
         for number, known in self._strata.items():
             was = earlier.get(number, _Experience())
             known.derivations_per_change, known.skipped = was.derivations_per_change, was.skipped
+            known.failures, known.failed_changes = was.failures, was.failed_changes
 
     def _choice(
         self,

@@ -16,6 +16,7 @@ _FIRST_TABLE = 128
 _MOST_ROWS = (1 << 30) - 64
 _LOAD = 11 / 16
 _FEW_ROWS = 4096
+_MANY_ROWS = 1 << 22
 
 
 class KernelRelation:
@@ -56,7 +57,7 @@ class KernelRelation:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size, int(capacity * 1.6))
+            capacity = max(size, int(capacity * (1.6 if capacity < _MANY_ROWS else 1.25)))
             # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
             if self.is_annotated:
                 self.level = grown(self.level, self.used, capacity)

@@ -83,7 +83,7 @@ class Elastic:
                         backend.abandon(maintenance)
                     allowed = f"the update cost more than {self.costs.budget or 0:.0%} of the last bootstrap"
                     how, why = "switch", str(exceeded) or allowed
-                    self.costs.abandoned(stratum, size, forecast.derivations_allowed or 0)
+                    self.costs.abandoned(stratum, size, self.watch.derivations - before)
                 else:
                     self.costs.updated(stratum, size, self.watch.derivations - before)
                 finally:
