@@ -11,6 +11,9 @@ import pytest
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 HERE = Path(__file__).parent
+IN_PROCESS = {"test_programs", "test_skew", "test_update_programs", "test_updates"}
+"""Modules that also run the tasks of the backend without Spark."""
+
 NO_DERBY_LOG = "-Dderby.stream.error.file=/dev/null"
 
 
@@ -18,8 +21,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            # With several test processes, one of them has the session.
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            # With several test processes, one of them has the session; tasks in the test's own process need none.
+            fixtures = set(getattr(item, "fixturenames", ()))
+            if item.path.stem not in IN_PROCESS or "spark" in fixtures:
+                item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ _LEAST_BUDGET = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
 _LEAST_SECONDS = 0.005
-"""An update may enumerate a derivation more slowly than a bootstrap does; a time budget, the same fraction of the last
-bootstrap, is the backstop for that."""
+_SLOWDOWN = 1.5
+"""An update enumerates a derivation more slowly than a bootstrap does; the time budget is only a backstop for that."""
 
 _FAILURES = 2
 """How many updates in a row must have been abandoned before one of their size is not tried."""
@@ -99,7 +99,7 @@ class CostModel:
         if self.budget is None:
             return self._choice(stratum, "update", "updates only", expected, None, None)
         allowed = max(int(self.budget * experience.bootstrap_derivations), _LEAST_BUDGET)
-        seconds = max(self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
+        seconds = max(_SLOWDOWN * self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
         if experience.skipped < _TRUST:
             why = None
             if expected is not None and expected > _HOPELESS * allowed:
