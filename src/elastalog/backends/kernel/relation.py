@@ -17,6 +17,8 @@ _MOST_ROWS = (1 << 30) - 64
 _LOAD = 11 / 16
 _FEW_ROWS = 4096
 _MANY_ROWS = 1 << 22
+IN_UPDATES = 1.1
+"""Growth of a relation to which an update adds rows."""
 
 
 class KernelRelation:
@@ -51,13 +53,13 @@ class KernelRelation:
         self.indexes: dict[tuple[int, ...], Index] = {}
         self._state: Vector = np.zeros(8, np.int64)
 
-    def reserve(self, size: int) -> None:
-        """Makes room for `size` rows."""
+    def reserve(self, size: int, growth: float | None = None) -> None:
+        """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
         if size > _MOST_ROWS:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size, int(capacity * (1.6 if capacity < _MANY_ROWS else 1.25)))
+            capacity = max(size, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
             # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
             if self.is_annotated:
                 self.level = grown(self.level, self.used, capacity)

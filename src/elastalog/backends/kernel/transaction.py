@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.kernel.vectors import Vectors
 from elastalog.backends.protocol import GONE, StateChanges
 
@@ -50,7 +50,7 @@ def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
     is_new = found < 0
     if is_new.any():
         first = relation.used
-        relation.reserve(first + len(words) + 64)
+        relation.reserve(first + len(words) + 64, IN_UPDATES)
         fresh = np.ascontiguousarray(words[is_new])
         # First of all the levels: should Ctrl-C come in between, the rows are absent.
         relation.level[first : first + len(fresh)] = ABSENT
