@@ -7,6 +7,8 @@ EXTRAS  ?= dev,debug,shell,spark
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=
+# LONG=1 runs the tests that take a minute each, too.
+LONG    ?=
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -27,7 +29,7 @@ demo: $(READY) ## a short tour on local Spark; under two minutes
 
 test: $(READY) ## run every test
 	$(BIN)/python -m elastalog.backends.kernel.warm
-	$(BIN)/python -m pytest $(WORKERS) $(PYTEST)
+	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
 check: $(READY) ## format, lint, types, layers and the fast tests; under two minutes
 	$(BIN)/ruff format --check .

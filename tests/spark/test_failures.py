@@ -127,6 +127,7 @@ def in_a_cluster(tmp_path: Path, body: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
     printed = in_a_cluster(
         tmp_path,

@@ -41,6 +41,7 @@ def test_an_archive_belongs_to_one_java_and_one_pyspark(java: Path, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_session_starts_with_the_archive_that_was_made(tmp_path: Path) -> None:
     environment = {
         **os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(elastalog.__file__).parents[1])
