@@ -27,7 +27,7 @@ setup: $(READY) ## create .venv and install the project into it
 demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
 
-test: $(READY) ## run every test
+test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 runs these too)
 	$(BIN)/python -m elastalog.backends.kernel.warm
 	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
