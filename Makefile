@@ -31,7 +31,7 @@ test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 r
 	$(BIN)/python -m elastalog.backends.kernel.warm
 	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
-check: $(READY) ## format, lint, types, layers and the fast tests; under two minutes
+check: $(READY) ## format, lint, types, layers and the fast tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
