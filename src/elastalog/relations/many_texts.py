@@ -6,6 +6,8 @@ The slot table is made, and kept up, when a text is looked for: texts that come 
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -48,6 +50,10 @@ class ManyTexts:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
         return self._look_up(*_parts(texts), is_adding=True)
 
+    def intern_texts(self, texts: list[str]) -> Words:
+        """The ids of texts, new ones added."""
+        return self._look_up(*_encoded(texts), is_adding=True)
+
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
         return self._one(text, is_adding=True)
@@ -61,9 +67,7 @@ class ManyTexts:
         found = self._recent.get(text)
         if found is not None:
             return found
-        data = np.frombuffer(text.encode() or b"\0", np.uint8)
-        places = np.array([0, len(data) if text else 0], np.int64)
-        found = int(self._look_up(data, places, is_adding)[0])
+        found = int(self._look_up(*_encoded([text]), is_adding)[0])
         if found >= 0:
             if len(self._recent) >= _REMEMBERED:
                 self._recent = {}
@@ -162,6 +166,13 @@ class ManyTexts:
             self._bytes[first : first + end - begin] = data[begin:end]
             self._ends[self._length : self._length + count + 1] = places + (first - begin)
         self._length += count
+
+
+def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
+    """The bytes of texts, and where each begins and ends."""
+    encoded = [text.encode() for text in texts]
+    places: Integers = np.array([0, *accumulate(map(len, encoded))], np.int64)
+    return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), places
 
 
 def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:

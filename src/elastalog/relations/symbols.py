@@ -71,7 +71,8 @@ class Symbols:
         """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
         if isinstance(self._texts, FewTexts):
             return np.array(list(map(self.encode_one, texts)), np.int32)
-        return self._encode_plain(array_of_texts(texts))
+        with self._lock:
+            return self._texts.intern_texts(texts)
 
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""

@@ -14,6 +14,7 @@ from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.faults import Fault
+from elastalog.relations.few_rows import FEW, words_of_few
 from elastalog.relations.limits import Words
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Schema
@@ -29,8 +30,16 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
     ElastalogError that names it."""
     if isinstance(rows, np.ndarray):
         return _words_of_numpy(schema, rows, dictionary)
+    if (
+        isinstance(rows, list)
+        and 0 < len(rows) <= FEW
+        and (words := _words_of_few_tuples(schema, rows, dictionary)) is not None
+    ):
+        return words
     table = as_table(rows)
     if table is not None:
+        if 0 < table.num_rows <= FEW and (words := _words_of_small_table(schema, table, dictionary)) is not None:
+            return words
         arrays = _checked_columns(schema, table)
         return _words_of_columns(schema, table.num_rows, arrays, dictionary)
     if _is_pandas(rows):  # a column of mixed types
@@ -118,6 +127,22 @@ def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
         row, fault = next(iter(bad.items()))
         raise ElastalogError([row_diagnostic(schema, f"row {row + 1}", fault, len(bad) - 1)])
     return arrays
+
+
+def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionary) -> Words | None:
+    if not schema.arity:
+        return None
+    try:
+        columns = [column.to_pylist() for column in columns_in_order(schema, table)]
+    except (ValueError, pa.ArrowException):  # such as bytes that are not UTF-8
+        return None
+    return words_of_few(schema, columns, dictionary)
+
+
+def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
+    if not schema.arity or any(type(row) is not tuple or len(row) != schema.arity for row in rows):
+        return None
+    return words_of_few(schema, list(zip(*rows, strict=True)), dictionary)
 
 
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:

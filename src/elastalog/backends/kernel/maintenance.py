@@ -14,12 +14,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel import maintain
+from elastalog.backends.kernel.addresses import address_of
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
+from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.marks import DELTA, DELTAS, LOSSES, LOST, MARKS, NEW, OLD, UNTOUCHED
+from elastalog.backends.kernel.marks import DELTA, DELTAS, LOSSES
 from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.statistics import KernelStatistics
@@ -31,8 +33,8 @@ from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
 
 _NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
-_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0], np.int64)
-"""What the machine's relations may do, their deltas and their losses, when an update of a stratum begins."""
+_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0, 0, 0], np.int64)
+"""What the machine's relations may do, their deltas, losses and inputs, when an update of a stratum begins."""
 
 
 class MaintenancePlan:
@@ -90,7 +92,7 @@ class MaintenancePlan:
 
 def load_operators() -> None:
     """Compiles what updates run, or finds it in the cache, so that the first update need not."""
-    for module in (update, maintain):
+    for module in (update, machine_inputs, maintain):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.compile()
@@ -120,25 +122,23 @@ class StratumMaintenance:
         self.inserted = inserted
         self.bench = bench
         self._machine = MachineRun(self.plan, bench, relations, self.own, watch)
-        self._ways = {name: int(maintain.ways(entries, relations[name].touched)) for name, entries in inputs.items()}
         self._is_marked = False
         self._may_gain = False
         bench.clear()
         self.plan.refresh(relations, with_deferred=bool(deleted))
         bench.reserve_blocks(self.plan.widths)
         table = self.plan.relations
-        table[:, layout.MAY_LOSE : layout.LISTED + 1] = _NOTHING_YET
-        for name, ways in self._ways.items():
-            table[self.plan.number[name], layout.MAY_LOSE : layout.MAY_GAIN + 1] = ways & 1, ways >> 1
+        table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
+        for name, entries in inputs.items():
+            table[self.plan.number[name], layout.INPUTS_AT : layout.INPUTS + 1] = address_of(entries), len(entries)
+        self._concerned = int(machine_inputs.look(table)) if inputs else 0
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
-        if self._concerns(is_loss=True) or (self.deleted and self.plan.reads_own):
+        if self._concerned & machine_inputs.LOSES or (self.deleted and self.plan.reads_own):
             self._is_marked = True
-            inputs = self._inputs_without_lowered()
-            for name, entries in (*inputs.items(), *self.deleted.items()):
-                maintain.list_marked(entries, self.relations[name].touched, DELTA, 0)
-            self._set_deltas(inputs, self.deleted)
+            machine_inputs.start_losing(self.plan.relations)
+            self._start_own(self.deleted, DELTA)
             self._run(layout.LOSING)
         else:
             for name, entries in self.deleted.items():
@@ -148,26 +148,25 @@ class StratumMaintenance:
     def recover(self) -> None:
         """Looks for the lost facts backwards, in what was there before the delta of gains."""
         lost = self.plan.losses(self.own)
-        may_gain = self._concerns(is_loss=False)
+        may_gain = self._concerned & machine_inputs.GAINS
         if not (self.inserted or self.deleted or lost or may_gain):
             return
         self._is_marked = True
-        for name, entries in self.inputs.items():
-            maintain.list_marked(entries, self.relations[name].touched, DELTA, LOST)
+        if self.inputs:
+            machine_inputs.await_gains(self.plan.relations)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
         if not self.plan.backward.isdisjoint(self.deleted):
             self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
         if not self.plan.recovering.isdisjoint(lost):
             self._recover(LOSSES, lost)
-        self._may_gain = may_gain or bool(self.inserted and self.plan.reads_own)
+        self._may_gain = bool(may_gain or (self.inserted and self.plan.reads_own))
 
     def gain(self) -> None:
         """Offers the derivations through what came to their heads, which settle level by level."""
         if self._may_gain or self.bench.is_waiting:
-            for name, entries in self.inserted.items():
-                maintain.list_marked(entries, self.relations[name].touched, 0, 0)
-            self._set_deltas(self.inputs, self.inserted)
+            machine_inputs.start_gaining(self.plan.relations)
+            self._start_own(self.inserted, 0)
             self._run(layout.GAINING)
 
     def end(self, is_level_change: bool) -> dict[str, Vector]:
@@ -193,43 +192,18 @@ class StratumMaintenance:
     # --- within ----------------------------------------------------------------------------------------------------
 
     def _unmark(self) -> None:
-        if self._is_marked:
-            for name, entries in self.inputs.items():
-                maintain.mark(entries, self.relations[name].touched, 0, DELTA | LOST)
+        if self._is_marked and self.inputs:
+            machine_inputs.unmark(self.plan.relations)
 
-    def _inputs_without_lowered(self) -> dict[str, Vector]:
-        """A derivation through a fact that is only lower than before is not lost: it stays where it is counted, or its
-        head is lowered too (both of which gains see to)."""
-        kept = {}
-        for name, entries in self.inputs.items():
-            if name not in self.flat:
-                touched = self.relations[name].touched[entries]
-                stays = touched[:, MARKS] & UNTOUCHED == UNTOUCHED
-                entries = entries[~(stays & (touched[:, NEW] < touched[:, OLD]))]
-            if len(entries):
-                kept[name] = entries
-        return kept
-
-    def _concerns(self, is_loss: bool) -> bool:
-        """Whether a version can start at some changed input: most changes go one way, and then half of the work is not
-        there."""
-        forwards, against = (1, 2) if is_loss else (2, 1)
-        return any(
-            (ways & forwards and name in self.plan.positive) or (ways & against and name in self.plan.negative)
-            for name, ways in self._ways.items()
-        )
-
-    def _set_deltas(self, inputs: Mapping[str, Vector], own: Mapping[str, Vector]) -> None:
-        """The lists of deltas become the delta of the next phase."""
-        table, number = self.plan.relations, self.plan.number
-        table[:, layout.LIST : layout.TO + 1] = _NO_DELTA
-        for deltas in (inputs, own):
-            for name, entries in deltas.items():
-                table[number[name], layout.TO] = len(entries)
+    def _start_own(self, own: Mapping[str, Vector], added: int) -> None:
+        """Explicit facts of the stratum are in the delta too, with another mark."""
+        for name, entries in own.items():
+            maintain.list_marked(entries, self.relations[name].touched, added, 0)
+            self.plan.relations[self.plan.number[name], layout.TO] = len(entries)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
         """Looks for the facts of a list backwards."""
-        self._set_deltas({}, {})
+        self.plan.relations[:, layout.LIST : layout.TO + 1] = _NO_DELTA
         for name, length in lengths.items():
             self.plan.relations[self.plan.number[name], layout.LIST : layout.TO + 1] = column, 0, length
         self._run(layout.RECOVERING)

@@ -35,13 +35,16 @@ GO, ACTED, SINK = range(3)
 # Columns of `relations`: what stays as long as nothing grows, then what an update changes.
 (
     ROWS, WIDTH, TABLE_AT, TABLE_SIZE, SHIFT, LEVEL, COUNTS, TOUCHED, TOUCHED_ROOM, ROOM, IS_FLAT, IS_OWN, FIRST_INDEX,
-    INDEXES_END, USED, TOUCHED_USED, MAY_LOSE, MAY_GAIN, LIST, FROM, TO, LISTED,
-    IS_CHECKED, IS_ANNOTATED,
-) = range(24)  # fmt: skip
-RELATION_WIDTH = 24
+    INDEXES_END, USED, TOUCHED_USED, MAY_LOSE, MAY_GAIN, LIST, FROM, TO, LISTED, INPUTS_AT, INPUTS,
+    IS_CHECKED, IS_ANNOTATED, STARTS,
+) = range(27)  # fmt: skip
+RELATION_WIDTH = 27
 """[FIRST_INDEX, INDEXES_END): the indexes of a relation of the stratum, which grow with it. LIST: the column of the
 touched table that lists the delta, in its rows [FROM, TO); in growth the rows [FROM, TO) are the delta. LISTED: facts
-in the list of losses. IS_CHECKED: some rows hold facts that are not there."""
+in the list of losses. INPUTS_AT, INPUTS: the changed entries of a relation below the stratum. STARTS: whether versions
+start at facts that come (FORWARDS), and at those that go (AGAINST). IS_CHECKED: some rows hold facts that are not
+there."""
+FORWARDS, AGAINST = 1, 2
 
 # Columns of `indexes`.
 (

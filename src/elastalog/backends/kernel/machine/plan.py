@@ -78,6 +78,7 @@ class MachinePlan:
             row = self.relations[number]
             row[layout.IS_FLAT] = name in flat
             row[layout.IS_OWN] = is_own
+            row[layout.STARTS] = layout.FORWARDS * (name in self.positive) | layout.AGAINST * (name in self.negative)
             row[layout.FIRST_INDEX] = min(places, default=0)
             row[layout.INDEXES_END] = max(places, default=-1) + 1
         # Weak, so that arrays which have been replaced are not kept until the next update.
