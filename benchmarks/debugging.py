@@ -3,7 +3,8 @@
 `python -m benchmarks.debugging --data DIR [--seeds N] [--first-seed N] [--workload doop]` opens a workload; for each
 seed it applies a random update of 50 insertions and 50 deletions of explicit facts, and asks about four fault sets of 3
 to 10 derived facts that came or went. Which of the two questions about a fault set comes first alternates, because the
-first pays for what both need; delta debugging has the same trials. Prints a line for each question, then ratios at the
+first pays for what both need. Delta debugging has the same trials, but tries whole updates, where answers from a
+derivation graph are tried in the strata that decide about them. Prints a line for each question, then ratios at the
 geometric mean and where the time went (finding what varies, derivations and proofs; 0/1 programs; verification, that
 is trials of whole answers), the slowest, and those with the least advantage; writes benchmarks/results/debugging.json.
 """

@@ -1,11 +1,11 @@
 """Evaluation on Spark: (a) a plain DataFrame loop, (b) the kernel in this process, (c) the kernel in tasks.
 
 Three parts, `--only` chooses: `table` (all workloads, against the goals), `sizes` (cost against the size of the data),
-`processes` (cost against cores and executor processes). Every measurement is a process of its own with a time limit, so
-that none can hold up the others; of the loop, the time after which it is certain that a goal is met. Everything takes
-about fifteen minutes on an idle machine of 2 cores.
+`processes` (cost against cores and executor processes). Measurements are made in other processes, each with a time
+limit, so that none can hold up the others; the loop is given up when it is certain that its goal is met, and then told
+as "more than". Everything takes about fifteen minutes on an idle machine of 2 cores, of which the loop has ten.
 
-`python -m benchmarks.spark [WORKLOAD ...] [--only PART] [--sizes 5 20 80] [--data DIR]`
+`python -m benchmarks.spark [WORKLOAD ...] [--only PART] [--data DIR]`
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,8 +22,9 @@ from benchmarks.spark_case import DATA_SETS, WAYS, Measured, case_named, cores_o
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, data_folder
 
 PARTS = ("table", "sizes", "processes")
-WORKLOADS = ("closure-roads", "closure-random", "closure-random:500", "doubling", "doubling:400", "el-completion")
-SIZED = "closure-random"
+WORKLOADS = ("closure-roads:20", "closure-roads:200", "closure-random:20", "closure-random:500", "doubling:100",
+             "doubling:400", "el-completion")  # fmt: skip
+SIZES = {"closure-random": (1, 5, 20, 100, 500), "doubling": (5, 25, 100, 400, 1600)}
 MASTERS = ("local[1,4]", "local[2,4]", "local-cluster[1,1,1024]", "local-cluster[2,1,1024]")
 SPREAD = ("closure-random:200", "doubling:200")
 GOALS = {True: (10.0, 1.5), False: (4.0, 2.5)}
@@ -39,25 +40,32 @@ class Runner:
         self.done: dict[tuple[str, str, str], Measured] = {}
 
     def __call__(self, way: str, workload: str, master: str) -> Measured:
-        if way == "kernel":
-            master = "local[1]"  # it does without
-        key = (way, workload, master)
-        if key not in self.done:
-            limit = self._patience(workload, master) if way == "loop" else self.timeout
-            found = measure(way, workload, master=master, repeats=self.repeats, timeout=limit, data=self.data)
-            told = f"{found.least:.2f} s" if found.least is not None else found.problem
-            print(f"{workload} {way} {master}: {told}", file=sys.stderr, flush=True)
-            self.done[key] = found
-        return self.done[key]
+        self.measure(way, [workload], master)
+        return self.done[_key(way, workload, master)]
 
-    def _patience(self, workload: str, master: str) -> float:
-        """How long to wait for the loop: at least until it is certain that the goal is met."""
+    def measure(self, way: str, workloads: Iterable[str], master: str) -> None:
+        """Measures those that are not known yet, in one process."""
+        missing = [name for name in dict.fromkeys(workloads) if _key(way, name, master) not in self.done]
+        limits = {name: self._patience(way, name, master) for name in missing}
+        for found in measure(way, limits, master=master, repeats=self.repeats, data=self.data):
+            told = f"{found.least:.2f} s" if found.least is not None else found.problem
+            print(f"{found.workload} {way} {master}: {told}", file=sys.stderr, flush=True)
+            self.done[_key(way, found.workload, master)] = found
+
+    def _patience(self, way: str, workload: str, master: str) -> float:
+        """How long to wait: for the loop, at least until it is certain that the goal is met."""
+        if way != "loop":
+            return self.timeout
         tasks = self("tasks", workload, master).least or 0.0
         goal, _ = GOALS[case_named(workload, self.data).decomposes]
         return max(self.loop_timeout, 1.05 * goal * tasks)
 
 
-def table(run: Runner, workloads: Iterable[str], master: str) -> str:
+def _key(way: str, workload: str, master: str) -> tuple[str, str, str]:
+    return way, workload, "local[1]" if way == "kernel" else master  # the kernel does without
+
+
+def table(run: Runner, workloads: Sequence[str], master: str) -> str:
     """All workloads in all ways, and whether the goals are met."""
     heads = (
         "workload",
@@ -73,6 +81,8 @@ def table(run: Runner, workloads: Iterable[str], master: str) -> str:
         "goals",
     )
     lines = [f"{heads[0]:20}{''.join(f'{head:>12}' for head in heads[1:])}  where"]
+    for way in ("tasks", "kernel", "loop"):
+        run.measure(way, workloads, master)
     for name in workloads:
         loop, kernel, tasks = (run(way, name, master) for way in WAYS)
         least_gain, most_loss = GOALS[case_named(name, run.data).decomposes]
@@ -93,19 +103,21 @@ def table(run: Runner, workloads: Iterable[str], master: str) -> str:
     return "\n".join(lines)
 
 
-def sizes(run: Runner, numbers: Iterable[int], master: str) -> str:
+def sizes(run: Runner, master: str) -> str:
     """Cost against the number of facts, of one workload that decomposes and of one that does not."""
+    names = {kind: [f"{kind}:{number}" for number in numbers] for kind, numbers in SIZES.items()}
+    for way in ("tasks", "kernel"):
+        run.measure(way, [name for of_kind in names.values() for name in of_kind], master)
     lines = []
-    for kind, scale in ((SIZED, 1), ("doubling", 5)):
+    for kind, of_kind in names.items():
         series: dict[str, list[tuple[float, float]]] = {}
-        for number in sorted(numbers):
-            for way in WAYS:
-                if any(key[0] == way and key[1].startswith(kind) and run.done[key].limit for key in run.done):
-                    continue  # a smaller one took too long
-                found = run(way, f"{kind}:{number * scale}", master)
-                if found.least is not None:
-                    series.setdefault(way, []).append((found.facts, found.least))
-                    lines.append(f"{kind:16} {found.facts:12,} facts  {way:8} {found.least:9.2f} s")
+        for way in WAYS:
+            for name in of_kind:
+                found = run(way, name, master)
+                if found.least is None:
+                    break  # larger ones would take longer
+                series.setdefault(way, []).append((found.facts, found.least))
+                lines.append(f"{kind:16} {found.facts:12,} facts  {way:8} {found.least:9.2f} s")
         name = kind.replace("-", "_")
         draw_lines(HERE / "plots" / f"spark_sizes_{name}.png", f"{kind} on Spark", "facts", "seconds", series)
     return "\n".join(lines)
@@ -115,15 +127,16 @@ def processes(run: Runner, masters: Iterable[str]) -> str:
     """Cost against cores of one process, and against executor processes."""
     lines = []
     series: dict[str, dict[str, float]] = {}
-    for name in SPREAD:
-        for master in masters:
+    for master in masters:
+        run.measure("tasks", SPREAD, master)
+        for name in SPREAD:
             found = run("tasks", name, master)
             told = _seconds(found) if found.seconds else found.problem
             lines.append(f"{name:20} {master:24} {cores_of(master)} slots  {told:>9} s  start {found.started:.1f} s")
             if found.least is not None:
                 series.setdefault(name, {})[master] = found.least
     draw_bars(HERE / "plots" / "spark_processes.png", "tasks on cores and executor processes", "seconds", series)
-    return "\n".join(lines)
+    return "\n".join(sorted(lines))
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:
@@ -151,9 +164,8 @@ def _record(path: Path, run: Runner) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="evaluation on Spark, side by side")
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="for the table; `closure-roads:50` has a size")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="for the table; closure-roads:50 has a size")
     parser.add_argument("--only", choices=PARTS, help="one part")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[5, 20, 80, 320], metavar="N")
     parser.add_argument("--master", default="local[2,4]", help="of the table and the sizes")
     parser.add_argument("--masters", nargs="+", default=MASTERS, metavar="MASTER", help="of the processes")
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
@@ -172,13 +184,13 @@ def main() -> None:
     run = Runner(given.repeats, given.timeout, given.loop_timeout, data)
     parts: dict[str, Callable[[], str]] = {
         "table": lambda: table(run, workloads, given.master),
-        "sizes": lambda: sizes(run, given.sizes, given.master),
+        "sizes": lambda: sizes(run, given.master),
         "processes": lambda: processes(run, given.masters),
     }
     for name, part in parts.items():
         if given.only in (None, name):
             print(f"\n{name}\n{part()}", flush=True)
-    _record(HERE / "results" / "spark.json", run)
+            _record(HERE / "results" / "spark.json", run)
     if given.only in (None, "table"):
         rows = {way: {n: s for n in workloads if (s := run(way, n, given.master).least)} for way in WAYS}
         draw_bars(HERE / "plots" / "spark.png", "evaluation on local Spark", "seconds", rows)

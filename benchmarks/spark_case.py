@@ -1,9 +1,10 @@
-"""One way of evaluating one workload, measured in a fresh process: `python -m benchmarks.spark_case WAY WORKLOAD`.
+"""One way of evaluating workloads, measured in a fresh process: `python -m benchmarks.spark_case WAY WORKLOAD ...`.
 
 Ways: `loop` (a plain DataFrame loop), `kernel` (in-process), `tasks` (the kernel in Spark tasks). Time runs from facts
 in memory (of the loop: cached DataFrames) to all derived facts; starting Spark, the first job, in which its Python
-workers start and load the kernel, and what a job costs that has next to nothing to do are told apart. `measure` starts
-such a process and gives up on it after a time.
+workers start and load the kernel, and what a job costs that has next to nothing to do are told apart. Workloads share a
+process, and so its start; each is given up after a time of its own (`WORKLOAD=SECONDS`). Every result is a line on
+standard output. `measure` starts such processes.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,12 @@ path(x, z) :- path(x, y), path(y, z).
 """
 DATA_SETS = ("galen", "doop")
 START_UP = 120
+ENOUGH = 10.0
+"""Seconds of measuring after which nothing is repeated."""
+
+_RESULT = "result: "
+_OUT_OF_TIME = 3
+LEAST_ROWS_SETTING = "spark.elastalog.leastRows"
 LEAST_ROWS = 2_000
 """Input facts below which the driver evaluates a stratum: few, so that generated facts are enough for tasks. Data sets
 are left to the default, since most of their strata are small."""
@@ -111,59 +119,131 @@ class Measured:
 
 
 def measure(
-    way: str, workload: str, *, master: str, repeats: int, timeout: float, data: Path | None = None
-) -> Measured:
-    """Measures in a process of its own, which gives up `timeout` seconds after it has started; never raises for what
-    goes wrong there."""
-    command = [sys.executable, "-m", "benchmarks.spark_case", way, workload, "--master", master]
-    command += ["--repeats", str(repeats), "--timeout", str(timeout), *(["--data", str(data)] if data else [])]
-    nothing = Measured(way, workload, master)
-    process = subprocess.Popen(
-        command, cwd=HERE.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        out, errors = process.communicate(timeout=timeout + START_UP)
-    except subprocess.TimeoutExpired:
-        nothing.problem = f"more than {START_UP} s to start"
-        return nothing
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its Java and its workers too
-    if process.returncode != 0:
-        lines = errors.strip().splitlines()
-        nothing.problem = lines[-1][:200] if lines else f"exit code {process.returncode}"
-        return nothing
-    return Measured(**json.loads(out.strip().splitlines()[-1]))
+    way: str, limits: Mapping[str, float], *, master: str, repeats: int, data: Path | None = None
+) -> Iterator[Measured]:
+    """Measures workloads, each given up after so many seconds, in a process of their own, or in several if one has to
+    be ended; never raises for what goes wrong there."""
+    waiting = dict(limits)
+    while waiting:
+        problem = ""
+        for found in _in_one_process(way, waiting, master, repeats, data):
+            if isinstance(found, Measured):
+                del waiting[found.workload]
+                yield found
+            else:
+                problem = found
+        if waiting and problem:
+            name = next(iter(waiting))
+            del waiting[name]
+            yield Measured(way, name, master, problem=problem)
 
 
-def measure_here(way: str, workload: str, master: str, repeats: int, timeout: float, data: Path | None) -> Measured:
-    """Measures in this process, which ends if that takes too long."""
+def _in_one_process(
+    way: str, limits: Mapping[str, float], master: str, repeats: int, data: Path | None
+) -> Iterator[Measured | str]:
+    """What a process finds, and in the end, unless all is well, why it ended."""
+    command = [sys.executable, "-m", "benchmarks.spark_case", way, *(f"{n}={s:g}" for n, s in limits.items())]
+    command += ["--master", master, "--repeats", str(repeats), *(["--data", str(data)] if data else [])]
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, cwd=HERE.parent, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+
+        def end() -> None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its Java and its workers too
+
+        assert process.stdout is not None
+        watchdog = _Watchdog(end, START_UP + max(limits.values()))
+        try:
+            for line in process.stdout:
+                if line.startswith(_RESULT):
+                    watchdog.restart()
+                    yield Measured(**json.loads(line.removeprefix(_RESULT)))
+            process.wait()
+        finally:
+            watchdog.stop()
+            end()
+        if watchdog.has_bitten:
+            yield f"no answer for {watchdog.seconds:.0f} s"
+        elif process.returncode == _OUT_OF_TIME:
+            return
+        else:
+            errors.seek(0)
+            lines = errors.read().strip().splitlines()
+            yield lines[-1][:200] if lines else f"exit code {process.returncode}"
+
+
+class _Watchdog:
+    """Ends what says nothing for so many seconds."""
+
+    def __init__(self, end: Callable[[], None], seconds: float) -> None:
+        self.seconds = seconds
+        self.has_bitten = False
+        self._end = end
+        self.restart()
+
+    def restart(self) -> None:
+        if hasattr(self, "_timer"):
+            self.stop()
+        self._timer = threading.Timer(self.seconds, self._bite)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _bite(self) -> None:
+        self.has_bitten = True
+        self._end()
+
+
+def measure_here(way: str, limits: Mapping[str, float], master: str, repeats: int, data: Path | None) -> None:
+    """Measures in this process and prints the results. It ends early if a workload takes too long that cannot be
+    cancelled."""
     from elastalog.program import Program
 
-    found = Measured(way, workload, master)
-    case = case_named(workload, data)
-    program = Program.parse(case.program) if isinstance(case.program, str) else Program.load(case.program)
-    facts = case.facts()
-    spark = None if way == "kernel" else _start(found, master)
-    _first_job(found, spark)
+    started = Measured(way, "", master)
+    spark = None if way == "kernel" else _start(started, master)
+    _first_job(started, spark)
+    for name, seconds in limits.items():
+        found = replace(started, workload=name, seconds=[], where=[])
+        case = case_named(name, data)
+        program = Program.parse(case.program) if isinstance(case.program, str) else Program.load(case.program)
+        facts = case.facts()
+        if way == "loop":
+            _loop(found, program, spark, facts, seconds)
+        else:
+            if spark is not None:
+                _settle(found, spark, case.decomposes)
+            with _ended_after(found, seconds):
+                while len(found.seconds) < repeats and sum(found.seconds) < ENOUGH:
+                    _evaluate(found, program, spark, facts)
+        _tell(found)
+    if spark is not None:
+        spark.stop()
+
+
+@contextlib.contextmanager
+def _ended_after(found: Measured, seconds: float) -> Iterator[None]:
+    """Ends this process, with what is known, if the block takes longer."""
 
     def give_up() -> None:
         if not found.seconds:
-            found.problem, found.limit = f"more than {timeout:.0f} s", timeout
-        print(json.dumps(asdict(found)), flush=True)
-        os._exit(0)
+            found.problem, found.limit = f"more than {seconds:.0f} s", seconds
+        _tell(found)
+        os._exit(_OUT_OF_TIME)
 
-    timer = threading.Timer(timeout, give_up)
+    timer = threading.Timer(seconds, give_up)
     timer.start()
-    for _ in range(1 if way == "loop" else repeats):
-        if way == "loop":
-            _loop(found, program, spark, facts)
-        else:
-            _evaluate(found, program, spark, facts)
-    timer.cancel()
-    if spark is not None:
-        spark.stop()
-    return found
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _tell(found: Measured) -> None:
+    print(_RESULT + json.dumps(asdict(found)), flush=True)
 
 
 def _start(found: Measured, master: str) -> Any:
@@ -171,14 +251,15 @@ def _start(found: Measured, master: str) -> Any:
 
     cores = cores_of(master)
     began = time.perf_counter()
-    settings = {"spark.master": master, "spark.elastalog.leastRows": str(LEAST_ROWS)}
+    settings = {"spark.master": master}
     spark = elastalog.spark.session(cores, memory="3g", settings=settings)
     found.started = time.perf_counter() - began
+    spark.conf.set(LEAST_ROWS_SETTING, str(LEAST_ROWS))
     return spark
 
 
 def _first_job(found: Measured, spark: Any) -> None:
-    """Everything that is loaded once; then what the least job costs."""
+    """Everything that is loaded once."""
     began = time.perf_counter()
     if found.way == "loop":
         spark.range(1000).groupBy("id").count().collect()
@@ -186,11 +267,14 @@ def _first_job(found: Measured, spark: Any) -> None:
         _least_job(CLOSURE, spark)
         _least_job(DOUBLING, spark)
     found.first_job = time.perf_counter() - began
-    if found.way == "tasks":
-        program = CLOSURE if case_named(found.workload, None).decomposes else DOUBLING
-        found.job = min(_least_job(program, spark) for _ in range(3))
-        if found.workload in DATA_SETS:
-            spark.conf.set("spark.elastalog.leastRows", "100000")
+
+
+def _settle(found: Measured, spark: Any, decomposes: bool) -> None:
+    """What the least job costs; then the session is as the workload wants it."""
+    spark.conf.set(LEAST_ROWS_SETTING, str(LEAST_ROWS))
+    found.job = min(_least_job(CLOSURE if decomposes else DOUBLING, spark) for _ in range(3))
+    if found.workload in DATA_SETS:
+        spark.conf.unset(LEAST_ROWS_SETTING)
 
 
 def _least_job(program: str | Path, spark: Any) -> float:
@@ -220,33 +304,45 @@ def _evaluate(found: Measured, program: Any, spark: Any, facts: Facts) -> None:
             found.where = sorted({p.where for p in db._backend.placements.values()})  # type: ignore[attr-defined]
 
 
-def _loop(found: Measured, program: Any, spark: Any, facts: Facts) -> None:
+def _loop(found: Measured, program: Any, spark: Any, facts: Facts, seconds: float) -> None:
     from benchmarks.spark_frames import NotExpressibleError, evaluate
+    from elastalog.backends.spark.jobs import cancellable
+    from elastalog.backends.watch import Watch
 
     frames = {name: spark.createDataFrame(table).cache() for name, table in facts.items()}
     for frame in frames.values():
         frame.count()
-    try:
-        began = time.perf_counter()
+    began = time.perf_counter()
+
+    def job() -> int:
         results = evaluate(program.checked, spark, frames)
-        found.facts = sum(results[relation].count() for relation in program.checked.relations)
+        return sum(results[relation].count() for relation in program.checked.relations)
+
+    def check() -> None:
+        if time.perf_counter() - began > seconds:
+            raise TimeoutError
+
+    try:
+        found.facts = cancellable(spark, job, Watch(), check)
         found.seconds.append(time.perf_counter() - began)
+    except TimeoutError:
+        found.problem, found.limit = f"more than {seconds:.0f} s", seconds
     except NotExpressibleError as error:
         found.problem = f"no plan for {error}"
+    spark.catalog.clearCache()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="one way of evaluating one workload")
+    parser = argparse.ArgumentParser(description="one way of evaluating workloads")
     parser.add_argument("way", choices=WAYS)
-    parser.add_argument("workload")
+    parser.add_argument("workloads", nargs="+", metavar="WORKLOAD[=SECONDS]")
     parser.add_argument("--master", default="local[2,4]")
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     given = parser.parse_args()
-    data = data_folder(given.data)
-    found = measure_here(given.way, given.workload, given.master, given.repeats, given.timeout, data)
-    print(json.dumps(asdict(found)), flush=True)
+    pairs = (workload.partition("=") for workload in given.workloads)
+    limits = {name: float(seconds or 600) for name, _, seconds in pairs}
+    measure_here(given.way, limits, given.master, given.repeats, data_folder(given.data))
 
 
 if __name__ == "__main__":

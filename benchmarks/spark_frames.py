@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from elastalog.analysis.program import CheckedProgram, Constant, Variable
+from elastalog.analysis.program import Apply, CheckedProgram, Constant, Expression, Variable
 from elastalog.planning.logical import Absent, Clause, LogicalStratum, Scan, Test
 from elastalog.planning.lower import lower
 
@@ -27,10 +27,11 @@ def evaluate(program: CheckedProgram, spark: Any, facts: Mapping[str, Any]) -> F
     frames: Frames = {}
     for name, relation in logical.relations.items():
         columns = [f"c{i} {_TYPES[base.value]}" for i, base in enumerate(relation.bases)]
+        own = [fact.values for fact in program.facts if fact.relation == name]
+        frames[name] = spark.createDataFrame(own, ", ".join(columns))
         if name in facts:
-            frames[name] = facts[name].toDF(*(f"c{i}" for i in range(relation.width)))
-        else:
-            frames[name] = spark.createDataFrame([], ", ".join(columns))
+            given = facts[name].toDF(*(f"c{i}" for i in range(relation.width)))
+            frames[name] = given.union(frames[name]) if own else given
     for stratum in logical.strata:
         if stratum.aggregate is not None:
             raise NotExpressibleError("an aggregate")
@@ -85,22 +86,34 @@ def _body(clause: Clause, frames: Frames, at: int | None, delta: Frames) -> Any:
         if isinstance(goal, Absent):
             right = _bindings(goal, frames[goal.relation])
             joined = joined.join(right, list(right.columns), "left_anti")
-        elif (
-            goal.operator in ("=", "!=")
-            and isinstance(goal.left, Variable)
-            and isinstance(goal.right, Variable | Constant)
-        ):
-            left = sql.col(goal.left.name)
-            if isinstance(goal.right, Variable) and goal.right.name not in joined.columns:
-                raise NotExpressibleError("a variable bound by an equation")
-            right_side = sql.col(goal.right.name) if isinstance(goal.right, Variable) else sql.lit(goal.right.value)
-            joined = joined.filter(left == right_side if goal.operator == "=" else left != right_side)
+        elif goal.operator == "=" and isinstance(goal.left, Variable) and goal.left.name not in joined.columns:
+            joined = joined.withColumn(goal.left.name, _value(goal.right, joined))
+        elif goal.operator in ("=", "!="):
+            left, right = _value(goal.left, joined), _value(goal.right, joined)
+            joined = joined.filter(left == right if goal.operator == "=" else left != right)
         else:
-            raise NotExpressibleError("a functor")
+            raise NotExpressibleError(f"a comparison by {goal.operator}")
     if joined is None:
         raise NotExpressibleError("a rule without atoms")
     terms = [sql.col(t) if isinstance(t, str) else sql.lit(t.value) for t in clause.head_terms]
     return joined.select(*(term.alias(f"c{i}") for i, term in enumerate(terms)))
+
+
+def _value(expression: Expression, joined: Any) -> Any:
+    """An expression over the columns of a DataFrame."""
+    from pyspark.sql import functions as sql
+
+    match expression:
+        case Constant(value=value):
+            return sql.lit(value)
+        case Variable(name=name) if name in joined.columns:
+            return sql.col(f"`{name}`")
+        case Variable():
+            raise NotExpressibleError("a variable bound by an equation")
+        case Apply(functor="cat", arguments=arguments):
+            return sql.concat(*(_value(argument, joined) for argument in arguments))
+        case Apply(functor=functor):
+            raise NotExpressibleError(f"the functor {functor}")
 
 
 def _bindings(goal: Scan | Absent, frame: Any) -> Any:

@@ -133,5 +133,5 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "lubm": Experiment(of_workload("lubm", lambda total: [("0.1 %", total // 1000), ("2 %", total // 50)]), EVERY, 3),
     "doop": Experiment(of_workload("doop", small_and_large), LARGE, 3),
     "crdt": Experiment(of_workload("crdt", small_and_large), LARGE, 3),
-    "galen": Experiment(of_workload("galen", small_and_large), ("recompute", "elastic", "dredc"), 1),
+    "galen": Experiment(of_workload("galen", small_and_large), LARGE, 1),
 }

@@ -293,13 +293,14 @@ def main() -> None:
     parser.add_argument("--strategies", default=",".join(STRATEGIES), help="separated by commas")
     parser.add_argument("--sizes", default="10,20,40,80", help="of generated streams")
     parser.add_argument("--runs", type=int, default=3, help="streams of each size")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, help="(default: 5, of recorded streams 3)")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
     strategies, sizes = given.strategies.split(","), tuple(map(int, given.sizes.split(",")))
     if given.one:
         streams = streams_of(given.one, given.data, sizes, given.runs)
-        print(json.dumps([asdict(o) for stream in streams for o in measure(stream, strategies, given.repeats)]))
+        repeats = given.repeats or (3 if given.one in RECORDED else 5)
+        print(json.dumps([asdict(o) for stream in streams for o in measure(stream, strategies, repeats)]))
         return
     unknown = [name for name in given.streams if name not in (*GENERATED, *RECORDED)]
     if unknown or not given.streams:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -92,11 +93,28 @@ def updates() -> list[list[tuple[str, str, str]]]:
     return [*harmless, faulty]
 
 
+@contextmanager
+def prepared_kernel() -> Iterator[None]:
+    """On a machine where the kernel is not compiled yet, this process does it, in the meantime. Otherwise every worker
+    of Spark would, and all of them for themselves."""
+
+    def evaluate_a_little() -> None:
+        calls = [(f"s{layer}-{i}", f"s{layer + 1}-{j}") for layer in (0, 1) for i in range(30) for j in range(30)]
+        elastalog.open(PROGRAM, facts={"calls": calls, "public": [("s0-0",)], "secret": [("s2-0",)]}).close()
+
+    preparing = Thread(target=evaluate_a_little)
+    preparing.start()
+    try:
+        yield
+    finally:
+        preparing.join()
+
+
 def start_spark() -> Any | None:
     from elastalog.diagnostics.diagnostic import ElastalogError
 
     try:
-        with step("starting local Spark"):
+        with step("starting local Spark"), prepared_kernel():
             import elastalog.spark
 
             # The demonstration is small: without this the driver would evaluate every stratum itself.
@@ -127,7 +145,9 @@ def stream_on_spark(spark: Any, db: elastalog.Session, folder: Path) -> None:
     (folder / "updates").mkdir()
     for number, rows in enumerate(updates(), 1):
         table = pa.table(list(zip(*rows, strict=True)), names=["op", "caller", "callee"])
-        parquet.write_table(table, folder / "updates" / f"{number}.parquet")
+        file = folder / "updates" / f"{number}.parquet"
+        parquet.write_table(table, file)
+        os.utime(file, (number, number))  # Spark takes the oldest first
     stream = (
         spark.readStream.schema("op string, caller string, callee string")
         .option("maxFilesPerTrigger", 1)

@@ -227,6 +227,7 @@ def test_values_are_shown_as_the_language_writes_them(program: str) -> None:
 def test_forecast_of_a_pending_update(program: str) -> None:
     assert script(program, "forecast").stdout == "nothing would change\n"
     assert script(program, "insert edge(2, 3); forecast; rollback").stdout.startswith("edge: update (")
+    assert script(program, "addrule path(x, x) :- edge(x, _).; forecast; rollback").stdout.startswith("path: update (")
     recomputed = script(program, "insert edge(2, 3); forecast; rollback", "--strategy", "recompute")
     assert recomputed.stdout.startswith("edge: bootstrap (")
 

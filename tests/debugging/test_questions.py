@@ -95,16 +95,49 @@ def test_without_an_update_there_is_nothing_to_ask() -> None:
         assert refused(lambda: db.suggest(unwanted=["path(1, 2)"]), "E1004").startswith("there is no update")
 
 
-def test_a_session_of_an_earlier_epoch_knows_no_update(tmp_path: Path) -> None:
+def test_a_session_of_an_earlier_epoch_knows_its_updates(tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, facts=START, store=tmp_path / "s") as db:
         db.apply({"edge": [(2, 3)]})
+        db.apply({"edge": [(8, 9)]})
         earlier = db.at(2)
-        refused(lambda: earlier.suggest(unwanted=["path(2, 3)"]), "E1004")
-        assert str(earlier.blame("path(2, 3)")).endswith("since epoch 2, the earliest that is known")
+        assert texts(earlier.suggest(unwanted=["path(2, 3)"])) == ["+edge(2, 3)"]
+        assert earlier.blame("path(2, 3)").epoch == 2
+        refused(lambda: earlier.suggest(unwanted=["path(2, 3)"]).apply(), "E0814")
 
 
 def test_one_fact_may_be_given_alone(db: Session) -> None:
     assert texts(db.suggest(missing="path(5, 6)")) == ["-edge(5, 6)"]
+
+
+# --- negations
+
+
+NEXT = """
+.decl item(x: number)
+.decl taken(x: number)
+.decl late(x: number)
+.decl free(x: number)
+.decl last(x: number)
+taken(x) :- late(x).
+free(x) :- item(x), !taken(x + 1).
+last(x) :- free(x), !free(x * 2), !taken(x - 1).
+"""
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_negated_atoms_may_have_computed_arguments(levels: str) -> None:
+    with elastalog.open(NEXT, {"item": [(1,), (2,)], "taken": [(2,)]}, levels=levels) as db:
+        assert (sorted(db["free"]), sorted(db["last"])) == ([(2,)], [(2,)])
+        db.apply({"late": [(3,)], "item": [(7,)]}, {"taken": [(2,)]})
+        assert (sorted(db["free"]), sorted(db["last"])) == ([(1,), (7,)], [(1,), (7,)])
+        assert texts(db.suggest(unwanted=["free(1)"])) == ["-taken(2)"]
+        assert texts(db.suggest(missing=["free(2)"])) == ["+late(3)"]
+        assert texts(db.localise(unwanted=["last(1)"])) == ["+late(3)", "-taken(2)"]
+        assert texts(db.localise(unwanted=["last(1)", "free(7)"])) == ["+item(7)", "+late(3)", "-taken(2)"]
+        found = db.suggest(unwanted=["last(1)"], missing=["last(2)"], epochs=(1, 2))
+        assert (texts(found), found.verified, found.minimum) == (["+late(3)"], True, True)
+        assert "!taken(2)" in "\n".join(map(str, db.localise(unwanted=["free(1)"]).proofs))
+        assert (db.blame("last(2)").epoch, db.blame("last(1)").epoch) == (2, 2)
 
 
 # --- rejection and weights

@@ -63,3 +63,19 @@ def test_global_levels_of_a_stratum_evaluated_anew_above_an_aggregate_that_was_r
         db.apply(deleted={"edge": [(3, 9)]})
         # path(3, 9) has height 3 now, so its member 4, and the maximum 5.
         assert levels_of(db)["reached", (3,)] == (6, 1)
+
+
+def test_what_did_not_change_has_no_facts_to_show() -> None:
+    text = """
+    .decl e, f(x: number, y: number)
+    f(x, y) :- e(x, y), x < y.
+    """
+    db = elastalog.open(text, facts={"e": [(1, 2)]})
+    changes = db.apply({"e": [(3, 1)]})
+    assert list(changes["e"].inserted) == [(3, 1)]
+    assert list(changes["f"].inserted) == list(changes["f"].deleted) == []
+
+
+def test_a_question_about_a_text_that_no_fact_has() -> None:
+    db = elastalog.open(".decl e(x: symbol, y: number, z: number)\n", facts={"e": [("a", 1, 2)]})
+    assert list(db.query('e("b", X, Y)')) == []

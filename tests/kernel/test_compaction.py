@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import elastalog
 from elastalog.backends.kernel import relation as kernel_relation
+from elastalog.backends.kernel import transaction
+from elastalog.backends.kernel.marks import ABSENT
+from elastalog.backends.kernel.relation import KernelRelation
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -22,19 +28,20 @@ def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     with elastalog.open(PROGRAM) as db:
         held: set[tuple[int, int]] = set()
-        for _ in range(60):
+        for step in range(60):
             inserted = {(rng.randrange(12), rng.randrange(12)) for _ in range(4)}
             deleted = {edge for edge in held if rng.random() < 0.4} - inserted
             held = (held | inserted) - deleted
             db.apply(inserted={"edge": list(inserted)}, deleted={"edge": list(deleted)})
-            with elastalog.open(PROGRAM, facts={"edge": list(held)}) as fresh:
-                for name in ("edge", "path"):
-                    after, anew = db[name].to_arrow(annotations=True), fresh[name].to_arrow(annotations=True)
-                    assert sorted(map(tuple, after.to_pandas().values.tolist())) == sorted(
-                        map(tuple, anew.to_pandas().values.tolist())
-                    )
             for relation in db._backend.relations.values():
                 assert relation.used <= 2 * max(relation.present, 8) + 1
+            assert set(db["edge"]) == held
+            if step % 6:
+                continue
+            with elastalog.open(PROGRAM, facts={"edge": list(held)}) as fresh:
+                for name in ("edge", "path"):
+                    after, anew = (side[name].to_arrow(annotations=True).to_pydict() for side in (db, fresh))
+                    assert set(zip(*after.values(), strict=True)) == set(zip(*anew.values(), strict=True))
 
 
 def test_memory_follows_the_facts_not_the_history() -> None:
@@ -45,3 +52,65 @@ def test_memory_follows_the_facts_not_the_history() -> None:
             db.apply(deleted={"edge": rows})
         assert len(db["path"]) == 0
         assert db.statistics().bytes < 2 << 20
+
+
+@pytest.mark.parametrize("failing", range(8))
+def test_when_memory_ends_the_relation_is_as_before(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    made = 0
+
+    def scarce(make: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt(*arguments: Any) -> Any:
+            nonlocal made
+            made += 1
+            if made == failing:
+                raise MemoryError
+            return make(*arguments)
+
+        return attempt
+
+    relation = KernelRelation("edge", 2, is_annotated=True)
+    relation.load(np.array([(i, i + 1) for i in range(100)], np.int32))
+    relation.level[10:] = ABSENT
+    relation.present, relation.is_settled = 10, False
+    present = {(i, i + 1) for i in range(10)}
+    relation.index((0,))
+    for name in ("grown", "cleared"):
+        monkeypatch.setattr(kernel_relation, name, scarce(getattr(kernel_relation, name)))
+    if 1 <= failing <= 4:
+        with pytest.raises(MemoryError):
+            relation.compact()
+        assert (relation.used, relation.generation, relation.is_settled) == (100, 0, False)
+    else:
+        relation.compact()
+        assert (relation.used, relation.generation, relation.is_settled) == (10, 1, True)
+    assert {tuple(row) for row in relation.rows[relation.present_rows()].tolist()} == present
+    assert (relation.find(np.array([(3, 4), (9, 10)], np.int32)) >= 0).all()
+    assert len(relation.level) == len(relation.count) == len(relation.rows)
+
+
+def test_an_epoch_is_committed_although_there_is_no_memory_to_compact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_relation, "_FEW_ROWS", 8)
+    tried = 0
+
+    def fail(self: KernelRelation) -> None:
+        nonlocal tried
+        tried += 1
+        raise MemoryError
+
+    monkeypatch.setattr(KernelRelation, "compact", fail)
+    with elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(30)]}) as db:
+        db.apply(deleted={"edge": [(i, i + 1) for i in range(1, 30)]})
+        assert tried
+        assert (list(db["edge"]), list(db["path"])) == ([(0, 1)], [(0, 1)])
+        db.apply({"edge": [(1, 2)]})
+        assert sorted(db["path"]) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_touching_no_rows_leaves_a_relation_settled() -> None:
+    relation = KernelRelation("edge", 2, is_annotated=True)
+    relation.load(np.array([(1, 2)], np.int32))
+    assert len(transaction.touch(relation, np.empty(0, np.int32))) == 0
+    assert relation.is_settled
+    assert len(transaction.touch(relation, np.zeros(1, np.int32))) == 1
+    assert not relation.is_settled

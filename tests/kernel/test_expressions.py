@@ -479,7 +479,6 @@ def block_of(rows: Sequence[Sequence[Value]]) -> Block:
     return block
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.data(), st.sampled_from(BASES), st.integers(1, 3), ROWS)
 def test_expressions_agree_with_the_model(data: Any, base: Base, depth: int, rows: list[Any]) -> None:
     expression = data.draw(expressions(base, depth))
@@ -500,7 +499,7 @@ def test_expressions_agree_with_the_model(data: Any, base: Base, depth: int, row
 @pytest.mark.parametrize(
     ("base", "signature"), [(base, signature) for base in BASES for signature in SIGNATURES[base]], ids=str
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(data=st.data())
 def test_each_functor_agrees_with_the_model(base: Base, signature: tuple[str, int, Overload], data: Any) -> None:
     name, count, overload = signature
@@ -520,7 +519,6 @@ def test_each_functor_agrees_with_the_model(base: Base, signature: tuple[str, in
         assert is_same(found, wanted[0]) if wanted else found is None
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.data(), st.sampled_from(BASES), st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "contains"]), ROWS)
 def test_comparisons_agree_with_the_model(data: Any, base: Base, operator: str, rows: list[Any]) -> None:
     base = SYMBOL if operator == "contains" else base
@@ -537,7 +535,7 @@ def test_comparisons_agree_with_the_model(data: Any, base: Base, operator: str, 
     assert block.run(Keep(operator, base, left, right)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 10)
 @given(st.lists(st.tuples(VALUES[NUMBER], VALUES[NUMBER]), min_size=100, max_size=300))
 @example([(LEAST, LEAST)] * 200)
 def test_bitwise_and_division_agree_with_the_model_on_large_blocks(rows: list[tuple[int, int]]) -> None:

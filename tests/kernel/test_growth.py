@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import fixpoint
-from elastalog.backends.kernel.machine import growth, layout
-from tests.engine.judging import levels_of
+from elastalog.backends.kernel import fixpoint, heights
+from elastalog.backends.kernel.machine import growth, layout, run
+from elastalog.backends.watch import Progress
+from tests.engine.judging import LEVEL_KINDS, Kind, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
 from tests.reference.levels import levels
@@ -29,15 +30,41 @@ def reasons(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 
     monkeypatch.setattr(growth, "grow", counting)
     monkeypatch.setattr(fixpoint, "PATIENCE", 1)
+    monkeypatch.setattr(heights, "PATIENCE", 1)
     return seen
 
 
-def test_random_programs(reasons: Counter[int]) -> None:
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_random_programs(kind: Kind, reasons: Counter[int]) -> None:
     for seed in range(80):
         program, _ = seeded_case(seed)
-        with elastalog.open(program.text, facts=program.facts, engine="local") as db:
-            assert levels_of(db) == levels(parse_accepted(program.text), program.explicit, with_text_facts=False)
+        with elastalog.open(program.text, facts=program.facts, levels=kind, engine="local") as db:
+            assert levels_of(db) == levels(parse_accepted(program.text), program.explicit, kind, with_text_facts=False)
     assert reasons[layout.DONE] > 20
+
+
+@pytest.mark.parametrize("kind", LEVEL_KINDS)
+def test_progress_is_told_while_the_machine_runs(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_MOST_WORK", 500)
+    monkeypatch.setattr(fixpoint, "PATIENCE", 20)
+    monkeypatch.setattr(heights, "PATIENCE", 20)
+    told: list[Progress] = []
+    program = """
+    .decl edge(x: number, y: number)
+    .decl reach(x: number)
+    reach(y) :- edge(0, y).
+    reach(y) :- reach(x), edge(x, y).
+    """
+    edges = [(i, i + 1) for i in range(5000)]
+    with elastalog.open(program, {"edge": edges}, levels=kind, engine="local", on_progress=told.append) as db:
+        assert len(db["reach"]) == 5000
+        (stratum,) = {s.number for s in db._backend.program.strata if "reach" in s.relations}
+    told = [news for news in told if news.stratum == stratum]
+    later = [news for news in told if news.iteration > 25]
+    assert len(later) > 5
+    assert [news.iteration for news in later] == sorted(news.iteration for news in later)
+    assert later[-1].iteration >= 5000
+    assert sum(news.found for news in told) == 5000
 
 
 def test_a_chain_with_a_broad_middle(reasons: Counter[int]) -> None:
@@ -83,3 +110,77 @@ def test_a_time_limit_ends_a_chain_that_never_ends(reasons: Counter[int]) -> Non
     program = ".decl up(x: number)\nup(0).\nup(x + 1) :- up(x)."
     with pytest.raises(elastalog.ElastalogError, match="E0603"):
         elastalog.open(program, engine="local", timeout=1.0)
+
+
+OVER_A_CHAIN = """
+.decl edge(x: number, y: number)
+.decl reach(x: number)
+reach(0).
+reach(y) :- reach(x), edge(x, y).
+.decl gate(x: number, y: number)
+.decl walk(x: number, y: number)
+walk(x, x) :- reach(x), gate(x, _).
+walk(x, z) :- walk(x, y), reach(z), gate(y, z).
+"""
+
+
+def walks(db: elastalog.Session) -> dict[tuple[int, int], tuple[int, int]]:
+    rows = db["walk"].to_arrow(annotations=True).to_pandas().values.tolist()
+    return {(x, y): (level, count) for x, y, level, count in rows}
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_global_levels_wait_for_facts_below(is_interrupted: bool, reasons: Counter[int]) -> None:
+    """`reach(n)` has level n, so a walk that goes back to 10 is at the height of its start, and one that goes on waits
+    for the facts ahead. Some iterations find much: the calendar goes in and out of the machine."""
+    chain = [(i, i + 1) for i in range(1200)]
+    hub = [(800, 10_000 + i) for i in range(4000)] if is_interrupted else []
+    gates = [(400, 10), (10, 11), (11, 1200), (800, 10), *(((800, y) for _, y in hub))]
+    with elastalog.open(
+        OVER_A_CHAIN, facts={"edge": chain + hub, "gate": gates}, levels="global", engine="local"
+    ) as db:
+        found = walks(db)
+    expected = {
+        (10, 10): (11, 1),
+        (10, 11): (12, 1),
+        (10, 1200): (1201, 1),
+        (11, 11): (12, 1),
+        (11, 1200): (1201, 1),
+        (400, 400): (401, 1),
+        (400, 10): (402, 1),
+        (400, 11): (403, 1),
+        (400, 1200): (1201, 1),
+        (800, 800): (801, len(hub) + 1),
+        (800, 10): (802, 1),
+        (800, 11): (803, 1),
+        (800, 1200): (1201, 1),
+    }
+    expected |= {(800, y): (802, 1) for _, y in hub}
+    assert found == expected
+    # Once because the plans of `reach` are no longer good; else where the hub is reached, in `reach` and in `walk`.
+    assert reasons[layout.LARGE] == (2 if is_interrupted else 1)
+
+
+@pytest.mark.parametrize(("number", "refusals"), [(1000, 0), (3000, 1)])
+def test_many_derivations_wait_in_the_machine(number: int, refusals: int, reasons: Counter[int]) -> None:
+    """All derivations that wait for the same level are counted; the nodes in which they wait, 1,024 at first,
+    are used again."""
+    program = """
+    .decl edge(x: number, y: number)
+    .decl reach(x: number)
+    reach(0).
+    reach(y) :- reach(x), edge(x, y).
+    .decl way(x: number, y: number, n: number)
+    .decl walk(x: number)
+    walk(0).
+    walk(y) :- walk(x), way(x, y, n), reach(n).
+    """
+    hubs = [(300 * hub, 10_000 * hub + i) for hub in (1, 2, 3) for i in range(number)]
+    edges = [(i, i + 1) for i in range(900)] + hubs
+    ways = [(x, x + 1, x) for x in range(5)] + [(4 + (n // 300), 5 + (n // 300), y) for n, y in hubs]
+    with elastalog.open(program, facts={"edge": edges, "way": ways}, levels="global", engine="local") as db:
+        found = db["walk"].to_arrow(annotations=True).to_pandas().values.tolist()
+    early = [[x, x, 1] for x in range(6)]
+    assert sorted(found) == [*early, [6, 302, number], [7, 602, number], [8, 902, number]]
+    assert reasons[layout.NO_NODES] == refusals
+    assert reasons[layout.NO_LEVELS] == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import relation
+from elastalog.backends.kernel import fixpoint, heights, relation, vectors
 from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.machine import layout, run, update
 from elastalog.backends.kernel.machine.bench import Workbench
@@ -163,14 +163,14 @@ def test_a_range_of_more_rows_than_a_block_before_other_actions(reasons: Reasons
     assert reasons.seen[layout.ACTIONS] > 2
 
 
-@pytest.mark.parametrize("levels", ["local", "global"])
-def test_wherever_it_leaves_off(reasons: Reasons, levels: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("elastic", "global"), ("dense", "local")])
+def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for nothing and a look at the limits after every block."""
     make_bench, make_relation, make_index = Workbench.__init__, KernelRelation.__init__, Index.__init__
 
-    def small_bench(bench: Workbench) -> None:
-        make_bench(bench)
-        bench.nodes = np.empty((1, layout.NODE_WIDTH), np.int32)
+    def small_bench(bench: Workbench, node_width: int = layout.NODE_WIDTH) -> None:
+        make_bench(bench, node_width)
+        bench.nodes = np.empty((1, node_width), np.int32)
         bench.waiting, bench.heap = np.full(2, -1, np.int32), np.empty(2, np.int32)
 
     def small_relation(made: KernelRelation, name: str, width: int, is_annotated: bool) -> None:
@@ -182,19 +182,25 @@ def test_wherever_it_leaves_off(reasons: Reasons, levels: Kind, monkeypatch: pyt
         made.pool = np.empty(1, np.int32)
 
     monkeypatch.setattr(run, "_MOST_WORK", 1)
+    monkeypatch.setattr(fixpoint, "PATIENCE", 1)
+    monkeypatch.setattr(heights, "PATIENCE", 1)
     monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
+    monkeypatch.setattr(vectors, "_SPARE", 1)
     monkeypatch.setattr(Workbench, "__init__", small_bench)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
     for seed in range(30):
         program, updates = seeded_case(seed)
         tree, explicit = parse_accepted(program.text), program.explicit
-        with elastalog.open(program.text, facts=program.facts, levels=levels, budget=None, engine="local") as db:
+        with elastalog.open(
+            program.text, facts=program.facts, strategy=strategy, levels=levels, budget=None, engine="local"
+        ) as db:
             for change in updates:
                 db.apply(deleted=change.deleted, inserted=change.inserted)
                 explicit = change.apply_to(explicit)
                 judge_by_reference(db, tree, explicit, levels)
-    assert set(reasons.seen) == set(range(layout.DONE, layout.CHECK + 1))
+    expected = set(range(layout.DONE, layout.CHECK + 1))
+    assert set(reasons.seen) == (expected | {layout.NO_COUNTS} if strategy == "dense" else expected)
 
 
 def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from elastalog.backends.kernel import index as kernel_index
 from elastalog.backends.kernel import join as join_operators
+from elastalog.backends.kernel import memory
 from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.join import DIRECT, HASHED
+from elastalog.backends.kernel.memory import FULL_AT_ONCE, LARGE_TABLE, rows_for, slots_at_once, slots_for
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 
@@ -116,4 +119,61 @@ def test_a_large_index_grows_its_tables() -> None:
     sample = np.ascontiguousarray(held[1:50:3, :1])
     assert [row for _, row in matches(index, relation, sample, 5000)] == [
         int(row) for word in sample[:, 0] for row in np.flatnonzero(held[:, 0] == word)
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=st.integers(1, 1 << 30))
+def test_a_set_table_is_the_smallest_that_may_hold_its_rows(rows: int) -> None:
+    slots = slots_for(rows)
+    assert rows <= rows_for(slots)
+    assert slots == 16 or rows > rows_for(slots // 2)
+    at_once, full = slots_at_once(rows)
+    assert rows <= full <= at_once * FULL_AT_ONCE // 16
+    assert at_once == slots or (at_once == slots // 2 >= LARGE_TABLE)
+
+
+def test_a_large_relation_that_is_loaded_at_once_has_a_fuller_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "LARGE_TABLE", 1 << 12)
+    size = (1 << 22) * 3 // 4
+    words = np.arange(2 * size, dtype=np.int32).reshape(-1, 2)
+    relation = KernelRelation("r", 2, is_annotated=True)
+    relation.load(words)
+    assert len(relation.table) == 1 << 22
+    more = matrix([(-i, -i) for i in range(1, 400_000)], 2)
+    relation.reserve(relation.used + 64)
+    relation.insert(more, 0, len(more), relation.used)
+    assert len(relation.table) == 1 << 23
+    assert relation.used == size + len(more)
+    assert relation.find(words[::1000]).tolist() == list(range(0, size, 1000))
+    assert relation.find(more[::1000]).tolist() == list(range(size, relation.used, 1000))
+
+
+def test_an_evaluation_gives_back_the_room_that_it_has_not_used() -> None:
+    relation = KernelRelation("r", 2, is_annotated=True)
+    relation.reserve(10_000)
+    relation.insert(matrix([(i, 1) for i in range(1000)], 2), 0, 1000, 0)
+    held = relation.rows[:10]
+    relation.trim()
+    assert len(relation.rows) >= 10_000, "somebody looks at the rows"
+    del held
+    relation.trim()
+    assert 1000 < len(relation.rows) < 1200
+    assert len(relation.rows) == len(relation.level) == len(relation.count)
+    relation.insert(matrix([(i, 2) for i in range(2000)], 2), 0, 2000, 0)
+    assert relation.find(matrix([(5, 1), (1999, 2), (2000, 2)], 2)).tolist() == [5, 2999, -1]
+
+
+def test_direct_slots_grow_by_little_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_index, "_MANY_SLOTS", 1000)
+    relation = KernelRelation("r", 2, is_annotated=False)
+    relation.load(matrix([(i, i) for i in range(5000)], 2))
+    index = relation.index((0,))
+    relation.load(matrix([(5000, 1), (5001, 1)], 2))
+    assert relation.index((0,)) is index
+    assert len(index.slots) == 5000 + 5000 // 8
+    assert matches(index, relation, matrix([(4999,), (5000,), (5001,), (5002,)], 1), 10) == [
+        (0, 4999),
+        (1, 5000),
+        (2, 5001),
     ]

@@ -12,7 +12,9 @@ P = E + ".decl p(x: number, y: number)\np(x, y) :- e(x, y).\n"
 
 def plan_of(text: str, relation: str = "p") -> SharePlan:
     strata = lower(Program.parse(text).checked).strata
-    return next(share_plan(stratum) for stratum in strata if relation in stratum.relations)
+    plan = next(share_plan(stratum) for stratum in strata if relation in stratum.relations)
+    assert plan is not None
+    return plan
 
 
 def test_right_linear_closure_keeps_the_first_argument() -> None:
@@ -84,3 +86,26 @@ def test_the_report() -> None:
         "    e is shared by its argument 1",
         "    every task holds all of e",
     ]
+
+
+def test_an_aggregate_is_shared_by_its_first_group() -> None:
+    text = E + ".decl n(x: number, k: number)\nn(x, k) :- e(x, _), k = count : { e(x, _) }.\n"
+    strata = lower(Program.parse(text).checked).strata
+    stratum = next(stratum for stratum in strata if stratum.aggregate is not None)
+    plan = share_plan(stratum)
+    assert plan is not None
+    assert plan.decomposes
+    assert {(copy.relation, copy.column) for copy in plan.copies} == {
+        (stratum.relations[0], 0),
+        (stratum.aggregate.members if stratum.aggregate else "", 0),
+    }
+    report = list(decomposition_report(Program.parse(text).checked))
+    assert any(line.endswith("each task folds its groups") for line in report)
+
+
+def test_an_aggregate_without_groups_is_folded_in_one_place() -> None:
+    text = E + ".decl n(k: number)\nn(k) :- k = count : { e(_, _) }.\n"
+    strata = lower(Program.parse(text).checked).strata
+    assert share_plan(next(stratum for stratum in strata if stratum.aggregate is not None)) is None
+    report = list(decomposition_report(Program.parse(text).checked))
+    assert "    an aggregate without groups: folded in the driver" in report

@@ -63,8 +63,13 @@ def test_a_group_that_only_recursion_binds_is_refused_with_its_place() -> None:
         lowered(RECURSIVE_GROUP)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "E0602"
-    assert "`x`" in diagnostic.message
-    assert diagnostic.labels
+    assert diagnostic.message == "the aggregate only tests `x`, and the rule binds it only by recursion"
+    assert [(RECURSIVE_GROUP[label.span.start : label.span.end], label.primary) for label in diagnostic.labels] == [
+        ("sum k : { e(k, k), !e(2, x) }", True),
+        ("p(w, x)", False),
+    ]
+    assert diagnostic.notes
+    assert diagnostic.help == "bind `x` inside the aggregate's braces with an atom, or by an atom outside the recursion"
 
 
 def test_check_refuses_it_too(tmp_path: pytest.TempPathFactory) -> None:

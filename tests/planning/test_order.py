@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from elastalog.analysis.program import Variable
 from elastalog.planning.logical import Clause
 from elastalog.planning.lower import lower
 from elastalog.planning.order import NoStatistics
+from elastalog.planning.steps import Compute, Keep
 from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 from elastalog.program import Program
 
@@ -56,6 +58,36 @@ def test_negations_and_tests_come_as_soon_as_they_are_bound() -> None:
     plan = plan_from_goal(clause("p(x, z) :- a(x, y), b(y, z), !c(x, y), x < y."), 0, NoStatistics())
     assert plan.gather.actions
     assert [probe.is_negated for probe in plan.probes] == [True, False]
+
+
+def test_what_may_overflow_comes_after_other_tests() -> None:
+    plan = plan_from_goal(clause("p(x, y) :- a(x, y), x * 2 < y, x < 5, y = x + 1."), 0, NoStatistics())
+    assert [action.operator for action in plan.gather.actions if isinstance(action, Keep)] == ["<", "<", "="]
+    assert [isinstance(action.left, Variable) for action in plan.gather.actions if isinstance(action, Keep)] == [
+        True, False, True,
+    ]  # fmt: skip
+
+
+def test_what_only_the_head_needs_is_computed_last() -> None:
+    plan = plan_from_goal(clause("p(x + y, z) :- a(x, y), b(y, z)."), 0, NoStatistics())
+    assert not plan.gather.actions
+    assert [type(action) for action in plan.probes[-1].actions] == [Compute]
+
+
+def test_what_a_key_or_a_test_needs_is_computed_at_once() -> None:
+    for rule in ("p(w, z) :- a(x, y), w = x + y, b(w, z).", "p(w, z) :- a(x, y), w = x + y, w < 5, b(y, z)."):
+        plan = plan_from_goal(clause(rule), 0, NoStatistics())
+        assert isinstance(plan.gather.actions[0], Compute)
+    cheap = plan_from_goal(clause("p(band(x, y), z) :- a(x, y), b(y, z)."), 0, NoStatistics())  # it never overflows
+    assert isinstance(cheap.gather.actions[0], Compute)
+
+
+def test_only_backwards_errors_are_dropped() -> None:
+    rule = clause("p(x + y, z) :- a(x, y), b(y, z), x < z.")
+    kept = [a for probe in plan_backward(rule, NoStatistics()).probes for a in probe.actions if isinstance(a, Keep)]
+    assert sorted((a.operator, a.drops_errors) for a in kept) == [("<", False), ("=", True)]
+    forward = plan_full(rule, NoStatistics())
+    assert not any(a.drops_errors for probe in forward.probes for a in probe.actions if isinstance(a, Keep | Compute))
 
 
 def test_a_full_version_starts_at_the_smallest_relation() -> None:

@@ -101,6 +101,26 @@ def test_a_store(folder: Path) -> None:
     assert run("query", "reach.store", "path(1, X)").stdout.split() == ["2", "3"]
 
 
+def test_a_diff_of_programs_declares_what_its_rules_and_facts_use(folder: Path) -> None:
+    assert run("init", "reach.store", "reach.dl", "-F", ".").exit_code == 0
+    assert run("init", "other.store", "reach.dl", "-F", ".").exit_code == 0
+    assert run("apply", "reach.store", "rules.diff").exit_code == 0
+    diff = run("diff", "reach.store", "1", "2").stdout.splitlines()
+    assert diff[:3] == [
+        "-rule: path(x, z) :- path(x, y), edge(y, z).",
+        "+rule: .decl ends(x: number)",
+        "+rule: ends(y) :- edge(_, y), !edge(y, _).",
+    ]
+    derived = ("-path(", "+path(", "+ends(4)")
+    (folder / "same.diff").write_text("\n".join(line for line in diff if not line.startswith(derived)))
+    applied = run("apply", "other.store", "same.diff")
+    assert applied.exit_code == 0, applied.output
+    for pattern in ("ends(X)", "path(X, Y)"):
+        here, there = (run("query", store, pattern).stdout for store in ("reach.store", "other.store"))
+        assert here == there != ""
+    assert not any(".decl" in line for line in run("diff", "reach.store", "2", "1").stdout.splitlines())
+
+
 def test_debug(folder: Path) -> None:
     result = run("debug", "reach.dl", "-F", ".", "--update", "rules.diff", "--missing", "path(1, 3)")
     assert result.stdout.splitlines() == [

@@ -113,13 +113,13 @@ def test_proofs_are_accepted(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_elastic(kind: Kind) -> None:
-    happened = set().union(*(play(case_of(seed), seed, kind=kind) for seed in range(40)))
+    happened = set().union(*(play(case_of(seed), seed, kind=kind) for seed in range(18)))
     assert happened >= {"update", "switch", "refold", "bootstrap", "refused", "the rules make another stratum of it"}
 
 
 @pytest.mark.parametrize("strategy", ["recompute", "dense", "dred", "dredc", "bf", "bfc"])
 def test_other_strategies(strategy: str) -> None:
-    happened = set().union(*(play(case_of(seed), seed, strategy) for seed in range(100, 125)))
+    happened = set().union(*(play(case_of(seed), seed, strategy) for seed in range(100, 110)))
     assert "refused" in happened
     assert happened >= ({"bootstrap"} if strategy == "recompute" else {"update", "refold", "bootstrap"})
 
@@ -138,6 +138,8 @@ def test_arithmetic_and_tested_groups(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_many(kind: Kind) -> None:
+    for seed in range(18, 40):
+        play(case_of(seed), seed, kind=kind)
     for seed in range(10_000, 10_050):
         play(case_of(seed, FEATURES, 6), seed, kind=kind, steps=8)
 
@@ -145,5 +147,7 @@ def test_many(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["recompute", "dense", "dred", "dredc", "bf", "bfc"])
 def test_many_with_other_strategies(strategy: str) -> None:
+    for seed in range(110, 125):
+        play(case_of(seed), seed, strategy)
     for seed in range(20_000, 20_015):
         play(case_of(seed, FEATURES, 6), seed, strategy, steps=6)

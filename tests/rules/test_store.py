@@ -240,3 +240,52 @@ def test_a_write_that_fails_leaves_session_and_store_at_the_epoch_before(folder:
         assert (state_of(session), rules_of(session)) == EXPECTED[LAST]
     with elastalog.open(store=folder / "store") as session:
         assert (state_of(session), rules_of(session)) == EXPECTED[LAST]
+
+
+REACH = """.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+OVERFLOWS = "path(x * 4611686018427387904, y) :- edge(x, y)."
+
+
+def test_errors_in_added_rules_are_placed_in_the_added_text(tmp_path: Path) -> None:
+    def refused(**change: Any) -> str:
+        with pytest.raises(elastalog.ElastalogError) as raised:
+            session.change_rules(**change)
+        return str(raised.value)
+
+    with elastalog.open(REACH, {"edge": [(3, 4)]}, store=tmp_path / "store"):
+        pass
+    for _ in range(2):  # of the program as it was made, and of one that has been changed
+        with elastalog.open(store=tmp_path / "store") as session:
+            told = refused(added="\n.decl path(x: number)")
+            assert "--> <added rules>:2:7" in told
+            assert "note: first declared here: `.decl path(x: number, y: number)`" in told
+            told = refused(added=OVERFLOWS)  # found while it is evaluated
+            assert "`3 * 4611686018427387904` does not fit" in told
+            assert "--> <added rules>:1:6" in told
+            session.change_rules(added=f"path({session.epoch}, x) :- edge(x, _).", removed=2)
+
+
+def test_lines_of_a_changed_program_are_not_said_to_be_in_its_file(tmp_path: Path) -> None:
+    def told_by(session: elastalog.Session) -> str:
+        with pytest.raises(elastalog.ElastalogError) as raised:
+            session.apply({"edge": [(3, 4)]})
+        return str(raised.value)
+
+    path = tmp_path / "store"
+    (tmp_path / "reach.dl").write_text(REACH)
+    with elastalog.open(tmp_path / "reach.dl", store=path) as session:
+        session.change_rules(added=OVERFLOWS)
+        line = len(REACH.splitlines()) + 1
+        assert f"--> {tmp_path / 'reach.dl'} (rules changed):{line}:6" in told_by(session)
+    with elastalog.open(store=path) as session:
+        assert f"--> {path} (program since epoch 2):{line}:6" in told_by(session)
+        assert session.at(1).program.tree.source.name == str(path / "program.dl")
+        session._store.write_snapshot(session._dictionary, session._backend.state)
+    with elastalog.open(store=path) as session:
+        name = session.program.tree.source.name
+        assert f"--> {name}:{line}:6" in told_by(session)
+        assert Path(name).read_text() == session.program.tree.source.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,26 @@ def test_threads_wait_for_each_other() -> None:
     assert len(db.query("path(1, X)")) == 2 + 16
     found = db.verify()
     assert (found.missing, found.unwanted, found.misplaced) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda db: db.explain("path(1, 3)", depth=0).expand, "path(1, 3)"),
+        (lambda db: db.explain_absence("path(3, 1)").expand, "edge(3, 1)"),
+    ],
+)
+def test_what_is_expanded_waits_for_the_updates_of_other_threads(ask: Any, expected: str) -> None:
+    db = elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]})
+    expand = ask(db)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(expand()))
+    with db.exclusively():  # as a commit does
+        thread.start()
+        thread.join(0.3)
+        assert found == []
+    thread.join()
+    assert str(found[0].fact) == expected
 
 
 def test_a_closed_session_is_not_updated() -> None:

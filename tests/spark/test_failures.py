@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,9 @@ import psutil
 import pytest
 
 import elastalog
+from elastalog.backends.spark import strata
 from tests.engine.judging import levels_of
+from tests.spark.conftest import environment_of_children
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 PROGRAMS = {
@@ -39,32 +40,53 @@ def python_workers() -> list[psutil.Process]:
     return [process for process in found if not process.children()]
 
 
+def dying(kind: str, mark: Path) -> Any:
+    """What a task does, but the first one is killed: in the third round of an exchange, or with its results written."""
+
+    # Inside, so that it travels as it is: workers cannot import tests.
+    def work(spec: Any, share: int) -> Any:
+        import contextlib
+        import os
+        import signal
+
+        from elastalog.backends.spark import exchange, post, task
+
+        def die_once() -> None:
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        if kind == "decomposed":
+            results = list(task.evaluate_alone(spec, share))
+            die_once()
+            yield from results
+            return
+        whole = post.Post.exchange
+
+        def exchanged(self: Any, *arguments: Any) -> Any:
+            if self._round == 2:
+                die_once()
+            return whole(self, *arguments)
+
+        post.Post.exchange = exchanged  # type: ignore[method-assign]
+        try:
+            yield from exchange.evaluate_together(spec, share)
+        finally:
+            post.Post.exchange = whole  # type: ignore[method-assign]
+
+    return work
+
+
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_a_worker_killed_during_a_stratum(spark: Any, kind: str) -> None:
-    killed = threading.Event()
-    is_over = threading.Event()
-
-    def kill_one() -> None:
-        time.sleep(0.3)
-        while not is_over.is_set():
-            workers = [p for p in python_workers() if p.is_running() and p.cpu_percent(0.05) > 20]
-            if workers:
-                os.kill(workers[0].pid, signal.SIGKILL)
-                killed.set()
-                return
-
-    local = elastalog.open(PROGRAMS[kind], facts=CHAIN)
-    thread = threading.Thread(target=kill_one)
-    thread.start()
-    try:
+def test_a_worker_killed_during_a_stratum(spark: Any, kind: str, tmp_path: Path) -> None:
+    mark = tmp_path / "died"
+    patched = {"decomposed": "evaluate_alone", "exchanging": "evaluate_together"}[kind]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strata, patched, dying(kind, mark))
         db = elastalog.open(PROGRAMS[kind], facts=CHAIN, engine="spark", spark=spark)
-    finally:
-        is_over.set()
-        thread.join()
+    assert mark.exists()
     assert len(db["path"]) == 700 * 701 // 2
-    assert levels_of(db) == levels_of(local)
-    if not killed.is_set():
-        pytest.skip("the evaluation was over before a worker was found")
+    assert levels_of(db) == levels_of(elastalog.open(PROGRAMS[kind], facts=CHAIN))
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
@@ -118,10 +140,10 @@ def in_a_cluster(tmp_path: Path, body: str) -> list[str]:
         textwrap.dedent(beginning) + textwrap.dedent(body) + "\nspark.stop()\n",
         encoding="utf-8",
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(elastalog.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+        [sys.executable, str(script)], env=environment_of_children(), capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
 

@@ -116,5 +116,6 @@ def test_a_clause_that_joins_a_copy_with_itself_cannot_spread() -> None:
     text = EDGES + "path(x, y) :- edge(x, y).\npath(y, z) :- path(x, y), path(x, z).\n"
     strata_of = lower(Program.parse(text, "a.dl").checked).strata
     plan = share_plan(next(stratum for stratum in strata_of if stratum.clauses))
+    assert plan is not None
     assert not plan.decomposes
     assert treatments(plan) is None

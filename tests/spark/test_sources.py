@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from pyarrow import orc, parquet
 
 import elastalog
 import elastalog.spark
+from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 
 PROGRAM = """
@@ -95,6 +98,27 @@ def test_a_table_and_a_database(spark: Any, tmp_path: Path) -> None:
         options = {"dbtable": "items", "createTableColumnTypes": "name varchar(100)"}
         elastalog.spark.write(db, "item", "jdbc", url, options=options)
     assert items(elastalog.spark.jdbc(url, "items"), spark) == set(ROWS[:3])
+
+
+TEXTS = [(1, " blank "), (2, ""), (3, 'a "quote", a comma'), (4, "back\\slash"), (5, "two\nlines"), (6, "ä\u2028\tö")]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
+def test_files_that_are_written_mean_the_same_when_they_are_read(spark: Any, tmp_path: Path, kind: str) -> None:
+    with elastalog.open(PROGRAM, facts={"item": TEXTS}, spark=spark) as db:
+        elastalog.spark.write(db, "item", kind, str(tmp_path / "item"))
+        with pytest.raises(ElastalogError, match="PATH_ALREADY_EXISTS") as raised:
+            elastalog.spark.write(db, "item", kind, str(tmp_path / "item"))
+        assert [d.code for d in raised.value.diagnostics] == ["E1111"]
+        elastalog.spark.write(db, "item", kind, str(tmp_path / "item"), mode="overwrite")
+    assert items(getattr(elastalog.spark, kind)(str(tmp_path / "item")), spark) == set(TEXTS)
+
+
+def test_a_table_that_is_written_means_the_same_when_it_is_read(spark: Any, tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, facts={"item": TEXTS}, spark=spark) as db:
+        elastalog.spark.write(db, "item", "table", "written_by_a_test", options={"path": str(tmp_path / "table")})
+    assert items(elastalog.spark.table("written_by_a_test"), spark) == set(TEXTS)
+    spark.sql("DROP TABLE written_by_a_test")
 
 
 def test_every_type_goes_there_and_back(spark: Any, tmp_path: Path) -> None:
@@ -184,3 +208,40 @@ def test_a_source_that_is_not_there(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ElastalogError, match="PATH_NOT_FOUND") as raised:
         items(elastalog.spark.parquet(str(tmp_path / "nothing.parquet")), spark)
     assert [d.code for d in raised.value.diagnostics] == ["E1105"]
+
+
+def test_a_database_that_has_no_such_table(spark: Any, tmp_path: Path) -> None:
+    url = f"jdbc:derby:{tmp_path / 'base'};create=true"
+    with pytest.raises(ElastalogError, match="ITEMS") as raised:
+        items(elastalog.spark.jdbc(url, "items"), spark)
+    assert [d.code for d in raised.value.diagnostics] == ["E1105"]
+
+
+# --- on the command line -------------------------------------------------------------------------------------------
+
+
+def written(spark: Any, folder: Path, form: str) -> str:
+    """Facts under a folder in some form; gives the parameters of `.input` that describe them."""
+    frame = spark.createDataFrame(TEXTS, "id bigint, name string")
+    match form:
+        case "parquet" | "orc":
+            frame.write.format(form).save(str(folder / f"item.{form}"))
+        case "csv":
+            text = "".join(f'"{name.replace(chr(34), chr(34) * 2)}",{number}\n' for number, name in TEXTS)
+            (folder / "item.csv").write_text("name,id\n" + text, encoding="utf-8")
+            return '(filename="item.csv", rfc4180=true, headers=true)'
+        case "json":
+            frame.coalesce(1).toPandas().to_json(folder / "item.jsonl", orient="records", lines=True)
+    return ""
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "csv", "json"])
+def test_the_command_reads_a_folder_through_spark(spark: Any, tmp_path: Path, form: str) -> None:
+    parameters = written(spark, tmp_path, form)
+    program = PROGRAM.replace(".input item", f".input item{parameters}") + '.output named(filename="named.jsonl")\n'
+    (tmp_path / "names.dl").write_text(program, encoding="utf-8")
+    command = ["run", str(tmp_path / "names.dl"), "-F", str(tmp_path), "--engine", "spark", "-D", str(tmp_path / "out")]
+    done = CliRunner().invoke(cli, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    rows = (tmp_path / "out" / "named.jsonl").read_bytes().splitlines()
+    assert {json.loads(row)["name"] for row in rows} == {name for _, name in TEXTS}

@@ -20,6 +20,7 @@ import elastalog
 import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.spark.conftest import environment_of_children
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -38,6 +39,7 @@ def put(folder: Path, number: int, rows: list[tuple[str, int, int]]) -> None:
     columns = list(zip(*rows, strict=True))
     table = pa.table({"op": columns[0], "x": columns[1], "y": columns[2]})
     parquet.write_table(table, folder / f".{number}")
+    os.utime(folder / f".{number}", (number, number))  # Spark takes the oldest first
     os.rename(folder / f".{number}", folder / f"{number:04}.parquet")
 
 
@@ -223,6 +225,24 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
         assert set(db["path"]) == {(2, 3), (3, 1), (2, 1), (2, 4), (4, 1)}
 
 
+def test_files_that_are_there_together_come_in_the_order_of_their_names(spark: Any, tmp_path: Path) -> None:
+    """However many there are, and however old. Those that are not on this machine too."""
+    (tmp_path / "in").mkdir()
+    for number in range(1, 41):
+        text = f"{'+' if number % 2 else '-'}edge(1, 2).\n"
+        (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
+        os.utime(tmp_path / "in" / f"{number}.diff", (1000 - number, 1000 - number))
+    exists = Path.exists
+    with pytest.MonkeyPatch.context() as patch, elastalog.open(PROGRAM, facts={}) as db:
+        patch.setattr(Path, "exists", lambda path: path.name not in ("3.diff", "40.diff") and exists(path))
+        options: Any = {"checkpoint": tmp_path / "notes", "available_now": True}
+        handle = elastalog.spark.apply_diff_files(spark, tmp_path / "in", db, **options)
+        handle.wait()
+        # Each changes something, so each has its epoch.
+        assert (handle.applied, len(db["edge"])) == (40, 0)
+        assert [record.batch for record in db.log()][1:] == [f"{number}.diff" for number in range(1, 41)]
+
+
 def test_a_file_at_fault_does_not_hold_up_those_before_it(spark: Any, tmp_path: Path) -> None:
     """Not even when it was looked at beforehand. What it declares itself, or a file before it, it may use."""
     (tmp_path / "in").mkdir()
@@ -269,41 +289,63 @@ def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path) -> 
     assert rows == {f"{x}\t{y}" for x in (2, 3, 4) for y in (2, 3, 4)}
 
 
+KILLS, UPDATES_A_RUN = 20, 8
+
+
+def last_epoch(feed: Path) -> int:
+    """The last epoch that a stream has told of."""
+    try:
+        return int((feed / "_epoch").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
 @pytest.mark.slow
 def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> None:
-    """`kill -9`, and start again, until everything is applied. Numbers are toggled, so that a repetition would show."""
+    """`kill -9`, and start again: mostly while updates are being applied, some times before the first. A number is
+    toggled, so that a repetition would show."""
     choice = random.Random(7)
     (tmp_path / "facts").mkdir()
     (tmp_path / "facts" / "edge.facts").write_text("", encoding="utf-8")
     (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "in").mkdir()
-    updates = 60
-    for number in range(1, updates + 1):
-        sign = "+" if number % 2 else "-"
-        text = f"{sign}edge(0, 1).\n+edge({number}, {number + 1}).\n"
-        (tmp_path / "in" / f"{number}.diff").write_text(text, encoding="utf-8")
+    updates = 0
+
+    def add_updates() -> None:
+        nonlocal updates
+        for _ in range(UPDATES_A_RUN):
+            updates += 1
+            sign = "+" if updates % 2 else "-"
+            text = f"{sign}edge(0, 1).\n+edge({updates}, {updates + 1}).\n"
+            (tmp_path / "in" / f".{updates}").write_text(text, encoding="utf-8")
+            os.rename(tmp_path / "in" / f".{updates}", tmp_path / "in" / f"{updates}.diff")
+
     command = [
         sys.executable, "-m", "elastalog.cli.main", "stream", "reach.dl", "-F", "facts", "--source", "in", "--store",
-        "store", "--once",
+        "store", "--changes", "feed",
     ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(Path(elastalog.__file__).parents[1])}
-    kills = 0
-    for _ in range(40):
+    environment = environment_of_children()
+    started = 10.0
+    for number in range(KILLS):
+        add_updates()
+        before, began = last_epoch(tmp_path / "feed"), time.monotonic()
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-        try:
-            if kills < 20:
-                process.wait(choice.uniform(6, 14))
-            else:
-                process.wait(240)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-            time.sleep(0.2)
-            continue
-        assert process.returncode == 0
-        break
+        if number % 5 == 4:
+            time.sleep(choice.uniform(0, started))
+        else:
+            while last_epoch(tmp_path / "feed") <= before:
+                assert process.poll() is None, "the stream ended"
+                assert time.monotonic() - began < 120, "nothing was applied"
+                time.sleep(0.01)
+            started = time.monotonic() - began
+            time.sleep(choice.uniform(0, 0.3))
+        assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, "--once"], cwd=tmp_path, env=environment, timeout=240, check=True, capture_output=True)
     with elastalog.open(store=tmp_path / "store", read_only=True) as db:
-        assert kills > 5
         assert db.epoch == updates + 1
         assert set(db["edge"]) == {(n, n + 1) for n in range(1, updates + 1)}
+    told = parquet.read_table(tmp_path / "feed" / "edge").group_by("epoch").aggregate([("x", "count")]).to_pydict()
+    # The first update inserts two edges, those after it insert or delete one and insert another.
+    assert dict(zip(told["epoch"], told["x_count"], strict=True)) == dict.fromkeys(range(2, updates + 2), 2)

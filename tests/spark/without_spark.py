@@ -39,8 +39,6 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
         session: Any, work: Callable[[int], Iterator[Result]], shares: Sequence[int], watch: Watch, *,
         are_together: bool, check: Callable[[], None] = lambda: None,
     ) -> list[Result]:  # fmt: skip
-        import pyarrow as pa
-
         spark.ran.append(tuple(shares))
         buffer = io.BytesIO()
         cloudpickle.dump(partial(run_shares, work, tuple(shares)), buffer)
@@ -49,8 +47,8 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
         def task(position: int) -> list[Result]:
             body = cloudpickle.loads(buffer.getvalue())
             try:
-                batches = body(iter([pa.record_batch({"id": pa.array([position], pa.int64())})]))
-                return [Result(**row) for batch in batches for row in batch.to_pylist()]
+                found: list[Result] = cloudpickle.loads(cloudpickle.dumps(list(body(iter([position])))))
+                return found
             except BaseException:
                 # Spark would end the others.
                 for path in spark.attempts:

@@ -136,6 +136,35 @@ def test_a_session_without_a_store_has_no_earlier_epochs() -> None:
             ask()
 
 
+@pytest.mark.parametrize("journal_epochs", [1, 100])
+def test_an_earlier_epoch_has_the_past_up_to_it(folder: Path, journal_epochs: int) -> None:
+    store = lived(folder / "store", journal_epochs=journal_epochs, retention=100)
+    with elastalog.open(store=store) as session:
+        for epoch in range(1, LAST + 1):
+            with session.at(epoch) as past, elastalog.open(store=store, at=epoch) as direct:
+                for earlier in (past, direct):
+                    assert [entry.epoch for entry in earlier.log()] == list(range(1, epoch + 1))
+                    assert state_of(earlier.at(1)) == EXPECTED[1]
+                    with pytest.raises(elastalog.ElastalogError, match=f"the store keeps epochs 1 to {epoch}\n"):
+                        earlier.at(epoch + 1)
+        session.apply({"edge": [(70, 71)]})  # closing the others has not closed this one
+        assert session.epoch == LAST + 1
+
+
+def test_rules_between_epochs_that_there_are_not(folder: Path) -> None:
+    for options, who in (({}, "the session has had epochs 1 to 2"), ({"store": folder / "s"}, "the store keeps")):
+        with elastalog.open(REACH, **options) as session:
+            session.change_rules(removed=2)
+            assert session.changed_rules(1, 2).removed == ("path(x, z) :- path(x, y), edge(y, z).",)
+            for first, last, wrong in ((1, 99, 99), (0, 2, 0), (99, 1, 99)):
+                with pytest.raises(elastalog.ElastalogError) as raised:
+                    session.changed_rules(first, last)
+                (found,) = raised.value.diagnostics
+                assert (found.code, found.message.partition(":")[0]) == ("E0813", f"there is no epoch {wrong}")
+                assert who in found.message
+                assert found.help
+
+
 def test_a_batch_is_applied_once_even_by_another_process(folder: Path) -> None:
     with create(folder / "store") as session:
         session.apply({"edge": [(3, 4)]}, source="a", batch=7)

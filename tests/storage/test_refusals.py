@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,6 +155,35 @@ def test_a_second_writer_is_refused_by_the_name_of_the_first(folder: Path) -> No
         session.apply({"edge": [(8, 9)]})
     with elastalog.open(store=store) as session:
         assert session.epoch == LAST + 1
+
+
+def forget(sessions: list[Session]) -> None:
+    sessions.clear()
+    gc.collect()
+
+
+def test_a_session_that_is_forgotten_says_so_and_gives_up_its_lock(folder: Path) -> None:
+    sessions = [create(folder / "store")]
+    sessions[0].apply({"edge": [(3, 4)]})
+    with pytest.warns(ResourceWarning, match=r"the session of the store `.*store` was not closed"):
+        forget(sessions)
+    sessions.append(elastalog.open(store=folder / "store"))
+    assert sessions[0].epoch == 2
+    sessions[0].close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forget(sessions)
+
+
+def test_a_forgotten_session_does_not_keep_its_own_process_out(folder: Path) -> None:
+    gc.disable()
+    try:
+        session = create(folder / "store")
+        del session
+        with pytest.warns(ResourceWarning), elastalog.open(store=folder / "store") as session:
+            assert session.epoch == 1
+    finally:
+        gc.enable()
 
 
 def test_a_lock_of_a_dead_process_does_not_hold(folder: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.backends.kernel import set_maintenance
+from elastalog.backends.kernel import set_backward, set_spread
+from elastalog.evaluation.strategies import bfc
 from tests.generators.construction import Features
 from tests.strategies.running import NO_RECURSION, failure
 
@@ -26,11 +27,36 @@ def test_counting_is_right_without_recursion() -> None:
         assert failure(seed, "counting", NO_RECURSION) is None
 
 
-@pytest.mark.parametrize("strategy", ["bf", "dred"])
-def test_computed_heads_are_found_forwards(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_maintenance, "_MANY", 1)
-    for seed in range(2 * FAST):
-        assert failure(seed, strategy, COMPUTED) is None
+@pytest.mark.parametrize("strategy", ["bf", "bfc", "dred", "bfc-pruned"])
+@pytest.mark.parametrize("features", [COMPUTED, RECURSIVE], ids=["arithmetic", "recursion and negation"])
+@pytest.mark.parametrize("rows", [1, 20])
+def test_backward_search_may_give_up(
+    strategy: str, features: Features, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, or in the middle of a search: then clauses are enumerated and their derivations remembered."""
+    monkeypatch.setattr(set_backward, "FIRST_LIMIT", rows)
+    monkeypatch.setattr(set_backward, "_CHUNK", 2)
+    for seed in range(FAST):
+        assert failure(seed, strategy, features) is None
+
+
+@pytest.mark.parametrize("strategy", ["bf", "bfc", "dred", "dredc"])
+@pytest.mark.parametrize("features", [COMPUTED, RECURSIVE], ids=["arithmetic", "recursion and negation"])
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_the_machine_may_take_over(
+    strategy: str, features: Features, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_spread, "PATIENCE", rounds)
+    monkeypatch.setattr(bfc, "PATIENCE", rounds)
+    for seed in range(FAST):
+        assert failure(seed, strategy, features) is None
+
+
+def test_plain_rounds_end_where_something_may_be_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In these cases a derivation of a questioned fact needs one that has not been checked, or a fact has support."""
+    monkeypatch.setattr(bfc, "PATIENCE", 0)
+    for seed in (53, 54, 73):
+        assert failure(seed, "bfc", RECURSIVE) is None
 
 
 MARKED = [

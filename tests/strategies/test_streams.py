@@ -157,6 +157,26 @@ def test_compare_shows_what_can_run(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert plot.read_text().lstrip().startswith("<?xml")
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("+twice(4611686018427387904).", "stopped at update 10.diff: `4611686018427387904 * 2` does not fit"),
+        ("+rule: path(x, y) :- edeg(x, y).", "not run: {updates}/10.diff: unknown relation `edeg`"),
+        ("+edge(1).", "not run: {updates}/10.diff:1: "),
+    ],
+)
+def test_compare_names_the_update_that_stopped_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+) -> None:
+    monkeypatch.setattr(comparison, "run_alone", comparison.run_here)
+    (folder / "reach.dl").write_text(PROGRAM + ".decl twice(x: number)\npath(x * 2, x) :- twice(x).\n")
+    (folder / "updates" / "10.diff").write_text(line)
+    done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", "-", "--strategies", "elastic,bf")
+    assert done.exit_code == 1, done.output
+    told = told.format(updates=folder / "updates")
+    assert [line.startswith((f"elastic: {told}", f"bf: {told}")) for line in done.stdout.splitlines()[1:]] == [True] * 2
+
+
 @pytest.mark.slow
 def test_compare_runs_each_strategy_in_a_process_of_its_own(folder: Path) -> None:
     done = run(folder, "compare", "--updates", str(folder / "updates"), "--plot", "-", "--strategies", "elastic,dredc")

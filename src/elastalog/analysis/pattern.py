@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from elastalog.analysis.program import Base, CheckedProgram, Relation, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -33,7 +34,7 @@ class Pattern:
 def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
     """The pattern that a text spells, checked against the program's declarations."""
     source = Source("<query>", text)
-    atom = _only_atom(source)
+    atom = _only_atom(source, program.relations)
     relation = program.relations.get(atom.relation)
     if relation is None:
         close = nearest(atom.relation, program.relations)
@@ -44,7 +45,7 @@ def parse_pattern(text: str, program: CheckedProgram) -> Pattern:
     if len(atom.arguments) != relation.arity:
         raise _wrong(
             source, "E0607", f"`{relation.name}` has {relation.arity} attributes, not {len(atom.arguments)}", atom.span,
-            advice=f"write `{relation.name}({', '.join(a.name for a in relation.attributes)})`",
+            advice=f"write `{_written(relation)}`",
         )  # fmt: skip
     terms = tuple(_term(source, relation, i, argument) for i, argument in enumerate(atom.arguments))
     return Pattern(relation.name, terms)
@@ -60,28 +61,47 @@ def parse_fact(text: str, program: CheckedProgram) -> tuple[str, tuple[Value, ..
     return pattern.relation, values
 
 
-def _only_atom(source: Source) -> syntax.Atom:
-    text = source.text.strip()
-    dotted = source if text.endswith(".") else Source(source.name, source.text + ".")
-    tree, found = parse(dotted)
-    errors = [d for d in found if d.severity == "error"]
-    if errors and dotted is source:
-        raise ElastalogError(errors)
+_ADVICE = "write one atom, as in `path(1, X)`"
+
+
+def _only_atom(source: Source, relations: Mapping[str, Relation]) -> syntax.Atom:
+    """The atom that is all of a text, with or without a dot behind it."""
+    if not source.text.strip(" .\t\r\n"):
+        raise _wrong(source, "E0609", "this is not an atom", Span(0, len(source.text)), advice=_ADVICE)
+    if source.text.strip() in relations:
+        message = f"`{source.text.strip()}` alone is not an atom"
+        advice = f"write `{_written(relations[source.text.strip()])}`, with a value, a variable or `_` in each place"
+        raise _wrong(source, "E0609", message, Span(0, len(source.text)), advice=advice)
+    tree, found = parse(source if source.text.rstrip().endswith(".") else Source(source.name, source.text + "."))
+    errors = [_of_atom(d, source) for d in found if d.severity == "error"]
     if errors:
-        # The dot is ours: an error at its place is about the end of what was written.
-        plain, _ = parse(source)
-        at_end = Span(len(source.text), len(source.text))
-        if not plain.items and all(label.span.start >= len(source.text) for d in errors for label in d.labels):
-            raise _wrong(
-                source, "E0609", "the atom is not complete", at_end, advice="write one atom, as in `path(1, X)`"
-            )
         raise ElastalogError(errors)
     match tree.items:
         case (syntax.Clause(heads=(atom,), body=()),):
             return atom
-    raise _wrong(
-        source, "E0609", "this is not one atom", Span(0, len(source.text)), advice="write one atom, as in `path(1, X)`"
-    )
+    raise _wrong(source, "E0609", "this is not one atom", Span(0, len(source.text)), advice=_ADVICE)
+
+
+def _of_atom(error: Diagnostic, source: Source) -> Diagnostic:
+    """An error of the program that an atom with a dot is, as one about the atom. The dot may be ours: it is not shown,
+    and an error there is about the end of what was written."""
+    end = len(source.text)
+    labels = tuple(replace(at, span=Span(min(at.span.start, end), min(at.span.end, end))) for at in error.labels)
+    start = min((label.span.start for label in labels if label.primary), default=0)
+    if not source.text[start:].rstrip(". \t\r\n"):
+        return replace(
+            error, code="E0609", message="the atom is not complete", labels=labels, help=_ADVICE, source=source
+        )
+    rest, wrong = parse(Source(source.name, source.text[:start] + "."))
+    if not wrong and len(rest.items) == 1:
+        label = Label(Span(start, end), "too much")
+        return Diagnostic("E0609", "the atom ends before this", (label,), help=_ADVICE, source=source)
+    advice = _ADVICE if error.code == "E0110" else error.help or _ADVICE
+    return replace(error, labels=labels, help=advice, source=source)
+
+
+def _written(relation: Relation) -> str:
+    return f"{relation.name}({', '.join(attribute.name for attribute in relation.attributes)})"
 
 
 def _term(source: Source, relation: Relation, position: int, argument: syntax.Term) -> Value | Free:

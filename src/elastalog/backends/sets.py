@@ -12,6 +12,7 @@ for the stratum at work and for finished ones alike. Further marks serve backwar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Protocol, TypeAlias
 
@@ -78,6 +79,24 @@ class Change(Enum):
     GIVE = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Which of the facts found are the next delta: those with all of the required marks and none of the excluded ones
+    and, if `is_unsupported`, with C_nr = 0. Marks are added when a fact enters the delta and removed when it leaves
+    it."""
+
+    required: Mark = NO_MARK
+    excluded: Mark = NO_MARK
+    added: Mark = NO_MARK
+    removed: Mark = NO_MARK
+    is_unsupported: bool = False
+
+
+DELETING = Spread(required=Mark.PRESENT, removed=Mark.PRESENT)
+DELETING_UNSUPPORTED = Spread(required=Mark.PRESENT, removed=Mark.PRESENT, is_unsupported=True)
+ADDING = Spread(excluded=Mark.PRESENT, added=ADDED)
+
+
 class SetMaintenance(Protocol):
     """The maintenance of one stratum, under way. Evaluation enumerates each derivation once."""
 
@@ -109,6 +128,11 @@ class SetMaintenance(Protocol):
         kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since they are
         present."""
 
+    def spread(self, found: Facts, evaluation: Evaluation, change: Change, how: Spread) -> Facts:
+        """Repeats, as long as there is one: takes the next delta of what was found, and finds the heads of
+        inst_r[evaluation : delta]. All deltas together; no fact may be in two of them. The evaluation is SURVIVING or
+        NEW."""
+
     def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
         """The heads of inst[OLD : dead, born] or inst[NEW : born, dead] for the changes below: derivations that fired
         through dead facts and the absence of born ones, or fire now through born facts and the absence of dead
@@ -121,6 +145,11 @@ class SetMaintenance(Protocol):
     def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
         """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING
         evaluation. `is_linked`: they are remembered as needed by their heads, for `demanded`."""
+
+    def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
+        """Deletes facts that are questioned, and what is questioned then, as long as none of it has support (C_nr is
+        kept) or is delayed and every fact of the stratum that a derivation of it needs has been checked. Returns what
+        is to be checked next, and how many of the facts questioned on the way had not been checked."""
 
     def demanded(self, facts: Facts) -> Facts:
         """The facts that are not proved and are reached from some facts through what is not proved, along remembered
@@ -199,13 +228,22 @@ class SetMaintenance(Protocol):
 
 def union(*sets: Facts) -> Facts:
     """The union of sets of facts."""
-    import numpy as np
-
     some = [facts for facts in sets if facts]
     if len(some) < 2:
         return some[0] if some else {}
     several = {name for facts in some for name in facts if sum(name in others for others in some) > 1}
-    return {name: np.unique(entries) if name in several else entries for name, entries in joined(*some).items()}
+    return {name: _distinct(entries) if name in several else entries for name, entries in joined(*some).items()}
+
+
+def _distinct(entries: Vector) -> Vector:
+    """As `numpy.unique`, which takes its time with small vectors. Sorts the vector."""
+    import numpy as np
+
+    entries.sort()
+    is_first = np.empty(len(entries), np.bool_)
+    is_first[:1] = True
+    np.not_equal(entries[1:], entries[:-1], out=is_first[1:])
+    return entries[is_first]
 
 
 def joined(*sets: Facts) -> Facts:

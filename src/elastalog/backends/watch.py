@@ -16,7 +16,7 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """News of an evaluation: which stratum, which iteration, how many facts it found."""
+    """News of an evaluation: which stratum, which iteration, how many facts were found since the last news of it."""
 
     stratum: int
     iteration: int

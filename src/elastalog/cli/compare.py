@@ -112,9 +112,11 @@ def _table(outcomes: list[Outcome]) -> list[str]:
         rows.append([outcome.strategy, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-    return lines + [
-        f"{outcome.strategy}: not run: {outcome.fault}" for outcome in outcomes if outcome.fault is not None
-    ]
+    for outcome in outcomes:
+        if outcome.fault is not None:
+            how = "not run" if outcome.at is None else f"stopped at update {outcome.at}"
+            lines.append(f"{outcome.strategy}: {how}: {outcome.fault}")
+    return lines
 
 
 def _as_json(outcomes: list[Outcome]) -> str:

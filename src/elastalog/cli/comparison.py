@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.session import Session
@@ -27,8 +28,8 @@ class Workload:
 
 @dataclass(slots=True)
 class Outcome:
-    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end. `sizes` are
-    those of all relations after the last update."""
+    """`strategy` may name its marks too, as `bfc+linked`. `fault` says why it did not run to its end, `at` which update
+    ended it, if one did. `sizes` are those of all relations after the last update."""
 
     strategy: str
     bootstrap: float = 0.0
@@ -37,6 +38,7 @@ class Outcome:
     counters: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     fault: str | None = None
+    at: str | None = None
 
     @property
     def total(self) -> float:
@@ -75,10 +77,13 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
         with session as db:
             stream = list(read_stream(workload.updates, db.program))[: workload.most_updates]
             for present, following in with_next(stream):
+                outcome.at = present.batch
                 update = _filled(db, present)
                 upcoming = None
                 if marks and following is not None and not present.diff.changes_rules:
+                    outcome.at = following.batch
                     upcoming = _filled(db, following)
+                    outcome.at = present.batch
                 began = time.perf_counter()
                 if upcoming is not None:
                     db.announce(upcoming, marks)
@@ -86,12 +91,21 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
                 outcome.updates.append(time.perf_counter() - began)
                 for counter, number in update.stats.work.counters.as_dict().items():
                     totals[counter] = totals.get(counter, 0) + number
+            outcome.at = None
             outcome.sizes = {relation: len(db[relation]) for relation in db}
     except elastalog.ElastalogError as fault:
-        outcome.fault = fault.diagnostics[0].message if fault.diagnostics else str(fault)
+        outcome.fault = _reason(fault)
     outcome.counters = totals
     outcome.memory = _peak_memory()
     return outcome
+
+
+def _reason(fault: ElastalogError) -> str:
+    """The first of its diagnostics in a line, with the file that it is about."""
+    from elastalog.diagnostics.noted import origin
+
+    first = fault.diagnostics[0]
+    return first.message if origin(first) is None else f"{origin(first)}: {first.message}"
 
 
 def _filled(db: Session, streamed: StreamedUpdate) -> PendingUpdate:

@@ -33,8 +33,8 @@ def diff(
 ) -> None:
     """Show how epoch B of a store differs from epoch A.
 
-    Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them; with `--levels` also facts
-    that stayed and have other proofs.
+    Prints the rules and the facts that went (`-`) and came (`+`), as a diff file has them, new declarations before the
+    rules; with `--levels` also facts that stayed and have other proofs.
 
     \b
     Examples:
@@ -48,7 +48,8 @@ def diff(
         found = session.diff(first, last)
         if not wanted:
             rules = session.changed_rules(first, last)
-            for sign, texts in (("-", rules.removed), ("+", rules.added)):
+            added = (*session.added_declarations(first, last), *rules.added)
+            for sign, texts in (("-", rules.removed), ("+", added)):
                 for text in texts:
                     click.echo(f"{sign}rule: {shown_rule(text)}")
         for name in wanted:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from elastalog.cli.exits import exit_codes
-from elastalog.cli.explanations import FORMS, rendered, write_explanation
+from elastalog.cli.explanations import form_options, give_explanation, rendered
 from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
 from elastalog.cli.store_options import opened
@@ -18,10 +18,7 @@ from elastalog.cli.store_options import opened
 @click.argument("fact")
 @session_options
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
-)
-@click.option("--output", metavar="FILE", help="Write the explanation to FILE.")
+@form_options
 @verbosity_options
 @click.pass_context
 def explain(
@@ -51,7 +48,4 @@ def explain(
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
         with opened(program, SessionOptions(**options), diagnostics, verbosity) as session:
             text = rendered(session.explain(fact, depth), form)
-        if output is None:
-            click.echo(text)
-        else:
-            write_explanation(text, output)
+        give_explanation(text, output)

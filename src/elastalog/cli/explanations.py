@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
@@ -26,9 +28,28 @@ FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
 
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def form_options(command: Command) -> Command:
+    """`--format` and `--output` of a command that explains."""
+    command = click.option("--output", metavar="FILE", help="Write the explanation to FILE.")(command)
+    return click.option(
+        "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
+    )(command)
+
+
 def rendered(shown: Proof | Absence, form: str) -> str:
     """An explanation in a form."""
     return _RENDERERS[form](shown)
+
+
+def give_explanation(text: str, path: str | None) -> None:
+    """Prints an explanation, or writes it to a file."""
+    if path is None:
+        click.echo(text)
+    else:
+        write_explanation(text, path)
 
 
 def write_explanation(text: str, path: str) -> None:

@@ -57,6 +57,8 @@ def stream(
     changes: str | None,
     checkpoint: str | None,
     once: bool,
+    relation: str | None,
+    settings: dict[str, str],
     output: str | None,
     show_changes: bool,
     stats: str | None,
@@ -71,8 +73,11 @@ def stream(
     `op`, or folders of them), or the rows of one CSV or Parquet file, grouped by their column `step`. When an update
     is at fault, those before it have been applied (with --marks all but one), and the command ends.
 
-    With --source Spark watches a folder instead: every diff file that appears in it becomes an epoch. With --store
-    it is kept there, once, whatever is interrupted and started again; without, every start begins with the facts.
+    With --source Spark watches a folder instead: every diff file that appears in it becomes an epoch. Or a table of
+    its catalogue, with a column `op` and the attributes of the relation it is named after (or columns `op`,
+    `relation`, `a1`, `a2`, …): every file of it becomes an epoch, or all rows with the same number in a column
+    `step`, `epoch` or `batch`. With --store they are kept there, once, whatever is interrupted and started again;
+    without, every start begins with the facts.
 
     \b
     Examples:
@@ -80,17 +85,21 @@ def stream(
       elastalog stream reach.dl -F facts --updates changes.parquet --show-changes
       elastalog stream reach.dl -F facts --updates updates/ --strategy bfc --marks linked --stats
       elastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/
+      elastalog stream reach.dl -F facts --source lake.edge --store reach.store --conf spark.jars=…
       elastalog stream reach.dl -F facts --source incoming/ --strategy bfc --marks eager --once -D out
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     if (updates is None) == (source is None):
         raise click.UsageError("Give either --updates or --source.")
-    given = {"--store": store, "--changes": changes, "--checkpoint": checkpoint, "--once": once}
+    given = {
+        "--store": store, "--changes": changes, "--checkpoint": checkpoint, "--once": once, "--relation": relation,
+        "--conf": settings,
+    }  # fmt: skip
     if updates is not None and (misplaced := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{', '.join(misplaced)}: only with --source. `elastalog apply` updates a store.")
     with exit_codes(form, verbosity), checked_output():
         if updates is None:
-            asked = SparkStream(source, store, changes, checkpoint, once, marks, output)
+            asked = SparkStream(source, store, changes, checkpoint, once, relation, settings, marks, output)
             run_spark_stream(program, asked, SessionOptions(**options), form, verbosity)
             return
         from elastalog.cli.run import _write

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elastalog.cli.exits import exit_codes
-from elastalog.cli.explanations import FORMS, rendered, value_from, write_explanation
+from elastalog.cli.explanations import form_options, give_explanation, rendered, value_from
 from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
 from elastalog.cli.store_options import opened
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--bind", multiple=True, metavar="NAME=VALUE", help="A value for a variable of the rule; may be repeated."
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
-)
-@click.option("--output", metavar="FILE", help="Write the explanation to FILE.")
+@form_options
 @verbosity_options
 @click.pass_context
 def whynot(
@@ -62,10 +59,7 @@ def whynot(
         with opened(program, SessionOptions(**options), diagnostics, verbosity) as session:
             bindings = _bindings(session, fact, bind)
             text = rendered(session.explain_absence(fact, limit, rule=rule, bindings=bindings), form)
-        if output is None:
-            click.echo(text)
-        else:
-            write_explanation(text, output)
+        give_explanation(text, output)
 
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:

@@ -3,29 +3,68 @@ kept."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.protocol import Backend, ClauseDerivations, Matrix, Vector
 from elastalog.debugging.bracket import Bracket, places
-from elastalog.debugging.graph import NOT, DerivationGraph, Source
+from elastalog.debugging.edges import NO_EDGES, NOT, Edges, Part, distinct, merged
+from elastalog.debugging.graph import DerivationGraph
+from elastalog.debugging.projections import is_projection, project
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 MOST_DERIVATIONS = 3_000_000
 """Derivations that are collected before giving up."""
 
 
-FEW_DERIVATIONS = 64
-"""Derivations by one clause among which repetitions are not looked for."""
-
-
 class TooLarge(Exception):
     """The graph would have more derivations than can be handled. The collection is of no further use."""
+
+
+FEW_FACTS = 2_048
+"""Facts of a relation whose derivations are found at once, even if not all of them are asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How the facts of a relation that vary are derived: derivations that are known, and clauses, by number, whose
+    derivations have to be looked for. Those that are known of the fact at a place are in `known` from `ends[place]` to
+    `ends[place + 1]`."""
+
+    known: Edges
+    ends: list[int]
+    clauses: frozenset[int]
+
+
+class _Ascent:
+    """A block in which the upper facts can be asked for to hold; mostly all that is needed is known already."""
+
+    def __init__(self, bracket: Bracket) -> None:
+        self._bracket = bracket
+        self._stack = ExitStack()
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """From now on, until the end of the block, all upper facts hold."""
+        if not self._has_begun:
+            self._stack.enter_context(self._bracket.in_upper())
+            self._has_begun = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
 
 class CollectedDerivations:
@@ -50,82 +89,129 @@ class CollectedDerivations:
                     strata.append(stratum.number)
                     self._size += self._varying.size(name)
         self._first = dict(zip(self._names, starts, strict=True))
-        self._starts = np.array(starts, np.int64)
-        self._strata = np.array(strata, np.int64)
-        self._is_collected = np.zeros(self._size, np.bool_)
-        self._is_negated = np.zeros(self._size, np.bool_)
+        self._starts = starts
+        self._strata = strata
+        # Bytes are faster than an array where facts are met one by one.
+        self._is_collected = bytearray(self._size)
+        self._is_negated = bytearray(self._size)
         self._switch_of = np.full(self._size, NOT, np.int64)
         for i, (name, row) in enumerate(switches):
             number = int(self._numbers(name, np.array([row], np.int32))[0]) if name in self._first else NOT
             if number >= 0:  # otherwise rules derive the fact in every state
                 self._switch_of[number] = i
-        self._heads: list[Vector] = []
-        self._bodies: list[Vector] = []
-        self._sources: list[Source] = []
+        self._edges: list[Edges] = []
+        self._ways: dict[int, Ways] = {}
         self._number = 0
+        self._ascent = _Ascent(bracket)
         self._graph: DerivationGraph | None = None
 
-    def covers(self, facts: Sequence[WordFact]) -> bool:
-        """Whether all is known about some facts, and they vary."""
-        return all(name in self._bracket.exact and self._varying.has(name, row) for name, row in facts)
-
-    def graph(self, roots: Sequence[WordFact], most: int = MOST_DERIVATIONS) -> DerivationGraph:
-        """A graph with all that some facts depend on; they must be covered. Raises TooLarge."""
-        pending = self._fresh([self._numbers(name, np.array([row], np.int32)) for name, row in roots])
-        if len(pending):
+    def graph(self, roots: Sequence[WordFact], most: int = MOST_DERIVATIONS) -> DerivationGraph | None:
+        """A graph with all that some facts depend on; None if they do not vary, or not all is known about them. Raises
+        TooLarge."""
+        numbers = [
+            int(self._numbers(name, np.array([row], np.int32))[0]) if name in self._first else NOT
+            for name, row in roots
+        ]
+        if NOT in numbers:
+            return None
+        if not all(self._is_collected[number] for number in numbers):
             self._graph = None
-            with self._bracket.in_upper():
-                while len(pending):
-                    # From above, so that mostly all that is asked about a relation is asked at once.
-                    strata = self._strata[self._owners(pending)]
-                    is_next = strata == strata.max()
-                    fresh = self._fresh(self._expand(pending[is_next]))
-                    pending = np.concatenate((pending[~is_next], fresh))
-                    if self._number > most:
-                        raise TooLarge
+            with _Ascent(self._bracket) as self._ascent:
+                self._collect(numbers, most)
         if self._graph is None:
             self._graph = self._compact()
         return self._graph
+
+    def _collect(self, roots: Iterable[int], most: int) -> None:
+        """Collects the derivations of some facts, and of all that they use."""
+        pending: list[int] = []
+        self._meet(roots, pending)
+        waiting: dict[int, list[int]] = {}
+        taken: dict[int, list[int]] = {}
+        while pending or waiting:
+            if pending:
+                fact = pending.pop()
+                owner = bisect_right(self._starts, fact) - 1
+                ways = self._ways.get(owner) or self._find_ways(owner)
+                place = fact - self._starts[owner]
+                first, last = ways.ends[place], ways.ends[place + 1]
+                if first < last:
+                    taken.setdefault(owner, []).extend(range(first, last))
+                    self._meet(ways.known.bodies[first:last].ravel().tolist(), pending)
+                if ways.clauses:
+                    waiting.setdefault(owner, []).append(fact)
+            else:
+                # From above, so that mostly all that is asked about a relation is asked at once.
+                owner = max(waiting)
+                facts = np.array(sorted(waiting.pop(owner)), np.int64)
+                edges = merged(self._look_for(self._names[owner], facts, self._ways[owner].clauses))
+                self._keep(edges)
+                self._meet(np.unique(edges.bodies).tolist(), pending)
+            if self._number > most:
+                raise TooLarge
+        for owner, chosen in taken.items():
+            self._keep(self._ways[owner].known.taken(np.array(chosen)))
+
+    def _meet(self, nodes: Iterable[int], pending: list[int]) -> None:
+        """Adds the facts that nodes are, or are the absence of, to those whose derivations are to be collected."""
+        for node in nodes:
+            fact = node
+            if node >= self._size:
+                fact = node - self._size
+                self._is_negated[fact] = True
+            if fact >= 0 and not self._is_collected[fact]:
+                self._is_collected[fact] = True
+                pending.append(fact)
+
+    def _keep(self, edges: Edges) -> None:
+        if len(edges):
+            self._number += len(edges)
+            self._edges.append(edges)
 
     def _numbers(self, relation: str, words: Matrix) -> Vector:
         """The numbers of facts, NOT for those that do not vary."""
         found = self._varying.find(relation, words).astype(np.int64)
         return np.where(found >= 0, found + self._first[relation], NOT)
 
-    def _owners(self, facts: Vector) -> Vector:
-        """The place of each fact's relation among the names."""
-        found: Vector = np.searchsorted(self._starts, facts, side="right") - 1
-        return found
+    def _find_ways(self, owner: int) -> Ways:
+        """How the facts of a relation, given by its place among the names, are derived."""
+        relation, size = self._names[owner], self._varying.size(self._names[owner])
+        stratum = next(each for each in self._backend.program.strata if each.number == self._strata[owner])
+        clauses = [clause for clause in stratum.clauses if clause.head == relation and self._uses_nodes(clause)]
+        if not clauses:
+            ways = self._ways[owner] = Ways(NO_EDGES, [0] * (size + 1), frozenset())
+            return ways
+        parts = [self._projected(clause) for clause in clauses if is_projection(clause)]
+        others = frozenset(clause.number for clause in clauses if not is_projection(clause))
+        every = np.arange(self._starts[owner], self._starts[owner] + size + 1)
+        if others and size <= FEW_FACTS:
+            parts += self._look_for(relation, every[:-1], others)
+            others = frozenset()
+        known = merged(parts)
+        ways = self._ways[owner] = Ways(known, np.searchsorted(known.heads, every).tolist(), others)
+        return ways
 
-    def _fresh(self, nodes: Sequence[Vector]) -> Vector:
-        """The facts that nodes are, or are the absence of, and whose derivations have not been collected."""
-        every = np.concatenate((np.empty(0, np.int64), *nodes))
-        self._is_negated[every[every >= self._size] - self._size] = True
-        facts = np.unique(every % self._size if self._size else every)
-        fresh: Vector = facts[~self._is_collected[facts]]
-        self._is_collected[fresh] = True
-        return fresh
+    def _projected(self, clause: Clause) -> Part:
+        """All derivations by a projection."""
+        (scan,) = clause.scans
+        facts = self._varying.words(scan.relation)
+        matching, heads = project(clause, facts, self._backend.program, self._dictionary)
+        numbers = self._numbers(clause.head, heads)
+        varies = np.flatnonzero(numbers >= 0)
+        matching = matching[varies]
+        found = ClauseDerivations(clause, varies, (FactWords(facts[matching]),))
+        bodies = (matching + self._first[scan.relation])[:, None]
+        return Part(numbers[varies], bodies, found, np.arange(len(varies)))
 
-    def _expand(self, frontier: Vector) -> list[Vector]:
-        """Collects the derivations of some facts; returns the nodes that they use."""
-        met: list[Vector] = []
-        owners = self._owners(frontier)
-        for owner in np.unique(owners).tolist():
-            name = self._names[owner]
-            own = frontier[owners == owner]
-            words = self._varying.words(name)[own - self._first[name]]
-            for found in self._backend.derivations(name, words, self._uses_nodes):
-                heads = own[found.heads]
-                nodes = self._nodes(found, words)
-                heads, bodies, rows = _distinct(heads, nodes)
-                if (bodies < 0).all(axis=1).any():
-                    raise InternalError("debugging", "a fact that varies follows from facts that do not")
-                self._number += len(heads)
-                self._heads.append(heads)
-                self._bodies.append(bodies)
-                self._sources.append(Source(found, rows))
-                met.append(bodies[bodies >= 0])
-        return met
+    def _look_for(self, relation: str, facts: Vector, clauses: frozenset[int]) -> list[Part]:
+        """The derivations of some facts of a relation by some clauses."""
+        self._ascent.begin()
+        words = self._varying.words(relation)[facts - self._first[relation]]
+        found = self._backend.derivations(relation, words, lambda clause: clause.number in clauses)
+        parts = [distinct(facts[each.heads], self._nodes(each, words), each) for each in found]
+        if any((part.bodies < 0).all(axis=1).any() for part in parts):
+            raise InternalError("debugging", "a fact that varies follows from facts that do not")
+        return parts
 
     def _uses_nodes(self, clause: Clause) -> bool:
         """Whether derivations by a clause can use anything that varies. Others derive nothing that does."""
@@ -160,38 +246,28 @@ class CollectedDerivations:
 
     def _compact(self) -> DerivationGraph:
         """Only what was met, numbered without gaps: facts, then absences."""
-        facts, negated = np.flatnonzero(self._is_collected), np.flatnonzero(self._is_negated)
+        facts, negated = (
+            np.flatnonzero(np.frombuffer(met, np.bool_)) for met in (self._is_collected, self._is_negated)
+        )
         node = np.full(2 * self._size + 1, NOT, np.int64)  # the last place stands for NOT
         node[facts] = np.arange(len(facts))
         node[negated + self._size] = len(facts) + np.arange(len(negated))
-        width = max((bodies.shape[1] for bodies in self._bodies), default=1)
+        width = max((edges.bodies.shape[1] for edges in self._edges), default=1)
         bodies = np.full((self._number, width), NOT, np.int64)
         start = 0
-        for part in self._bodies:
-            bodies[start : start + len(part), : part.shape[1]] = part
-            start += len(part)
-        owners = self._owners(facts)
+        for edges in self._edges:
+            bodies[start : start + len(edges), : edges.bodies.shape[1]] = edges.bodies
+            start += len(edges)
+        owners = np.searchsorted(self._starts, facts, side="right") - 1
         nothing = np.full(len(negated), NOT, np.int64)
         return DerivationGraph(
             self._varying,
             self._first,
             node,
-            node[np.concatenate((np.empty(0, np.int64), *self._heads))],
+            node[np.concatenate((np.empty(0, np.int64), *(edges.heads for edges in self._edges)))],
             node[bodies],
             np.concatenate((self._switch_of[facts], nothing)),
             np.concatenate((np.full(len(facts), NOT, np.int64), node[negated])),
-            np.concatenate((self._strata[owners], nothing)),
-            tuple(self._sources),
+            np.concatenate((np.array(self._strata, np.int64)[owners], nothing)),
+            tuple(self._edges),
         )
-
-
-def _distinct(heads: Vector, bodies: Vector) -> tuple[Vector, Vector, Vector]:
-    """Every set of nodes used once for each head, and which derivations these are. Only where it is worth the while:
-    repetitions do no harm."""
-    if len(heads) <= FEW_DERIVATIONS:
-        return heads, bodies, np.arange(len(heads))
-    rows = np.concatenate((heads[:, None], np.sort(bodies, axis=1)), axis=1)
-    order = np.lexsort(rows.T)
-    rows = rows[order]
-    is_first = np.concatenate(([True], (rows[1:] != rows[:-1]).any(axis=1)))
-    return rows[is_first, 0], rows[is_first, 1:], order[is_first]

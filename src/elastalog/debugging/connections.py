@@ -3,7 +3,7 @@ they are."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Protocol
 
 from elastalog.backends.protocol import ChangedWords
@@ -13,6 +13,7 @@ from elastalog.debugging.oracles import Goals
 from elastalog.debugging.reasons import steps_of
 from elastalog.debugging.word_set import WordSet
 from elastalog.provenance.explain import Setting
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Premise, Proof, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, Step
@@ -32,13 +33,22 @@ class StepFinder(Protocol):
 
 
 class Connections:
-    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named."""
+    """Proofs made of steps in one state. Facts in `changing` are proved, all others only named. `shown`: a faster way
+    to read facts, if there is one."""
 
-    def __init__(self, reading: Reading, changing: Changing, steps: StepFinder) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        changing: Changing,
+        steps: StepFinder,
+        shown: Callable[[WordFact], Fact] | None = None,
+    ) -> None:
         self._reading = reading
+        self._shown = shown or reading.fact
         self._changing = changing
         self._steps = steps
         self._items: dict[WordFact, list[Item]] = {}
+        self._leaves: dict[WordFact, Proof] = {}
 
     def prove(self, roots: Sequence[WordFact]) -> list[Proof]:
         """The proofs of facts that hold and change."""
@@ -85,7 +95,7 @@ class Connections:
         step = self._steps.known[fact]
         children = tuple([self._premise(item, done) for item in self._items[fact]])
         rule = None if step.clause is None else step.clause.rule
-        done[fact] = Proof(self._reading.fact(fact), rule, children, True, height_over(children) if rule else 0)
+        done[fact] = Proof(self._shown(fact), rule, children, True, height_over(children) if rule else 0)
 
     def _premise(self, item: Item, done: dict[WordFact, Proof]) -> Premise:
         if isinstance(item, AggregateUse):
@@ -95,8 +105,15 @@ class Connections:
                 number = self._steps.known[item.hidden].number
             return AggregatePremise(item.text, item.result, number, ())
         if isinstance(item, tuple):
-            return done.get(item) or Proof(self._reading.fact(item), None, (), False, None)
+            return done.get(item) or self._named(item)
         return item
+
+    def _named(self, fact: WordFact) -> Proof:
+        """A fact that is not proved here."""
+        known = self._leaves.get(fact)
+        if known is None:
+            known = self._leaves[fact] = Proof(self._shown(fact), None, (), False, None)
+        return known
 
 
 class ConnectingProofs:
@@ -162,12 +179,17 @@ class Gained:
 
 
 def proofs_in(
-    model: Model, goals: Goals, flipped: Iterable[int], setting: Setting, reading: Reading
+    model: Model,
+    goals: Goals,
+    flipped: Iterable[int],
+    setting: Setting,
+    reading: Reading,
+    shown: Callable[[WordFact], Fact],
 ) -> tuple[Proof, ...]:
     """The same as `ConnectingProofs`, from a model and the switches of a solution alone."""
     base, solved = model.evaluate(()), model.evaluate(flipped)
     other = steps_of(setting, reading)
     found: list[Proof] = []
     for facts, state, opposite in ((goals.absent, base, solved), (goals.present, solved, base)):
-        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other)).prove(facts)
+        found += Connections(reading, Gained(state, opposite), GraphSteps(state, other), shown).prove(facts)
     return tuple(found)

@@ -9,15 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from elastalog.debugging import faults
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.elements import Element, net_changes
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.laboratory import words_by_relation
 from elastalog.debugging.oracles import Goals
+from elastalog.debugging.parts import Parts
 from elastalog.debugging.pursuit import Outcome, Plan, pursue
 from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.search import News, NoSolution
+from elastalog.diagnostics.arguments import is_whole, listed, require_mapping, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
@@ -32,6 +36,9 @@ TIME_LIMIT = 60.0
 
 MOST_FACTS = 1_000
 """Facts as written that are remembered within an epoch."""
+
+_FAULTS = 'write facts as in the language, `["path(1, 4)"]`, or as pairs, `[("path", (1, 4))]`'
+_ELEMENTS = 'write elements as in a diff file: `["+edge(1, 2)"]`'
 
 Written: TypeAlias = str | tuple[str, Any]
 """A fact as text or as relation and values; an element in the same ways, with `+` or `-` before it, or alone."""
@@ -79,12 +86,14 @@ class Debugger:
         self._reading = Reading(setting.backend, setting.dictionary)
         self._investigations: dict[tuple[int, int], Investigation] = {}
         self._facts: dict[Any, Fact] = {}
+        self._word_facts: dict[Fact, WordFact] = {}
         self._investigated = -1
+        self._parts: Parts | None = None
 
     @contextmanager
     def _with_rules(self, epochs: tuple[int, int] | None) -> Iterator[Debugger]:
         """A debugger to which the rules that came and went since the first of two epochs are elements."""
-        first = self._epochs.number - 1 if epochs is None else epochs[0]
+        first, _ = _pair(epochs, self._epochs.number)
         changes = self._history.rules(first) if self._rules is None else []
         if not changes:
             yield self
@@ -161,7 +170,8 @@ class Debugger:
         is_baseline: bool,
     ) -> Suggestion:
         question = self._question(unwanted, missing, epochs)
-        kept = tuple(dict.fromkeys(self._element(question, element) for element in rejected))
+        elements = listed("rejected elements are given in a list", rejected, _ELEMENTS)
+        kept = tuple(dict.fromkeys(self._element(question, element) for element in elements))
         weight_of = self._weights(question, weights)
         with self._at(question.last):
             self._require_change(question)
@@ -201,12 +211,12 @@ class Debugger:
         self, unwanted: Sequence[Written], missing: Sequence[Written], epochs: tuple[int, int] | None
     ) -> Question:
         now, oldest = self._epochs.number, self._history.oldest
-        first, last = (now - 1, now) if epochs is None else epochs
+        first, last = _pair(epochs, now)
         if not oldest <= first < last <= now:
             raise faults.no_such_epochs(first, last, oldest, now)
         sides = [
-            tuple(dict.fromkeys(map(self._fact, [side] if isinstance(side, str) else side)))
-            for side in (unwanted, missing)
+            tuple(dict.fromkeys(map(self._fact, _facts_in(f"{name} facts are given in a list", side))))
+            for name, side in (("unwanted", unwanted), ("missing", missing))
         ]
         if not sides[0] and not sides[1]:
             raise faults.no_faults()
@@ -221,13 +231,17 @@ class Debugger:
             # 1, 1.0 and True are equal, but not all of them are values of a column.
             key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
             found = self._facts.get(key)
-        except (TypeError, IndexError):
+        except (TypeError, IndexError, KeyError):
             return Fact(*self._read_fact(written))  # no fact at all, as this will say, or one with values in a list
         if found is None:
             if len(self._facts) >= MOST_FACTS:
-                self._facts.clear()
+                self._forget_facts()
             found = self._facts[key] = Fact(*self._read_fact(written))
         return found
+
+    def _forget_facts(self) -> None:
+        self._facts.clear()
+        self._word_facts.clear()
 
     def _investigation(self, first: int, last: int) -> Investigation:
         """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
@@ -235,13 +249,17 @@ class Debugger:
         now = self._epochs.number
         if self._investigated != now:
             self._investigations.clear()
-            self._facts.clear()
+            self._forget_facts()
             self._investigated = now
         found = self._investigations.get((first, last))
         if found is None:
             changes = net_changes(self._history.updates(first, last))
             previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
-            found = Investigation(self._epochs, self._setting.dictionary, self._reading, changes, previous)
+            if self._parts is None or self._parts.program is not self._epochs.backend.program:
+                self._parts = Parts(self._epochs.backend.program)
+            found = Investigation(
+                self._epochs, self._setting.dictionary, self._reading, changes, previous, self._parts
+            )  # fmt: skip
             self._investigations[first, last] = found
         return found
 
@@ -262,7 +280,7 @@ class Debugger:
                 raise faults.older_fault(fact, is_unwanted, question.first, question.last)
 
     def _has_turned(self, epoch: int, fact: Fact) -> bool:
-        words = self._reading.words(fact)
+        words = self._word_fact(fact)
         return words is not None and self._history.turn(epoch, words) is not None
 
     def _element(self, question: Question, written: Written) -> WordFact:
@@ -273,7 +291,7 @@ class Debugger:
             text = written.strip()
             if text[:1] in ("+", "-"):
                 sign, written = text[0], text[1:]
-        elif written[0] in ("+", "-"):
+        elif _is_signed(written):
             sign, written = written
         if isinstance(written, str) and ":-" in written:
             # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
@@ -288,6 +306,7 @@ class Debugger:
         return words
 
     def _weights(self, question: Question, weights: Mapping[Any, Any]) -> dict[WordFact, float]:
+        require_mapping("weights are numbers by element", weights, 'give a mapping, as `{"+edge(1, 2)": 2}`')
         found = {}
         for element, weight in weights.items():
             is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
@@ -310,15 +329,27 @@ class Debugger:
             yield
 
     def _words(self, facts: Iterable[Fact]) -> tuple[WordFact, ...]:
-        found = [self._reading.words(fact) for fact in facts]
+        found = map(self._word_fact, facts)
         return tuple(words for words in found if words is not None)
 
+    def _word_fact(self, fact: Fact) -> WordFact | None:
+        """The words of a fact, None if a value occurs in no fact at all."""
+        found = self._word_facts.get(fact)
+        if found is None:
+            found = self._reading.words(fact)
+            if found is not None:
+                self._word_facts[fact] = found
+        return found
+
     def _hold(self, facts: Iterable[Fact]) -> list[bool]:
-        return [self._reading.is_present(fact.relation, fact.values) for fact in facts]
+        contains = self._setting.backend.contains
+        found = map(self._word_fact, facts)
+        return [words is not None and bool(contains(words[0], np.array([words[1]], np.int32))[0]) for words in found]
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def _pursue(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
+        require_number("time_limit", time_limit, 0)
         limit = TIME_LIMIT if time_limit is None else time_limit
         return pursue(
             question.investigation, plan, self._setting, self._reading, self._epochs, limit, news or (lambda _: None)
@@ -330,3 +361,25 @@ class Debugger:
             Element("+" if came else "-", (rules and rules.text_of(fact)) or self._reading.fact(fact))
             for fact, came in ((fact, question.changes[fact]) for fact in facts)
         ]
+
+
+def _is_signed(written: Any) -> bool:
+    return isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-")
+
+
+def _pair(epochs: Any, now: int) -> tuple[int, int]:
+    """The two epochs of a question: those given, or the last ones."""
+    match epochs:
+        case None:
+            return now - 1, now
+        case tuple() | list() if len(epochs) == 2 and all(map(is_whole, epochs)):
+            return epochs[0], epochs[1]
+    raise wrong_kind("`epochs` are two numbers", epochs, "give the earlier epoch and the later one, as `(1, 2)`")
+
+
+def _facts_in(told: str, given: Any) -> tuple[Any, ...]:
+    """Faults as given: a fact alone, in either way to write it, or several."""
+    match given:
+        case (str(), tuple()):
+            return (given,)
+    return listed(told, given, _FAULTS)

@@ -8,25 +8,18 @@ known, and the fact is not there.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
-from elastalog.backends.protocol import ClauseDerivations, Vector
+from elastalog.backends.protocol import Vector
+from elastalog.debugging.edges import NOT, Edges
 from elastalog.debugging.word_set import WordSet
 from elastalog.planning.logical import Clause
 from elastalog.provenance.reading import WordFact
-
-NOT = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where derivations were read: `rows` are those that edges stand for."""
-
-    found: ClauseDerivations
-    rows: Vector
 
 
 class DerivationGraph:
@@ -45,19 +38,20 @@ class DerivationGraph:
         switch_of: Vector,
         negates: Vector,
         strata: Vector,
-        sources: Sequence[Source],
+        edges: Sequence[Edges],
     ) -> None:
         self._varying = varying
         self._first = first
         self._node = node
         self._nodes: dict[WordFact, int] = {}
+        self._bodies_of: dict[int, list[list[int]]] = {}
         self.heads = heads
         self.bodies = bodies
         self.switch_of = switch_of
         self.negates = negates
         self.size = len(negates)
-        self._sources = sources
-        self._source_ends = np.cumsum([len(source.rows) for source in sources])
+        self._edges = edges
+        self._ends = list(accumulate(map(len, edges)))
         used = bodies >= 0
         self._width = used.sum(axis=1)
         derivation, _ = np.nonzero(used)
@@ -102,7 +96,7 @@ class DerivationGraph:
             rank[frontier] = level
             while len(frontier):
                 level += 1
-                used = self._uses[_ranges(self._first_use[frontier], self._first_use[frontier + 1])]
+                used = self._uses[ranges(self._first_use[frontier], self._first_use[frontier + 1])]
                 np.subtract.at(missing, used, 1)
                 fired = used[missing[used] == 0]
                 fired = fired[rank[self.heads[fired]] < 0]
@@ -118,18 +112,28 @@ class DerivationGraph:
         kept = ~(bodies == self.heads[:, None]).any(axis=1)
         return self.heads[kept], bodies[kept]
 
-    def derivations_of(self, node: int) -> list[int]:
-        found: list[int] = self._derivations[self._first_derivation[node] : self._first_derivation[node + 1]].tolist()
-        return found
+    def bodies_of(self, node: int) -> list[list[int]]:
+        """The nodes that each derivation of a node uses."""
+        known = self._bodies_of.get(node)
+        if known is None:
+            derivations = self._derivations[self._first_derivation[node] : self._first_derivation[node + 1]]
+            known = [[body for body in row if body >= 0] for row in self.bodies[derivations].tolist()]
+            self._bodies_of[node] = known
+        return known
+
+    @cached_property
+    def plain(self) -> tuple[list[int], list[int]]:
+        """`switch_of` and `negates`, to be looked at one by one."""
+        return self.switch_of.tolist(), self.negates.tolist()
 
     def derivation(self, number: int) -> tuple[Clause, tuple[WordFact, ...]]:
         """The clause of a derivation, and all facts that it uses."""
-        source = int(np.searchsorted(self._source_ends, number, side="right"))
-        held = self._sources[source]
-        row = int(held.rows[number - int(self._source_ends[source]) + len(held.rows)])
-        clause = held.found.clause
-        bodies = zip(clause.scans, held.found.bodies, strict=True)
-        return clause, tuple((scan.relation, tuple(body.words[row].tolist())) for scan, body in bodies)
+        part = bisect_right(self._ends, number)
+        edges = self._edges[part]
+        at = number - self._ends[part] + len(edges)
+        found, row = edges.found[int(edges.places[at])], int(edges.rows[at])
+        bodies = zip(found.clause.scans, found.bodies, strict=True)
+        return found.clause, tuple((scan.relation, tuple(body.words[row].tolist())) for scan, body in bodies)
 
 
 class State:
@@ -151,41 +155,46 @@ class State:
     def reason(self, node: int) -> set[int]:
         """Why a node holds: the leaves of one proof. Or why it does not: the switches of an unfounded set, in which
         every derivation of a fact uses another fact of the set. Each leads to the other through absences."""
-        graph = self.graph
+        switch_of, negates = self.graph.plain
+        ranks, by = self._plain
         pending = [node]
         met = set(pending)
         found: set[int] = set()
         while pending:
             node = pending.pop()
-            if graph.negates[node] >= 0:
-                following = [int(graph.negates[node])]
-            elif self._rank[node] < 0:
-                if graph.switch_of[node] >= 0:
-                    found.add(int(graph.switch_of[node]))
-                following = self._lacking(node, met)
-            elif self._by[node] == NOT:
-                found.add(int(graph.switch_of[node]))
+            if negates[node] >= 0:
+                following = [negates[node]]
+            elif ranks[node] < 0:
+                if switch_of[node] >= 0:
+                    found.add(switch_of[node])
+                following = self._lacking(node, met, ranks)
+            elif by[node] == NOT:
+                found.add(switch_of[node])
                 continue
             else:
-                following = [body for body in graph.bodies[self._by[node]].tolist() if body >= 0]
+                following = [body for body in self.graph.bodies[by[node]].tolist() if body >= 0]
             for other in following:
                 if other not in met:
                     met.add(other)
                     pending.append(other)
         return found
 
-    def _lacking(self, node: int, met: set[int]) -> list[int]:
+    def _lacking(self, node: int, met: set[int], ranks: list[int]) -> list[int]:
         """For every derivation of a node one that it uses and that does not hold: one already met, if any."""
-        graph = self.graph
         chosen: list[int] = []
-        for derivation in graph.derivations_of(node):
-            absent = [body for body in graph.bodies[derivation].tolist() if body >= 0 and self._rank[body] < 0]
+        for bodies in self.graph.bodies_of(node):
+            absent = [body for body in bodies if ranks[body] < 0]
             if not any(body in met or body in chosen for body in absent):
                 chosen.append(absent[0])
         return chosen
 
+    @cached_property
+    def _plain(self) -> tuple[list[int], list[int]]:
+        """The rank of every node and what it was derived by, to be looked at one by one."""
+        return self._rank.tolist(), self._by.tolist()
 
-def _ranges(starts: Vector, ends: Vector) -> Vector:
+
+def ranges(starts: Vector, ends: Vector) -> Vector:
     """The numbers from each start to its end, one after the other."""
     lengths = ends - starts
     skipped = np.cumsum(lengths) - lengths

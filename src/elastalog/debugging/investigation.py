@@ -6,24 +6,31 @@ Everything here starts from, and returns to, the state of the later epoch.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
 from elastalog.debugging.bracket import Bracket
 from elastalog.debugging.collection import CollectedDerivations, TooLarge
 from elastalog.debugging.graph import DerivationGraph
-from elastalog.debugging.laboratory import Seconds, words_by_relation
+from elastalog.debugging.laboratory import Seconds, Switch, words_by_relation
+from elastalog.debugging.parts import Parts
 from elastalog.debugging.polarity import Dependencies, dependencies
 from elastalog.evaluation.epochs import Epochs
-from elastalog.evaluation.trials import Trial, can_limit
+from elastalog.evaluation.trials import Limits, Trial, can_limit
 from elastalog.evaluation.update import Update
-from elastalog.planning.logical import LogicalProgram
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.words import Dictionary
 
 FEW_ELEMENTS = 5_000
 """Elements of an update for which it pays to find all that varies before anything is tried."""
+
+MOST_TRIED = 1_000_000
+"""Derivations that a trial of an answer may cost in part of the program, before the whole is tried instead."""
+
+MOST_SHOWN = 10_000
+"""Facts that are remembered as users see them."""
 
 MOST_PARTS = 8
 """Parts of the program of which derivations are kept."""
@@ -40,12 +47,17 @@ class Investigation:
         reading: Reading,
         changes: Mapping[WordFact, bool],
         previous: Trial | None,
+        parts: Parts,
     ) -> None:
         self._epochs = epochs
         self._dictionary = dictionary
         self.changes = changes
         self.elements = tuple(sorted(changes, key=lambda fact: (fact[0], reading.sort_key(fact))))
         self._previous = previous
+        self._program_parts = parts
+        self._switches: dict[bool, tuple[Switch, ...]] = {}
+        self._reading = reading
+        self._shown: dict[WordFact, Fact] = {}
         self._parts: list[tuple[frozenset[int], CollectedDerivations]] = []
         self._too_large: list[frozenset[int]] = []
 
@@ -54,6 +66,23 @@ class Investigation:
         """Whether to build a derivation graph before anything is tried: where trials can be made again for little."""
         return len(self.elements) <= FEW_ELEMENTS and can_limit(self._epochs.backend, self._epochs.strategy)
 
+    def shown(self, words: WordFact) -> Fact:
+        """The fact that words stand for; proofs of one update have many in common."""
+        known = self._shown.get(words)
+        if known is None:
+            if len(self._shown) >= MOST_SHOWN:
+                self._shown.clear()
+            known = self._shown[words] = self._reading.fact(words)
+        return known
+
+    def switches(self, is_applied: bool) -> tuple[Switch, ...]:
+        """The elements around a base, which is the later epoch where they are applied, otherwise the earlier."""
+        known = self._switches.get(is_applied)
+        if known is None:
+            known = tuple(Switch(fact, self.changes[fact] != is_applied) for fact in self.elements)
+            self._switches[is_applied] = known
+        return known
+
     @cached_property
     def signs(self) -> Dependencies:
         """How every relation depends on those of the elements."""
@@ -61,7 +90,7 @@ class Investigation:
 
     def graph(self, facts: Sequence[WordFact], seconds: Seconds) -> DerivationGraph | None:
         """A graph that decides in which states some facts hold; None if there is no exact one, or it is too large."""
-        strata = strata_below(self._epochs.backend.program, {name for name, _ in facts})
+        strata = self._program_parts.below(name for name, _ in facts)
         if any(part <= strata for part in self._too_large):
             return None
         collected = next((held for part, held in self._parts if strata <= part), None)
@@ -69,13 +98,24 @@ class Investigation:
             collected = self._begin(strata, seconds)
         began = time.perf_counter()
         try:
-            return collected.graph(facts) if collected.covers(facts) else None
-        except TooLarge:
+            return collected.graph(facts)
+        except BaseException as error:
+            # What was collected in part is of no use; Ctrl-C or a limit of the user may also be the reason.
             self._parts = [(part, held) for part, held in self._parts if held is not collected]
-            self._too_large.append(strata)
-            return None
+            if isinstance(error, TooLarge):
+                self._too_large.append(strata)
+                return None
+            raise
         finally:
             seconds.provenance += time.perf_counter() - began
+
+    def limits(self, facts: Sequence[WordFact]) -> Limits | None:
+        """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
+        result at all; None if all of it."""
+        strata = self._program_parts.decisive(name for name, _ in facts)
+        if strata is None or not can_limit(self._epochs.backend, self._epochs.strategy):
+            return None
+        return Limits(strata, MOST_TRIED)
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""
@@ -106,14 +146,3 @@ class Investigation:
 
 def _update(removed: Iterable[WordFact], added: Iterable[WordFact]) -> Update:
     return Update(words_by_relation(removed), words_by_relation(added))
-
-
-def strata_below(program: LogicalProgram, relations: Collection[str]) -> frozenset[int]:
-    """The strata that relations depend on, their own included."""
-    needed = set(relations)
-    found: set[int] = set()
-    for stratum in reversed(program.strata):
-        if not needed.isdisjoint(stratum.relations):
-            found.add(stratum.number)
-            needed.update(stratum.reads)
-    return frozenset(found)

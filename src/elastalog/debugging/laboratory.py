@@ -17,6 +17,7 @@ import numpy as np
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation.epochs import Epochs
+from elastalog.evaluation.trials import Limits
 from elastalog.evaluation.update import Update
 from elastalog.provenance.reading import WordFact
 
@@ -68,14 +69,17 @@ class Laboratory:
         return self.epochs.backend
 
     @contextmanager
-    def flipped(self, chosen: Iterable[int]) -> Iterator[ChangedWords]:
+    def flipped(self, chosen: Iterable[int], limits: Limits | None = None) -> Iterator[ChangedWords]:
         """Within the block some switches are flipped. Yields the facts that this inserted and deleted."""
-        with self.moved(frozenset(), frozenset(chosen)) as changes:
+        with self.moved(frozenset(), frozenset(chosen), limits) as changes:
             yield changes
 
     @contextmanager
-    def moved(self, before: Collection[int], after: Collection[int]) -> Iterator[ChangedWords]:
-        """From a state that is being tried to another one, within the block. Raises NoState."""
+    def moved(
+        self, before: Collection[int], after: Collection[int], limits: Limits | None = None
+    ) -> Iterator[ChangedWords]:
+        """From a state that is being tried to another one, within the block. Raises NoState, and BudgetExceeded beyond
+        limits."""
         began = time.perf_counter()
         differing = set(before).symmetric_difference(after)
         added = [self.switches[i].fact for i in sorted(differing) if self.switches[i].is_on(i in after)]
@@ -85,7 +89,7 @@ class Laboratory:
             return
         self.backend.watch.check()
         self.seconds.number_of_trials += 1
-        trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)))
+        trial = self.epochs.trial(Update(words_by_relation(removed), words_by_relation(added)), limits)
         try:
             changes = trial.__enter__()
         except LimitReached:

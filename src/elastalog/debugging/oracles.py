@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.watch import BudgetExceeded
 from elastalog.debugging.laboratory import Laboratory, NoState
 from elastalog.debugging.model import Model
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.evaluation.trials import Limits
 from elastalog.provenance.reading import WordFact
 
 Witness: TypeAlias = Callable[[ChangedWords], None]
@@ -64,11 +66,11 @@ class Oracle(Protocol):
 
 class GraphOracle:
     """Asks the derivation graph, which is exact for the facts in it. After each condition it goes on as if that were
-    fulfilled, so that several conditions on different switches come out at once."""
+    fulfilled, so that several conditions on different switches come out at once. `limits`: see `Investigation`."""
 
-    def __init__(self, model: Model, goals: Goals, laboratory: Laboratory, witness: Witness) -> None:
-        self._witness = witness
+    def __init__(self, model: Model, goals: Goals, laboratory: Laboratory, limits: Limits | None) -> None:
         self._model = model
+        self._limits = limits
         self._goals = goals
         self._nodes = {fact: model.graph.node_of(fact) for fact in goals.all}
         self._laboratory = laboratory
@@ -79,15 +81,20 @@ class GraphOracle:
     def _verified(self, flipped: frozenset[int]) -> list[Condition]:
         """No graph has the last word: the choice is really tried."""
         try:
-            with self._laboratory.flipped(flipped) as changes:
-                wrong, lacking = self._goals.unmet(self._laboratory.are_present(self._goals.all))
-                if not wrong and not lacking:
-                    self._witness(changes)
+            try:
+                wrong, lacking = self._tried(flipped, self._limits)
+            except BudgetExceeded:
+                wrong, lacking = self._tried(flipped, None)
         except NoState:
             return [any_but(flipped, len(self._laboratory.switches))]
         if wrong or lacking:
             raise InternalError("debugging", f"the derivation graph and the engine disagree about {[*wrong, *lacking]}")
         return []
+
+    def _tried(self, flipped: frozenset[int], limits: Limits | None) -> tuple[list[WordFact], list[WordFact]]:
+        """The goals that a choice does not reach."""
+        with self._laboratory.flipped(flipped, limits):
+            return self._goals.unmet(self._laboratory.are_present(self._goals.all))
 
     def _conditions(self, flipped: frozenset[int]) -> list[Condition]:
         began = time.perf_counter()

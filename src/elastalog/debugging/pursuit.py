@@ -57,7 +57,7 @@ def pursue(
     """The later epoch must be in force."""
     seconds = Seconds()
     goals = plan.goals
-    every = tuple(Switch(fact, known.changes[fact] != plan.is_applied) for fact in known.elements)
+    every = known.switches(plan.is_applied)
     allowed = tuple(i for i, switch in enumerate(every) if switch.fact not in plan.kept)
     is_modelled = known.is_modelled_at_once and not plan.is_baseline
     is_all_chosen = plan.is_baseline
@@ -101,7 +101,7 @@ def pursue(
             if model is None:
                 proofs = connecting.all()
             else:
-                proofs = proofs_in(model, goals, found.flipped, setting, reading)
+                proofs = proofs_in(model, goals, found.flipped, setting, reading, known.shown)
             flipped = tuple(every[chosen[i]].fact for i in sorted(found.flipped))
             return Outcome(found, flipped, proofs, seconds)
 

@@ -126,7 +126,7 @@ def _oracle(task: Task, deadline: float) -> Oracle:
         return TrialOracle(task.laboratory, task.setting, task.investigation.signs, task.goals, deadline, task.witness)
     graph = task.model.graph
     task.news(f"{graph.size:,} facts that vary, {len(graph.heads):,} derivations")
-    return GraphOracle(task.model, task.goals, task.laboratory, task.witness)
+    return GraphOracle(task.model, task.goals, task.laboratory, task.investigation.limits(task.goals.all))
 
 
 def _state_derivations(task: Task, program: ZeroOneProgram) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
 
 @contextmanager
@@ -17,3 +17,8 @@ def noted(note: str) -> Iterator[None]:
     except ElastalogError as error:
         found = [d if d.location or note in d.notes else replace(d, notes=(*d.notes, note)) for d in error.diagnostics]
         raise type(error)(found) from None
+
+
+def origin(found: Diagnostic) -> str | None:
+    """The file that a diagnostic names, as its location or in such a note."""
+    return found.location or next((note[3:] for note in found.notes if note.startswith("in ")), None)

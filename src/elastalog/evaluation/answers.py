@@ -30,7 +30,7 @@ def answers(pattern: Pattern, schema: Schema, dictionary: Dictionary, backend: B
             places[term.name] = position
     shown = Schema(schema.name, tuple(Column(name, schema.columns[p].base) for name, p in places.items()))
     if not is_possible:
-        return Relation.of(shown, dictionary, np.empty((0, 1), np.int32))
+        return Relation.of(shown, dictionary, np.empty((0, shown.arity), np.int32))
     words = backend.select(pattern.relation, tuple(columns), np.array(key, np.int32)).words
     for left, right in same:
         words = words[words[:, left] == words[:, right]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from elastalog.analysis.findings import counted
+from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.relations.facts import Relation
 
 
@@ -21,29 +22,36 @@ class RelationChanges:
 
 
 class Changes(Mapping[str, RelationChanges]):
-    """By relation; every declared relation has an entry, iteration shows those that changed."""
+    """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
+    ElastalogError."""
 
-    def __init__(self, changed: Mapping[str, RelationChanges], unchanged: Callable[[str], RelationChanges]) -> None:
-        self._changed = changed
-        self._unchanged = unchanged
+    def __init__(self, words: ChangedWords, relation: Callable[[str, Matrix | None], Relation]) -> None:
+        """`relation` makes one of words, or of none; few of those that changed are ever looked at."""
+        self._words = words
+        self._relation = relation
 
     def __getitem__(self, relation: str) -> RelationChanges:
-        found = self._changed.get(relation)
-        return self._unchanged(relation) if found is None else found
+        name: object = relation
+        words = self._words.get(name) if isinstance(name, str) else None
+        inserted, deleted = (None, None) if words is None else words
+        return RelationChanges(self._relation(relation, inserted), self._relation(relation, deleted))
+
+    def __contains__(self, relation: object) -> bool:
+        return isinstance(relation, str) and super().__contains__(relation)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._changed)
+        return iter(self._words)
 
     def __len__(self) -> int:
-        return len(self._changed)
+        return len(self._words)
 
     @property
     def impact(self) -> int:
         """How many facts came or went, explicit ones included."""
-        return sum(len(changes) for changes in self._changed.values())
+        return sum(len(inserted) + len(deleted) for inserted, deleted in self._words.values())
 
     def __repr__(self) -> str:
         lines = [counted(self.impact, "change")]
-        for name, changes in self._changed.items():
-            lines.append(f"  {name}: +{len(changes.inserted):,} -{len(changes.deleted):,}")
+        for name, (inserted, deleted) in self._words.items():
+            lines.append(f"  {name}: +{len(inserted):,} -{len(deleted):,}")
         return "\n".join(lines)

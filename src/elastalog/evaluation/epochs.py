@@ -17,7 +17,7 @@ from elastalog.backends.protocol import Backend, ChangedWords, Matrix
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.rewriting import Rewriting
-from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
 from elastalog.evaluation.trials import Limits, Trial
 from elastalog.evaluation.update import NO_RULES, RuleTexts, Update
 from elastalog.storage.interrupts import uninterrupted
@@ -89,19 +89,25 @@ class Epochs:
     def forecast(self, update: Update) -> tuple[Forecast, ...]:
         """What would be chosen for the strata that an update reaches directly. Nothing is changed."""
         backend = self.backend
+        rewriting = None if update.rules is None else Rewriting.of(update.rules, backend, self.strategy)
         try:
-            backend.begin(update.deleted, update.inserted)
+            self._begin(update, rewriting)
             changed = Counter[str]()
             for side in backend.explicit_changes():
                 changed.update({name: len(words) for name, words in side.items()})
-            sizes = (
-                (stratum, sum(changed[name] for name in (*stratum.relations, *stratum.reads)))
-                for stratum in backend.program.strata
-            )
-            return tuple(self.strategy.forecast(stratum, size) for stratum, size in sizes if size)
+            found: list[Forecast] = []
+            for stratum in backend.program.strata:
+                size = sum(changed[name] for name in (*stratum.relations, *stratum.reads))
+                if rewriting is not None and not rewriting.anew.isdisjoint(stratum.relations):
+                    found.append(Forecast(stratum.number, stratum.relations, *REBUILT, None, None, None))
+                elif size:
+                    found.append(self.strategy.forecast(stratum, size))
+            return tuple(found if rewriting is None else rewriting.in_new_program(found))
         finally:
             with uninterrupted():
                 backend.rollback()
+                if rewriting is not None:
+                    rewriting.rollback()
 
     def apply(self, update: Update) -> EpochRecord:
         """Applies an update and commits it: the next epoch."""
@@ -152,20 +158,23 @@ class Epochs:
     def _evaluate(self, update: Update, rewriting: Rewriting | None) -> tuple[Work, frozenset[str]]:
         """Brings the backend to the new fixpoint, not yet committed. Returns what was done, and the guards among the
         explicit facts that changed."""
-        backend = self.backend
-        if rewriting is None:
-            backend.begin(update.deleted, update.inserted)
-            work = self.strategy.update(backend)
-            guards = frozenset[str]()
-        else:
-            rewriting.begin()
-            guards = frozenset((*rewriting.deleted, *rewriting.inserted))
-            backend.begin(
-                {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
-            )
-            work = rewriting.end(self.strategy.update(backend))
+        guards = self._begin(update, rewriting)
+        work = self.strategy.update(self.backend)
+        if rewriting is not None:
+            work = rewriting.end(work)
         work.counters.derivations = work.derivations
         return work, guards
+
+    def _begin(self, update: Update, rewriting: Rewriting | None) -> frozenset[str]:
+        """Tells the backend what changes. Returns the guards among it."""
+        if rewriting is None:
+            self.backend.begin(update.deleted, update.inserted)
+            return frozenset()
+        rewriting.begin()
+        self.backend.begin(
+            {**update.deleted, **rewriting.deleted}, {**update.inserted, **rewriting.inserted}, rewriting.anew
+        )
+        return frozenset((*rewriting.deleted, *rewriting.inserted))
 
     def trial(self, update: Update, limits: Limits | None = None) -> Trial:
         """What an update would do: within the block of a trial it is in force, and the backend answers for that state;

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from elastalog.diagnostics.arguments import require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
@@ -59,11 +60,13 @@ class PendingUpdate:
 
     def insert(self, relation: str, rows: Any) -> None:
         """Explicit facts to add."""
-        self._inserted.setdefault(relation, []).append(self._target.encode(relation, rows, self.schemas))
+        words = self._target.encode(relation, rows, self.schemas)
+        self._inserted.setdefault(relation, []).append(words)
 
     def delete(self, relation: str, rows: Any) -> None:
         """Explicit facts to remove; removing one that is not there changes nothing."""
-        self._deleted.setdefault(relation, []).append(self._target.encode(relation, rows, self.schemas))
+        words = self._target.encode(relation, rows, self.schemas)
+        self._deleted.setdefault(relation, []).append(words)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
@@ -98,6 +101,7 @@ class PendingUpdate:
 
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
+        require_path("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
         self.take(read_diff(Path(path), self.schemas, self.schemas_with), str(path))
 
     def take(self, diff: Diff, name: str | None = None) -> None:
@@ -133,7 +137,9 @@ class PendingUpdate:
     def commit(self) -> Changes:
         """Applies it: the next epoch."""
         with self._target.exclusively():  # rules are changed from the program of the moment
-            self._target.commit(self.as_update(), self._committed)
+            update = self.as_update()
+            with nullcontext() if update.rules is None else update.rules.text.placing():
+                self._target.commit(update, self._committed)
         return self.changes
 
     def _committed(self, record: EpochRecord) -> None:
@@ -171,9 +177,10 @@ def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _listed(given: Any, told: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
-    """One or several rules as a tuple. Raises TypeError when one is none."""
+    """One or several rules as a tuple. Raises WrongArgument when one is none."""
     listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
     for rule in listed:
         if not isinstance(rule, kinds) or isinstance(rule, bool):
-            raise TypeError(f"{told}, not {rule!r}")
+            advice = "write a rule as in the language: `path(x, y) :- edge(x, y).`"
+            raise wrong_kind(told, rule, advice)
     return listed

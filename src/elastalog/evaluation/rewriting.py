@@ -7,14 +7,15 @@ the new program, or the old one, as if it had been opened with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
-from elastalog.evaluation.costs import CostModel
+from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
 from elastalog.planning.logical import LogicalProgram
@@ -22,6 +23,8 @@ from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition
 from elastalog.program import RuleChange
 from elastalog.storage.interrupts import uninterrupted
+
+OfStratum = TypeVar("OfStratum", StratumWork, Forecast)
 
 FACT: Matrix = np.zeros((1, 1), np.int32)
 """What a guard holds while its rule is in force."""
@@ -77,12 +80,16 @@ class Rewriting:
     def end(self, work: Work) -> Work:
         """The update has been evaluated. What was done, as of strata of the new program."""
         self._forget_marks()
-        numbers = _numbers(self.meanwhile.program, self.after)
         costs = _costs_of(self.strategy)
         if costs is not None and self._costs is not None:
             costs.forget_rates(self._costs, _numbers(self.before, self.meanwhile.program))
-            costs.renumber(numbers)
-        return Work(list(_renumbered(work.strata, numbers)), work.counters)
+            costs.renumber(_numbers(self.meanwhile.program, self.after))
+        return Work(self.in_new_program(work.strata), work.counters)
+
+    def in_new_program(self, strata: Iterable[OfStratum]) -> list[OfStratum]:
+        """What is said of strata of the union, of those of the new program; of no others."""
+        numbers = _numbers(self.meanwhile.program, self.after)
+        return [replace(of, stratum=numbers[of.stratum]) for of in strata if of.stratum in numbers]
 
     def commit(self) -> None:
         """The new program takes the place of the union, after the backend's own commit."""
@@ -149,7 +156,3 @@ def _numbers(before: LogicalProgram, after: LogicalProgram) -> dict[int, int]:
     """The strata with the same relations."""
     numbers = {stratum.relations: stratum.number for stratum in after.strata}
     return {s.number: numbers[s.relations] for s in before.strata if s.relations in numbers}
-
-
-def _renumbered(strata: list[StratumWork], numbers: Mapping[int, int]) -> list[StratumWork]:
-    return [replace(stratum, stratum=numbers[stratum.stratum]) for stratum in strata if stratum.stratum in numbers]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
-from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.update import Update
@@ -85,8 +85,10 @@ class Trial:
         return self._shift is not None and self._backend.can_shift(self._shift)
 
     def _evaluate(self) -> None:
-        """Applies the update. The backend stays as it was if that fails."""
+        """Applies the update. The backend stays as it was if that fails, or if a `.limitsize` cuts the new state short:
+        from there no update leads back."""
         backend = self._backend
+        was_complete = backend.is_complete
         try:
             backend.begin(self._update.deleted, self._update.inserted)
             deleted, inserted = backend.explicit_changes()
@@ -94,6 +96,8 @@ class Trial:
                 self._strategy.update(backend)
             else:
                 self._update_within(self._limits)
+            if was_complete and not backend.is_complete:
+                raise ElastalogError([Diagnostic("E0615", "`.limitsize` cuts the state that was tried short")])
             self._changes = backend.changes(with_hidden=True)
             with uninterrupted():
                 self._shift = backend.shift_back()

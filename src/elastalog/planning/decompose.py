@@ -17,10 +17,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from elastalog.analysis.program import CheckedProgram, Constant
-from elastalog.planning.logical import Clause, Goal, LogicalProgram, LogicalStratum, Scan, StoredRelation, Test
+from elastalog.planning.logical import (
+    AggregateRule,
+    Clause,
+    Goal,
+    LogicalProgram,
+    LogicalStratum,
+    Scan,
+    StoredRelation,
+    Test,
+)
 from elastalog.planning.lower import lower
 
 _MOST_TRIALS = 20_000
+
+FOLDED_IN_ONE_PLACE = "an aggregate without groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +82,10 @@ class SharePlan:
         return next((copy for copy in copies if copy.column is not None), copies[0])
 
 
-def share_plan(stratum: LogicalStratum) -> SharePlan:
-    """The plan by which tasks evaluate a stratum of clauses."""
+def share_plan(stratum: LogicalStratum) -> SharePlan | None:
+    """The plan by which tasks evaluate a stratum. None: an aggregate has to be folded in one place."""
+    if stratum.aggregate is not None:
+        return _grouped(stratum, stratum.aggregate)
     arguments = _preserved_arguments(stratum)
     if arguments is not None:
         return _decomposed(stratum, arguments)
@@ -138,6 +151,14 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
         goals = tuple(_over_copy(goal, pivot, frozenset(stratum.relations), copies) for goal in clause.goals)
         shared.append(SharedClause(replace(clause, goals=goals), pivot))
     return SharePlan(stratum, arguments, None, tuple(shared), tuple(copies.values()))
+
+
+def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
+    """An aggregate shared by the first column of its groups. Without groups there is nothing to share."""
+    if not rule.groups:
+        return None
+    copies = tuple(Copy(name, name, 0) for name in (rule.relation, rule.members))
+    return SharePlan(stratum, {rule.relation: 0}, None, (), copies)
 
 
 def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
@@ -243,13 +264,14 @@ def decomposition_report(program: CheckedProgram) -> Iterator[str]:
             continue
         kind = "recursive" if stratum.is_recursive else "not recursive"
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
-        if stratum.aggregate is not None:
-            yield "    an aggregate: folded in the driver"
-            continue
         plan = share_plan(stratum)
+        if plan is None:
+            yield f"    {FOLDED_IN_ONE_PLACE}: folded in the driver"
+            continue
         if plan.arguments is not None:
             told = ", ".join(f"argument {column + 1} of {name}" for name, column in plan.arguments.items())
-            yield f"    decomposes by {told}: each task reaches the fixpoint of its share alone"
+            done = "reaches the fixpoint of its share alone" if stratum.aggregate is None else "folds its groups"
+            yield f"    decomposes by {told}: each task {done}"
         else:
             yield f"    does not decompose: {plan.obstacle}"
             yield "    tasks exchange what they derive after every iteration:"

@@ -271,9 +271,11 @@ class _Lowering:
             own = self.stratum_of[rule.head.relation]
             goals = [g for g in goals if not (isinstance(g, Scan) and g.relation in own)]
             bound = grounded(tuple(goals))
-            goals = [g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in _test_variables(g))]
+            goals = [g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))]
             if not bound.issuperset(names):
-                raise ElastalogError([_unbound_group(self.program, literal, names)])
+                recursive = [atom for atom in rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
+                unbound = [name for name in names if name not in bound]
+                raise ElastalogError([_unbound_group(self.program, literal, unbound, recursive)])
             bases = {g.name: g.base for g in literal.groups}
             self.relations[domain] = StoredRelation(
                 domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number
@@ -301,7 +303,8 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
     return bound
 
 
-def _test_variables(test: Test) -> list[Variable]:
+def variables_in(test: Test) -> list[Variable]:
+    """The variables of both sides."""
     return [*variables_of(test.left), *variables_of(test.right)]
 
 
@@ -336,12 +339,21 @@ def _blank(base: Base) -> int | float | str:
             assert_never(base)
 
 
-def _unbound_group(program: CheckedProgram, literal: checked.Aggregation, names: list[str]) -> Diagnostic:
+def _unbound_group(
+    program: CheckedProgram, literal: checked.Aggregation, names: list[str], recursive: list[checked.Atom]
+) -> Diagnostic:
     listed = ", ".join(f"`{name}`" for name in names)
+    them = "it" if len(names) == 1 else "them"
+    labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
+    for atom in recursive:
+        binds = [f"`{a.name}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
+        if binds:
+            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
     return Diagnostic(
         "E0602",
-        f"the aggregate only tests {listed}, and the rule binds it only by recursion",
-        (Label(literal.span, "the values of the group are not known when this is evaluated"),),
+        f"the aggregate only tests {listed}, and the rule binds {them} only by recursion",
+        tuple(labels),
+        ("an aggregate is evaluated before the recursion starts, once for every value of what it tests",),
         help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom outside the recursion",
         source=program.source,
     )

@@ -3,6 +3,9 @@
 Start where the caller says, then always: every test and negation that is bound, then the atom expected to multiply the
 rows least. An atom that shares no bound variable is taken only when nothing else is left, so a cross product that can
 be avoided is.
+
+Arithmetic may overflow, which is an error, for rows that something else would have dropped. So of the tests that are
+bound those without it come first, and what only the head needs is computed last of all.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from elastalog.analysis.program import Constant, Variable
+from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
-from elastalog.planning.lower import variables_of
+from elastalog.planning.lower import variables_in, variables_of
 
 
 class Statistics(Protocol):
@@ -60,7 +64,8 @@ def order_goals(
     bound = set(bound)
     if start is not None:
         bound.update(_names(clause, start))
-    waiting = [i for i in range(len(clause.goals)) if i != start]
+    late = _for_the_head_only(clause, bound)
+    waiting = [i for i in range(len(clause.goals)) if i != start and i not in late]
     visits = [Visit(start, _ready_tests(clause, waiting, bound))]
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
     wanted = [scans[position] for position in hint if scans[position] != start]
@@ -69,6 +74,9 @@ def order_goals(
         waiting.remove(goal)
         bound.update(_names(clause, goal))
         visits.append(Visit(goal, _ready_tests(clause, waiting, bound)))
+    if late:
+        last = visits[-1]
+        visits[-1] = Visit(last.goal, (*last.tests, *_ready_tests(clause, late, bound)))
     return visits
 
 
@@ -96,32 +104,59 @@ def _names(clause: Clause, i: int) -> set[str]:
     return {term for term in goal.terms if isinstance(term, str)}
 
 
+def _for_the_head_only(clause: Clause, bound: set[str]) -> list[int]:
+    """Equations that can fail and define variables which nothing in the body needs, but for other such equations."""
+    tests = {i: goal for i, goal in enumerate(clause.goals) if isinstance(goal, Test)}
+    given = bound.union(*(_names(clause, i) for i in range(len(clause.goals)) if i not in tests))
+    late = {i: name for i, test in tests.items() if can_fail(test) and (name := _defined(test, given)) is not None}
+    while True:
+        needed = {v.name for i, test in tests.items() if i not in late for v in variables_in(test)}
+        kept = {i: name for i, name in late.items() if name not in needed}
+        if len(kept) == len(late):
+            return list(kept)
+        late = kept
+
+
+def _defined(test: Test, given: set[str]) -> str | None:
+    """The variable that an equation gives a value, if it is one that no atom does."""
+    if test.operator == "=":
+        for side in (test.left, test.right):
+            if isinstance(side, Variable) and side.name not in given:
+                return side.name
+    return None
+
+
 def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[int | Bind, ...]:
-    """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`."""
+    """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
+    fail is only done when no other can be."""
     ready: list[int | Bind] = []
-    grows = True
-    while grows:
-        grows = False
-        for i in list(waiting):
-            goal = clause.goals[i]
-            if not isinstance(goal, Test):
-                continue
-            left = {v.name for v in variables_of(goal.left)} <= bound
-            right = {v.name for v in variables_of(goal.right)} <= bound
-            if left and right:
-                ready.append(i)
-            elif goal.operator == "=" and right and isinstance(goal.left, Variable):
-                ready.append(Bind(i, goal.left))
-                bound.add(goal.left.name)
-                grows = True
-            elif goal.operator == "=" and left and isinstance(goal.right, Variable):
-                ready.append(Bind(i, goal.right))
-                bound.add(goal.right.name)
-                grows = True
-            else:
-                continue
-            waiting.remove(i)
-    return tuple(ready)
+    tests = [(i, goal) for i in waiting if isinstance(goal := clause.goals[i], Test)]
+    tests.sort(key=lambda numbered: can_fail(numbered[1]))
+    while True:
+        for i, test in tests:
+            found = _doable(i, test, bound)
+            if found is not None:
+                break
+        else:
+            return tuple(ready)
+        ready.append(found)
+        tests.remove((i, test))
+        waiting.remove(i)
+        if isinstance(found, Bind):
+            bound.add(found.variable.name)
+
+
+def _doable(i: int, test: Test, bound: set[str]) -> int | Bind | None:
+    """The test of goal `i`, if it can be done now, perhaps by binding its variable."""
+    left = all(v.name in bound for v in variables_of(test.left))
+    right = all(v.name in bound for v in variables_of(test.right))
+    if left and right:
+        return i
+    if test.operator == "=" and right and isinstance(test.left, Variable):
+        return Bind(i, test.left)
+    if test.operator == "=" and left and isinstance(test.right, Variable):
+        return Bind(i, test.right)
+    return None
 
 
 def _next_goal(clause: Clause, waiting: list[int], bound: set[str], statistics: Statistics, wanted: list[int]) -> int:

@@ -33,10 +33,12 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Evaluates an expression into a slot; rows for which it has no value are dropped."""
+    """Evaluates an expression into a slot; rows for which it has no value are dropped. `drops_errors`: so are those for
+    which it overflows."""
 
     slot: int
     expression: Expression
+    drops_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,13 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Keeps the rows for which a comparison holds."""
+    """Keeps the rows for which a comparison holds. `drops_errors`: it does not for those for which it overflows."""
 
     operator: str
     base: Base
     left: Expression
     right: Expression
+    drops_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from elastalog.analysis.program import Apply, Constant, Expression
+from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
 from elastalog.planning.lower import variables_of
 from elastalog.planning.order import Bind, Statistics, Visit, first_scan, order_goals
@@ -222,7 +223,7 @@ def _lay_out(
                 copies.append(Copy(placed[name], slot))
             else:
                 placed[name] = slot
-        actions += _actions(clause, draft, placed) + copies
+        actions += _actions(clause, draft, placed, from_head) + copies
         if i == 0:
             relation = clause.head if from_head else None if start is None else _relation(clause, start)
             is_direct = relation is not None and not actions and not is_last and all(c != ROW for c, _ in take)
@@ -263,24 +264,26 @@ def _relation(clause: Clause, goal: int) -> str:
     return literal.relation
 
 
-def _actions(clause: Clause, draft: _Draft, slots: dict[str, int]) -> list[Action]:
+def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bool) -> list[Action]:
     actions: list[Action] = [KeepConstant(slots[name], constant) for name, constant in draft.fixed]
     actions += [KeepEqual(slots[left], slots[right]) for left, right in draft.same]
     actions += [Fill(slots[name], constant) for name, constant in draft.fills]
     for test in draft.visit.tests:
         goal = clause.goals[test.goal if isinstance(test, Bind) else test]
         assert isinstance(goal, Test)
-        actions.extend(_test_actions(goal, test.variable.name if isinstance(test, Bind) else None, slots))
+        binds = test.variable.name if isinstance(test, Bind) else None
+        # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
+        actions.append(_test_action(goal, binds, slots, drops_errors=from_head and can_fail(goal)))
     return actions
 
 
-def _test_actions(goal: Test, binds: str | None, slots: dict[str, int]) -> list[Action]:
+def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> Action:
     if binds is None:
-        return [Keep(goal.operator, goal.base, goal.left, goal.right)]
+        return Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
     expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
     if isinstance(expression, Apply) and expression.functor == "range":
-        return [Generate(slots[binds], expression)]
-    return [Compute(slots[binds], expression)]
+        return Generate(slots[binds], expression)
+    return Compute(slots[binds], expression, drops_errors)
 
 
 def _is_variable(expression: Expression, name: str) -> bool:

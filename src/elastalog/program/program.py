@@ -9,11 +9,13 @@ from typing import Final
 
 from elastalog.analysis.check import check, place
 from elastalog.analysis.program import CheckedProgram
+from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
-from elastalog.syntax.tree import Tree
+from elastalog.syntax.printer import print_item
+from elastalog.syntax.tree import Clause, Tree
 
 LARGEST_FILE: Final = 256 * 2**20
 """The size in bytes beyond which a program file is refused."""
@@ -32,6 +34,7 @@ class Program:
     def parse(cls, text: str, name: str = "<text>") -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
         for the file name in them."""
+        require_text("a program text is a text", text, "give the text itself; `Program.load` takes a path")
         checked = None
         with without_collection():
             tree, found = parse(Source(name, text))
@@ -46,8 +49,15 @@ class Program:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Program:
         """Read and check a program file in UTF-8. Raises ElastalogError when it cannot be read or has errors."""
+        require_path("a program file is named by its path", path, "give a text or a `Path`")
         name = os.fspath(path)
         return cls.parse(read_program_text(name), name)
+
+
+def declarations_in(text: str) -> tuple[str, ...]:
+    """What a program text declares: types, relations, directives and pragmas, printed, in order."""
+    tree, _ = parse(Source("<text>", text))
+    return tuple(print_item(item) for item in tree.items if not isinstance(item, Clause))
 
 
 def read_program_text(path: str) -> str:

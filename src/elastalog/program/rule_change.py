@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from elastalog.analysis.program import Fact
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
-from elastalog.diagnostics.source import Source, Span
+from elastalog.diagnostics.source import Source
+from elastalog.program.added_text import ADDED, AddedText
 from elastalog.program.program import Program
 from elastalog.program.single_rules import SingleRule, shown_rule, single_rules, span_of
 from elastalog.syntax.parser import parse
 from elastalog.syntax.tree import Clause, Tree
 
-ADDED = "<added rules>"
+_CHANGED = " (rules changed)"
 REMOVED = "<removed rule>"
 
 
@@ -32,7 +33,7 @@ class RuleChange:
 
     `added`, `removed`: the rules, printed one by one; a rule that was there already is not among them. `facts`: those
     written in the added text. `union` has the rules of `after`, under the same numbers, and behind them those removed;
-    `number_of` says which number in it a rule of `before` has."""
+    `number_of` says which number in it a rule of `before` has. `text`: what was added, for errors in it."""
 
     before: Program
     after: Program
@@ -41,6 +42,7 @@ class RuleChange:
     removed: tuple[str, ...]
     facts: tuple[Fact, ...]
     number_of: Mapping[int, int]
+    text: AddedText
 
     @property
     def is_effective(self) -> bool:
@@ -88,14 +90,15 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     if kept_text and not kept_text.endswith("\n"):
         kept_text += "\n"
     appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}) if added_text.strip() else ""
-    after = _after(program, kept_text, appended, Source(ADDED, added_text))
+    text = AddedText(added_text, len(kept_text))
+    after = _after(program, kept_text + appended, text)
     removed = tuple(rules[n - 1].text for n in gone)
     union = _union(after, removed)
     kept = [n for n in range(1, len(rules) + 1) if n not in set(gone)]
     order = {number: place for place, number in enumerate(kept, 1)}
     order.update((number, len(kept) + len(fresh) + place) for place, number in enumerate(gone, 1))
     facts = tuple(fact for fact in after.checked.facts if fact.span.start >= len(kept_text))
-    return RuleChange(program, after, union, rule_texts(after)[len(kept) :], removed, facts, order)
+    return RuleChange(program, after, union, rule_texts(after)[len(kept) :], removed, facts, order, text)
 
 
 def with_rules(program: Program, texts: Sequence[str]) -> Program:
@@ -140,7 +143,7 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[
             if wanted not in found:
                 found.append(wanted)
             continue
-        if wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
+        if not wanted.strip() or wanted.strip().isdecimal() or wanted.lstrip().startswith("."):
             raise ElastalogError([_not_a_rule(wanted.strip())])
         tree = _parsed(_with_end(wanted), REMOVED)
         named = single_rules(tree.items, tree.source)
@@ -204,12 +207,11 @@ def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRul
 # --- programs ------------------------------------------------------------------------------------------------------
 
 
-def _after(program: Program, kept_text: str, appended: str, added: Source) -> Program:
+def _after(program: Program, text: str, added: AddedText) -> Program:
     try:
-        return Program.parse(kept_text + appended, program.tree.source.name)
+        return Program.parse(text, _changed_name(program))
     except ElastalogError as error:
-        offset = len(kept_text)
-        raise ElastalogError([_placed(found, offset, added) for found in _errors(error)]) from None
+        raise ElastalogError([added.placed(found) for found in _errors(error)]) from None
 
 
 def _errors(error: ElastalogError) -> list[Diagnostic]:
@@ -217,16 +219,10 @@ def _errors(error: ElastalogError) -> list[Diagnostic]:
     return [found for found in error.diagnostics if found.severity == "error"]
 
 
-def _placed(found: Diagnostic, offset: int, added: Source) -> Diagnostic:
-    """A diagnostic about the added text alone points into that."""
-    if found.source is None or not found.labels or any(label.span.start < offset for label in found.labels):
-        return found
-    if any(label.span.end - offset > len(added.text) for label in found.labels):
-        return found
-    labels = tuple(
-        replace(label, span=Span(label.span.start - offset, label.span.end - offset)) for label in found.labels
-    )
-    return replace(found, source=added, labels=labels)
+def _changed_name(program: Program) -> str:
+    """What stands for the file name: lines of a program whose rules have changed are not those of its file."""
+    name = program.tree.source.name
+    return name if name.endswith(_CHANGED) else name + _CHANGED
 
 
 _REMOVED_COUNT = "rules that are removed count too: what they and the new ones derive is followed from one to the other"
@@ -239,7 +235,7 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
     source = after.tree.source
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     try:
-        return Program.parse(text + "".join(f"{shown_rule(rule)}\n" for rule in removed), source.name)
+        return Program.parse(text + "".join(f"{shown_rule(rule)}\n" for rule in removed), _changed_name(after))
     except ElastalogError as error:
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]
@@ -263,9 +259,9 @@ def _not_a_rule(text: str) -> Diagnostic:
     return Diagnostic(
         "E0616",
         f"`{text[:200]}` is not the text of a rule",
-        help="write the rule itself; only `removerule` and Python, as an `int`, take its number"
-        if text.isdecimal()
-        else "only rules can be removed; relations stay declared",
+        help="only rules can be removed; relations stay declared"
+        if text.startswith(".")
+        else "write the rule itself; only `removerule` and Python, as an `int`, take its number",
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
+from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
@@ -91,6 +92,8 @@ class Absence:
     def expand(self, instantiation: int = 0, literal: int | None = None) -> Absence | Proof:
         """Goes down into a failing literal, by default the first: why an atom's fact is absent, or, for a negation,
         why the fact that should be absent holds. Positions count from 0."""
+        for position in (instantiation, 0 if literal is None else literal):
+            require_whole("a position is a number", position, "give it counted from 0")
         if not 0 <= instantiation < len(self.instantiations):
             raise _nothing_there(f"there is no instantiation {instantiation}")
         literals = self.instantiations[instantiation].literals

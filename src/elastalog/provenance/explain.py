@@ -4,6 +4,7 @@ to."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import assert_never
@@ -28,6 +29,7 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.backends.protocol import Backend
+from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number, require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.provenance.absence import Absence
@@ -47,6 +49,11 @@ LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
 
 
+_KINDS: dict[Base, tuple[type, ...]] = {
+    Base.SYMBOL: (str,), Base.NUMBER: (int,), Base.UNSIGNED: (int,), Base.FLOAT: (int, float)
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What proofs are made from. `is_annotated`: the backend keeps levels; `is_global`: they run through all strata."""
@@ -60,17 +67,19 @@ class Setting:
 
 
 class Explainer:
-    """Answers why and why not about the present epoch, whose number `epoch` gives."""
+    """Answers why and why not about the present epoch, whose number `epoch` gives. `exclusively` is held while a proof
+    or an absence is expanded later: no update must come between. Who asks the explainer itself sees to that."""
 
-    def __init__(self, setting: Setting, epoch: Callable[[], int]) -> None:
+    def __init__(
+        self, setting: Setting, epoch: Callable[[], int], exclusively: AbstractContextManager[object] | None = None
+    ) -> None:
         self._setting = setting
         self._epoch = epoch
+        self._exclusively = nullcontext() if exclusively is None else exclusively
         self._of_epoch: _OfEpoch | None = None
 
     def explain(self, fact: Fact, depth: int | None = None) -> Proof:
         """The best proof of a fact, to a depth. Raises E0701 if the fact does not hold."""
-        if depth is not None and depth < 0:
-            raise ElastalogError([Diagnostic("E0708", f"{depth} is no depth", help="give 0 or more, or None for all")])
         return self._now().prove(fact, depth)
 
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
@@ -79,6 +88,7 @@ class Explainer:
 
     def proofs(self, fact: Fact, limit: int) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, no fact below itself; at most `limit`."""
+        require_number("limit", limit, 0, whole=True)
         return islice(self._now().proofs(fact), limit)
 
     def explain_absence(
@@ -86,20 +96,26 @@ class Explainer:
     ) -> Absence:
         """The nearest failing derivations of a fact. Raises E0702 if it holds. `rule`, by its number in the relation,
         and `bindings` restrict the search."""
+        require_number("limit", limit, 1, whole=True, or_none=False)
+        require_number("rule", rule, 1, whole=True)
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
         return self._now().absence(fact, limit, rule, bindings or {})
 
     def _now(self) -> _OfEpoch:
         if self._of_epoch is None or self._of_epoch.number != self._epoch():
-            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch)
+            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._exclusively)
         return self._of_epoch
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
-    def __init__(self, setting: Setting, number: int, epoch: Callable[[], int]) -> None:
+    def __init__(
+        self, setting: Setting, number: int, epoch: Callable[[], int], exclusively: AbstractContextManager[object]
+    ) -> None:
         self.number = number
         self._epoch = epoch
+        self._exclusively = exclusively
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
         steps, claim = self._steps()
@@ -119,7 +135,11 @@ class _OfEpoch:
     # --- presence --------------------------------------------------------------------------------------------------
 
     def prove(self, fact: Fact, depth: int | None) -> Proof:
-        return self._assembly.prove(self._present(fact), depth)
+        if depth is not None and not (is_whole(depth) and depth >= 0):
+            advice = "give a whole number, 0 or more, or None for all"
+            raise ElastalogError([Diagnostic("E0708", f"{depth!r} is no depth", help=advice)])
+        with self._exclusively:
+            return self._assembly.prove(self._present(fact), depth)
 
     def explain(self, fact: Fact) -> Proof:
         return self.prove(fact, None)
@@ -171,12 +191,13 @@ class _OfEpoch:
         for name, value in bindings.items():
             _check_variable(rules, name, value)
         return explain_absence(
-            fact, rules, self._look_up, self._reading.ordinal, max(1, limit), bindings, self,
+            fact, rules, self._look_up, self._reading.ordinal, limit, bindings, self,
             self._setting.backend.is_complete,
         )  # fmt: skip
 
     def explain_absence(self, fact: Fact) -> Absence:
-        return self.absence(fact, 5, None, {})
+        with self._exclusively:
+            return self.absence(fact, 5, None, {})
 
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
         return self._reading.select(relation, pattern)
@@ -223,8 +244,7 @@ def _check_variable(rules: tuple[Rule, ...], name: str, value: Value) -> None:
         close = nearest(name, known)
         advice = f"did you mean `{close}`?" if close else "its variables are: " + ", ".join(known)
         raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
-    is_text = isinstance(value, str)
-    if is_text != (base is Base.SYMBOL) or isinstance(value, bool):
+    if not isinstance(value, _KINDS[base]) or isinstance(value, bool):
         raise ElastalogError(
             [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
         )
@@ -232,8 +252,5 @@ def _check_variable(rules: tuple[Rule, ...], name: str, value: Value) -> None:
 
 def metric_named(name: str) -> Metric:
     """A metric by its name. Raises E0612."""
-    metric = METRICS.get(name)
-    if metric is None:
-        advice = "one of " + ", ".join(f"`{known}`" for known in METRICS)
-        raise ElastalogError([Diagnostic("E0612", f"`{name}` is not a known metric", help=advice)])
-    return metric
+    require_one_of("metric", name, tuple(METRICS))
+    return METRICS[name]

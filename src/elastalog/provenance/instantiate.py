@@ -79,10 +79,7 @@ def show(literal: Literal, bindings: Bindings) -> str:
     match ground:
         case Atom() | Negation():
             atom = ground.atom if isinstance(ground, Negation) else ground
-            # No suffix on unsigned values: facts are written without.
-            arguments = ", ".join(
-                show_value(a.value) if isinstance(a, Constant) else show_expression(a) for a in atom.arguments
-            )
+            arguments = ", ".join(map(_shown_argument, atom.arguments))
             return f"{'!' if isinstance(ground, Negation) else ''}{atom.relation}({arguments})"
         case Comparison():
             left, right = _bare(ground.left), _bare(ground.right)
@@ -96,6 +93,16 @@ def show(literal: Literal, bindings: Bindings) -> str:
             return f"{inside} = {_plain(ground.result.name) if result is None else show_value(result)}"
         case _:
             assert_never(ground)
+
+
+def _shown_argument(argument: Expression | Wildcard) -> str:
+    """An argument of an atom: its value, as facts are written, or as much of it as is known."""
+    if isinstance(argument, Wildcard):
+        return show_expression(argument)
+    try:
+        return show_value(value_of(argument, {}))
+    except (NoValue, Unbound):
+        return _bare(argument)
 
 
 def _bare(expression: Expression) -> str:

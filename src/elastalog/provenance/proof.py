@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
+from elastalog.diagnostics.arguments import is_whole, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
 
@@ -105,23 +106,12 @@ class Proof:
 
     def at(self, path: Sequence[int]) -> Node:
         """The node that is reached by taking the given child of each node, counted from 0."""
-        node: Node = self
-        for position in path:
-            below = children_of(node)
-            if not 0 <= position < len(below):
-                raise _no_such_node(path)
-            node = below[position]
-        return node
+        return self._trail(path)[-1]
 
     def expand(self, path: Sequence[int] = (), depth: int | None = None) -> Proof:
         """The proof with the fact at a path proved to a further depth, all the way by default. This proof stays as it
         is."""
-        trail: list[Node] = [self]
-        for position in path:
-            below = children_of(trail[-1])
-            if not 0 <= position < len(below):
-                raise _no_such_node(path)
-            trail.append(below[position])
+        trail = self._trail(path)
         target = trail.pop()
         if not isinstance(target, Proof) or self.source is None:
             raise _no_such_node(path)
@@ -130,6 +120,20 @@ class Proof:
             grown = _with_child(parent, position, grown)
         assert isinstance(grown, Proof)
         return grown
+
+    def _trail(self, path: Sequence[int]) -> list[Node]:
+        """The nodes from this one to that at a path."""
+        given: object = path
+        if not isinstance(given, Sequence) or not all(map(is_whole, given)):
+            advice = "give the position of a child, from 0, for every level, as `(0, 1)`"
+            raise wrong_kind("a path in a proof is a row of numbers", given, advice)
+        trail: list[Node] = [self]
+        for position in path:
+            below = children_of(trail[-1])
+            if not 0 <= position < len(below):
+                raise _no_such_node(path)
+            trail.append(below[position])
+        return trail
 
     def __str__(self) -> str:
         from elastalog.provenance.rendering.text import render_fitting

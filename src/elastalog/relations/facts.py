@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from elastalog.analysis.program import Value
+from elastalog.diagnostics.arguments import require_number
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -149,6 +150,7 @@ class Relation:
 
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
+        require_number("number", number, 0, whole=True, or_none=False)
         words = self._fetch().words[:number]
         return list(Relation.of(self.schema, self._dictionary, words))
 

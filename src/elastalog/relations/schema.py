@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.program import Base, CheckedProgram, Relation
+from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class UnknownRelation(ElastalogError, KeyError):
+    """There is no relation of a name; to mappings of relations, a key that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,11 @@ def schemas_of(program: CheckedProgram) -> dict[str, Schema]:
 
 
 def schema_named(schemas: Mapping[str, Schema], name: str) -> Schema:
-    """The schema of a relation. Raises ElastalogError when there is none of that name."""
+    """The schema of a relation. Raises UnknownRelation when there is none of that name."""
+    require_text("a relation is named by a text", name, 'give its name, as in `"path"`')
     schema = schemas.get(name)
     if schema is None:
         close = nearest(name, schemas)
         advice = f"did you mean `{close}`?" if close else "the program declares: " + ", ".join(schemas)
-        raise ElastalogError([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
+        raise UnknownRelation([Diagnostic("E0606", f"there is no relation `{name}`", help=advice)])
     return schema

@@ -18,6 +18,7 @@ from elastalog.native.operators import (
     NONE,
     ONE,
     eight_bytes,
+    group_of_keys,
     inlined,
     mix,
     operator,
@@ -87,8 +88,8 @@ def enter(texts, ends, first, last, slots, shift):  # type: ignore[no-untyped-de
     """Enters the texts with ids from first to last, which are not there yet, into a slot table with room for them."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
-    homes = np.empty(GROUP, np.uint64)
-    tags = np.empty(GROUP, np.uint64)
+    homes = group_of_keys()
+    tags = group_of_keys()
     text = first
     while text < last:
         size = min(GROUP, last - text)
@@ -116,8 +117,8 @@ def intern(  # type: ignore[no-untyped-def]
     used = state[USED]
     room = min(ends.shape[0] - 1, slots.shape[0] * 11 // 16)
     state[NEEDED] = 0
-    tags = np.empty(GROUP, np.uint64)
-    found = np.empty(GROUP, np.uint64)
+    tags = group_of_keys()
+    found = group_of_keys()
     i = start
     while i < stop:
         size = min(GROUP, stop - i)

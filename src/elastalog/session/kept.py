@@ -14,6 +14,7 @@ import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.differences import Difference, Verification, compare, difference
 from elastalog.evaluation.epochs import EpochRecord, Epochs
@@ -25,7 +26,7 @@ from elastalog.evaluation.stored import (
     unmoved,
 )
 from elastalog.evaluation.update import RuleTexts
-from elastalog.program import Program
+from elastalog.program import Program, declarations_in
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -90,34 +91,55 @@ class KeptEpochs(ABC):
 
     def at(self, epoch: int) -> Self:
         """A read-only session of an earlier epoch, kept by the store back to its retention."""
+        _require_epochs(epoch)
         with self._lock, self._stored() as store:
             state = store.state(epoch)
-            text, source = state.program_text(), self.program.tree.source
-            program = self.program if text == source.text else Program.parse(text, source.name)
+            text = state.program_text()
+            is_same = text == self.program.tree.source.text
+            program = self.program if is_same else Program.parse(text, state.program_name)
             earlier = self._another(program, self._dictionary)
             restore(state, earlier._epochs, earlier._backend)
             earlier._is_read_only = True
+            with unmoved(store.root):
+                # A reader of its own: its past ends with its epoch, and closing it closes nothing else.
+                earlier._store = Store.open(store.root, read_only=True, until=epoch)
             return earlier
 
     def diff(self, first: int, last: int) -> dict[str, Difference]:
         """What the epochs after one until another did together: facts that came and went, and those that have other
         levels. The other way round when `last` is the earlier one."""
+        _require_epochs(first, last)
         with self._lock, self._stored() as store:
             return difference(store, first, last, self.schemas, self._dictionary)
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that the epochs after one until another removed and added together. The other way round when `last`
         is the earlier one."""
+        _require_epochs(first, last)
+        entries = self.log()
+        for epoch in (first, last):
+            if not entries[0].epoch <= epoch <= entries[-1].epoch:
+                path = None if self._store is None else self._store.root
+                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch)
         if last < first:
             back = self.changed_rules(last, first)
             return RuleTexts(back.added, back.removed)
         number: Counter[str] = Counter()
-        for entry in self.log():
+        for entry in entries:
             if first < entry.epoch <= last:
                 number.update(entry.added_rules)
                 number.subtract(entry.removed_rules)
         removed = tuple(rule for rule in number for _ in range(-number[rule]))
         return RuleTexts(removed, tuple(rule for rule in number for _ in range(number[rule])))
+
+    def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
+        """What the program of one epoch declares (types, relations, directives) and that of another does not, printed,
+        in order. Declarations only ever come, so there is none when `last` is the earlier one."""
+        _require_epochs(first, last)
+        with self._lock, self._stored() as store:
+            before, after = (declarations_in(store.state(epoch).program_text()) for epoch in (first, last))
+        known = set(before)
+        return tuple(text for text in after if text not in known)
 
     def turns(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
@@ -142,4 +164,11 @@ class KeptEpochs(ABC):
             yield self._store
             return
         with unmoved(self._store.root):
-            yield Store.open(self._store.root, read_only=True, until=self.epoch)
+            store = Store.open(self._store.root, read_only=True, until=self.epoch)
+            store.require(self.epoch)  # its past may be gone by now
+            yield store
+
+
+def _require_epochs(*epochs: object) -> None:
+    for epoch in epochs:
+        require_whole("an epoch is a number", epoch, "give its number; `db.log()` has an entry for each")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from elastalog.backends.watch import Progress
+from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.stored import (
     DurableEpochs,
@@ -33,7 +34,6 @@ from elastalog.pipeline.spark.engine import (
     choose_spark,
 )
 from elastalog.program import Program
-from elastalog.session.choices import require_number, require_one_of
 from elastalog.session.first_facts import Rows
 from elastalog.session.session import Session
 from elastalog.storage import faults
@@ -83,16 +83,23 @@ def open(  # noqa: A001  # its public name
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
-    require_number("jobs", jobs, 1, is_whole=True)
-    require_number("memory", memory, 0, is_whole=True)
+    require_number("jobs", jobs, 1, whole=True)
+    require_number("memory", memory, 0, whole=True)
     require_number("timeout", timeout, 0)
     require_number("budget", budget, 0)
+    require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
+    require_number("retention", retention, 1, whole=True, or_none=False)
+    require_number("at", at, 1, whole=True)
+    _require_kinds(facts, store, quarantine, on_progress, spark)
     spark = choose_spark(engine, spark)
     settings: dict[str, Any] = {
         "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
         "on_progress": on_progress, "make_backend": backend_maker(engine, spark),
     }  # fmt: skip
-    read_only = read_only or at is not None
+    read_only = bool(read_only) or at is not None
+    if read_only and store is None:
+        option = "read_only" if at is None else "at"
+        raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
     if store is not None and (program is None or read_only or is_store(Path(store))):
         if facts is not None:
             raise faults.already_there(Path(store))
@@ -110,9 +117,23 @@ def open(  # noqa: A001  # its public name
     return session
 
 
+def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
+    if facts is not None and not isinstance(facts, Mapping):
+        advice = 'give the path of a folder, or rows by relation: `{"edge": [(1, 2)]}`'
+        require_path("facts are a folder or a mapping", facts, advice)
+    if store is not None:
+        require_path("a store is a folder", store, "give its path")
+    require_path("`quarantine` is a folder", quarantine, "give its path")
+    if on_progress is not None and not callable(on_progress):
+        raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
+    if spark is not None and not hasattr(spark, "conf"):
+        raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
+
+
 def _program(program: str | os.PathLike[str] | Program) -> Program:
     if isinstance(program, Program):
         return program
+    require_path("a program is a path, a text, or a `Program`", program, "give one of these")
     if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
         return Program.parse(program)
     return Program.load(program)

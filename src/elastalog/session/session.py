@@ -20,9 +20,10 @@ from elastalog.debugging.answers import Suggestion
 from elastalog.debugging.debugger import Debugger
 from elastalog.debugging.faults import gone_on
 from elastalog.debugging.past import Past
+from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.answers import answers
-from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.pending import PendingUpdate
@@ -52,7 +53,6 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
-from elastalog.session.choices import require_one_of
 from elastalog.session.first_facts import Rows, first_facts
 from elastalog.session.kept import KeptEpochs
 from elastalog.session.questions import Questions
@@ -128,7 +128,7 @@ class Session(KeptEpochs, Questions):
         setting = Setting(
             program.checked, self._backend, self._dictionary, self._has_levels, self._is_global, self._metric
         )
-        self._explainer = Explainer(setting, lambda: self.epoch)
+        self._explainer = Explainer(setting, lambda: self.epoch, self._lock)
         past = Past(self._history, lambda: self._store, lambda: self.epoch)
         self._debugger = Debugger(
             program, setting, self._epochs, past, self.fact, self._undo_suggested, self._evaluate_anew
@@ -212,6 +212,7 @@ class Session(KeptEpochs, Questions):
 
     def query(self, text: str) -> Relation:
         """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         with self._lock:
             pattern = parse_pattern(text, self.program.checked)
             return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
@@ -229,11 +230,15 @@ class Session(KeptEpochs, Questions):
 
     def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
         """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""
-        if isinstance(written, str):
-            return parse_fact(written, self.program.checked)
-        name, values = written
-        self.encode(name, [values])
-        return name, tuple(values)
+        given: Any = written
+        match given:
+            case str():
+                return parse_fact(given, self.program.checked)
+            case (str() as name, tuple() | list() as values):
+                self.encode(name, [tuple(values)])
+                return name, tuple(values)
+        advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
+        raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
 
     # --- what debugging does to the session ------------------------------------------------------------------------
 
@@ -271,7 +276,7 @@ class Session(KeptEpochs, Questions):
     def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
         update that carries a batch that its source has sent before does nothing."""
-        return PendingUpdate(self, source, None if batch is None else str(batch))
+        return PendingUpdate(self, source, _batch_id(source, batch))
 
     def apply(
         self,
@@ -286,10 +291,7 @@ class Session(KeptEpochs, Questions):
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
             inserted = None
-        for name, rows in (deleted or {}).items():
-            update.delete(name, rows)
-        for name, rows in (inserted or {}).items():
-            update.insert(name, rows)
+        _fill(update, inserted, deleted)
         return update.commit()
 
     def change_rules(
@@ -313,6 +315,8 @@ class Session(KeptEpochs, Questions):
         `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
         strategy = self._epochs.strategy
         require_one_of("marks", marks, tuple(kind.value for kind in Marks))
+        if not isinstance(upcoming, PendingUpdate):
+            raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
         if Marks(marks) not in marks_of(strategy):
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
@@ -326,15 +330,25 @@ class Session(KeptEpochs, Questions):
                 self._backend.prepare(stratum)
 
     def forecast(
-        self, inserted: Mapping[str, Rows] | None = None, deleted: Mapping[str, Rows] | None = None
+        self,
+        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
-        """What the strategy would choose for an update, by the strata that would be affected first: those that read a
-        changed relation or hold one. Strata further up depend on what these change."""
-        update = self.update()
-        for name, rows in (deleted or {}).items():
-            update.delete(name, rows)
-        for name, rows in (inserted or {}).items():
-            update.insert(name, rows)
+        """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
+        change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
+        given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        if isinstance(inserted, PendingUpdate):
+            update = inserted
+        else:
+            update = self.update()
+            if removed != ():
+                update.remove_rules(removed)
+            if added != "":
+                update.add_rules(added)
+            _fill(update, inserted, deleted)
         with self._lock:
             return self._epochs.forecast(update.as_update())
 
@@ -376,19 +390,39 @@ class Session(KeptEpochs, Questions):
                 self._durable.after_commit()
             return record
 
-    def is_applied(self, source: str | None, batch: str | None) -> bool:
+    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
-        return (source, batch) in self._batches
+        return (source, _batch_id(source, batch)) in self._batches
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
+        schemas = self.schemas  # those of now, whatever becomes of the rules
 
-        def relation(name: str, words: np.ndarray) -> Relation:
-            return Relation.of(self.schemas[name], self._dictionary, words)
+        def relation(name: str, words: np.ndarray | None) -> Relation:
+            schema = schema_named(schemas, name)
+            facts = np.empty((0, schema.arity), np.int32) if words is None else words
+            return Relation.of(schema, self._dictionary, facts)
 
-        nothing = np.empty((0, 1), np.int32)
-        changed = {
-            name: RelationChanges(relation(name, inserted), relation(name, deleted))
-            for name, (inserted, deleted) in record.changes.items()
-        }
-        return Changes(changed, lambda name: RelationChanges(relation(name, nothing), relation(name, nothing)))
+        return Changes(record.changes, relation)
+
+
+_DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
+
+
+def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
+    for told, rows_of, take in ((_DELETED, deleted, update.delete), (_INSERTED, inserted, update.insert)):
+        if rows_of is not None:
+            require_mapping(told, rows_of, 'give a mapping, as `{"edge": [(1, 2)]}`')
+            for name, rows in rows_of.items():
+                take(name, rows)
+
+
+def _batch_id(source: object, batch: object) -> str | None:
+    """How a batch is remembered, once it and its source are what they must be."""
+    if source is not None:
+        require_text("`source` is a text", source, "give the name of where updates come from")
+    if batch is None or isinstance(batch, str):
+        return batch
+    if isinstance(batch, int):
+        return str(batch)
+    raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")

@@ -10,9 +10,10 @@ with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}
 
 from __future__ import annotations
 
-from elastalog.pipeline.spark.applying import StreamHandle
+from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
 from elastalog.pipeline.spark.session import spark_session as session
 from elastalog.pipeline.spark.sources import Source
+from elastalog.pipeline.spark.streamed_tables import apply_table
 from elastalog.pipeline.spark.streams import apply_diff_files, change_feed
 from elastalog.spark.results import bad_rows, write
 from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
@@ -20,6 +21,7 @@ from elastalog.spark.stores import init_store, read_relation
 from elastalog.spark.updates import apply_updates
 
 __all__ = [
-    "Source", "StreamHandle", "apply_diff_files", "apply_updates", "bad_rows", "change_feed", "csv", "facts",
-    "init_store", "jdbc", "json", "orc", "parquet", "read_relation", "session", "table", "tsv", "write",
+    "Source", "StreamHandle", "StreamOptions", "apply_diff_files", "apply_table", "apply_updates", "bad_rows",
+    "change_feed", "csv", "facts", "init_store", "jdbc", "json", "orc", "parquet", "read_relation", "session", "table",
+    "tsv", "write",
 ]  # fmt: skip

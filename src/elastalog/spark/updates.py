@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from elastalog.pipeline.spark import streams
-from elastalog.pipeline.spark.applying import StreamHandle
+from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
 
 if TYPE_CHECKING:
     from elastalog.session import Session
@@ -16,36 +16,20 @@ def apply_updates(
     stream: Any,
     db: Session | str | os.PathLike[str],
     *,
-    relation: str,
-    checkpoint: str | os.PathLike[str],
+    relation: str | None = None,
     source: str = "stream",
     step: str | None = None,
-    marks: str = "none",
-    changes: str | os.PathLike[str] | None = None,
-    available_now: bool = False,
-    interval: str | None = None,
+    **options: Unpack[StreamOptions],
 ) -> StreamHandle:
     """Applies a stream to a session, or to the store at a path, which then stays open for writing while this process
-    lives. Rows have `op` (`+` or `-`) and the columns of `relation`; every micro-batch is an epoch, applied once; a
-    fact that one both inserts and deletes is inserted.
+    lives. Rows have `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row
+    is about, and `a1`, `a2`, … are the values in order. Every micro-batch is an epoch, applied once; a fact that one
+    both inserts and deletes is inserted.
 
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
-    order. `marks`: how each prepares for the next of its micro-batch, `eager` or `linked`; see `Session.announce`.
-    `checkpoint`: where Spark keeps how far it has come. `changes`: a folder for the change feed. `available_now`: ends
-    when everything there is has been applied; `interval`: how often to look, as `10 seconds`."""
+    order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`: see `StreamOptions`."""
     if isinstance(db, str | os.PathLike):
         import elastalog
 
         db = elastalog.open(store=db)
-    return streams.apply_updates(
-        stream,
-        db,
-        relation=relation,
-        checkpoint=checkpoint,
-        source=source,
-        step=step,
-        marks=marks,
-        changes=changes,
-        available_now=available_now,
-        interval=interval,
-    )
+    return streams.apply_updates(stream, db, relation=relation, source=source, step=step, **options)

@@ -81,7 +81,11 @@ def other_layout(path: Path) -> ElastalogError:
     return _error("E0812", message, path, "export the facts with the older version, and make the store anew")
 
 
-def epoch_unknown(path: Path, epoch: int, first: int, last: int) -> ElastalogError:
+def epoch_unknown(path: Path | None, epoch: int, first: int, last: int) -> ElastalogError:
+    """Of a store, or, without a path, of a session that has none."""
+    if path is None:
+        message = f"there is no epoch {epoch}: the session has had epochs {first} to {last}"
+        return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has an entry for each of them")])
     message = f"there is no epoch {epoch}: the store keeps epochs {first} to {last}"
     return _error("E0813", message, path, "see `elastalog log`; older epochs go when `retention` is reached")
 

@@ -17,6 +17,8 @@ from elastalog.storage.entries import JournalRecord
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
 
+_CLOSED = -1
+
 
 class JournalReader:
     """The records of a journal in order. After they have been gone through, `end` is where the last complete one ends
@@ -63,6 +65,8 @@ class JournalReader:
 class JournalWriter:
     """Appends records to a journal that has been read to its end."""
 
+    _descriptor = _CLOSED
+
     def __init__(self, files: FileSystem, path: Path, end: int, digest: bytes) -> None:
         self.path = path
         self.size = end
@@ -104,7 +108,12 @@ class JournalWriter:
 
     def close(self) -> None:
         """Gives up the file."""
-        os.close(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, _CLOSED
+        if descriptor != _CLOSED:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()  # of a store that was not closed; its lock says so
 
 
 def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int) -> tuple[int, bytes]:

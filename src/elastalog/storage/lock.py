@@ -8,40 +8,68 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import json
 import os
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from elastalog.storage import faults
 
+_OURSELVES = "this process, in another session"
+
 
 class WriterLock:
-    """Held from construction to `release`. Raises ElastalogError when another process, or session, holds it."""
+    """Held from construction to `release`. Raises ElastalogError when another process, or session, holds it. One that
+    is forgotten is released when Python collects it, with a ResourceWarning."""
+
+    _descriptor: int | None = None
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise faults.not_written(path, error) from None
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(descriptor, path)
             holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, holder, 0)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder, 0)
         except BlockingIOError:
-            os.close(self._descriptor)
+            os.close(descriptor)
             raise faults.locked(path, _holder(path)) from None
         except OSError as error:
-            os.close(self._descriptor)
+            os.close(descriptor)
             raise faults.not_written(path, error) from None
+        self._descriptor = descriptor
 
     def release(self) -> None:
         """Gives the lock up."""
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            self.release()
+            told = f"the session of the store `{self._path.parent}` was not closed: use `with`, or `close`"
+            warnings.warn(told, ResourceWarning, source=self, stacklevel=1)
+
+
+def _take(descriptor: int, path: Path) -> None:
+    """Locks a file. Raises BlockingIOError when it is locked by another."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if _holder(path) != _OURSELVES:
+            raise
+        gc.collect()  # a session that was forgotten, not closed, is in reference cycles, and holds it until then
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -91,4 +119,4 @@ def _holder(path: Path) -> str:
         return "another process"
     if host != socket.gethostname():
         return f"process {pid} on {host}"
-    return "this process, in another session" if pid == os.getpid() else f"process {pid}"
+    return _OURSELVES if pid == os.getpid() else f"process {pid}"

@@ -51,6 +51,15 @@ class StoredState:
             return changed.text
         return read_checked(self.root, self.manifest.program_of(self.snapshot)).decode()
 
+    @property
+    def program_name(self) -> str:
+        """Where the program is to be found: its file, or, if no snapshot has been written since it last changed, in
+        words."""
+        for record in reversed(self.records):
+            if record.program is not None:
+                return f"{self.root} (program since epoch {record.entry.epoch})"
+        return str(self.root / self.manifest.program_of(self.snapshot).name)
+
     def relation(self, name: str) -> tuple[FactWords, list[StateChanges]]:
         """The facts of a relation in the snapshot, checked, and its changes since, in order; under whatever name it was
         known."""

@@ -24,7 +24,7 @@ from elastalog.relations.words import Dictionary
 from elastalog.storage import faults, snapshots
 from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
-from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
+from elastalog.storage.checked_files import FileEntry, write_checked
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
@@ -104,7 +104,7 @@ class Store:
         except OSError as error:
             raise faults.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
-        try:
+        with _giving_up(lock, root):
             for folder in (root, root / snapshots.FACTS, root / snapshots.DICTIONARY):
                 files.make_folder(folder)
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
@@ -125,12 +125,6 @@ class Store:
             files.replace(root / POINTER, pointer, "pointer")
             made = Store(root, files, lock, manifest)
             made._journal = JournalWriter(files, root / journal.name, size, digest)
-        except OSError as error:
-            lock.release()
-            raise faults.not_written(root, error) from None
-        except BaseException:
-            lock.release()
-            raise
         return made
 
     @staticmethod
@@ -144,9 +138,11 @@ class Store:
         if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
             store._follow_journals(until)
+            if until is not None and store.first_epoch <= until < store.epoch:
+                store.epoch = until  # the last snapshot is later: what follows is not for this reader
             return store
         lock = WriterLock(root / LOCK)
-        try:
+        with _giving_up(lock, root):
             store = Store(root, files, lock, read_manifest(root))
             reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
@@ -156,12 +152,6 @@ class Store:
                 if store._journal.is_broken:
                     raise faults.needs_reopening(reader.path)
             collect(files, root, store.manifest)
-        except OSError as error:
-            lock.release()
-            raise faults.not_written(root, error) from None
-        except BaseException:
-            lock.release()
-            raise
         return store
 
     def close(self) -> None:
@@ -220,12 +210,6 @@ class Store:
         self._patterns = max(self._patterns, record.first_pattern + len(record.patterns))
 
     # --- reading ---------------------------------------------------------------------------------------------------
-
-    def program_text(self) -> str:
-        """The program of the last epoch, checked."""
-        if self._program is not None:
-            return self._program[1].text
-        return read_checked(self.root, self.manifest.program_of(self.manifest.snapshots[-1])).decode()
 
     @property
     def first_epoch(self) -> int:
@@ -405,6 +389,19 @@ class Store:
         if self._journal.is_broken:
             raise faults.needs_reopening(self.root)
         return self._journal
+
+
+@contextlib.contextmanager
+def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
+    """Whatever goes wrong in the block, the lock is given up; what the system refuses is said of the store."""
+    try:
+        yield
+    except OSError as error:
+        lock.release()
+        raise faults.not_written(root, error) from None
+    except BaseException:
+        lock.release()
+        raise
 
 
 def _with_ends(journals: Sequence[JournalFile]) -> Iterator[tuple[JournalFile, int | None]]:

@@ -12,6 +12,7 @@ from elastalog.backends.kernel.comparisons import Holds, compile_comparison
 from elastalog.backends.kernel.expressions import compile_column, words_of
 from elastalog.backends.kernel.ranges import compile_range
 from elastalog.backends.kernel.rows import compress
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
@@ -49,11 +50,13 @@ def _compile_action(action: Action, slots: Mapping[str, int], dictionary: Dictio
         case Copy(origin, slot):
             return _copy(origin, slot)
         case Compute():
-            return _compute(action, slots, dictionary, source)
+            run = _compute(action, slots, dictionary, source)
+            return _dropping_errors(run) if action.drops_errors else run
         case Generate():
             return _generate(action, slots, dictionary, source)
         case Keep():
-            return _keep(compile_comparison(action, slots, dictionary, source))
+            run = _keep(compile_comparison(action, slots, dictionary, source))
+            return _dropping_errors(run) if action.drops_errors else run
         case KeepEqual(left, right):
             return _keep(lambda block, used: block[:used, left] == block[:used, right])
         case KeepConstant(slot, constant):
@@ -84,6 +87,25 @@ def _keep(holds: Holds) -> Run:
         return block, keep_rows(block, used, holds(block, used))
 
     return run
+
+
+def _dropping_errors(run: Run) -> Run:
+    """An action that drops the rows for which it is an error. It must leave the block as it was when it raises."""
+
+    def attempt(block: Matrix, used: int) -> tuple[Matrix, int]:
+        try:
+            return run(block, used)
+        except ElastalogError:
+            # Which rows it is, is found by halving: it is rare.
+            if used == 1:
+                return block, 0
+            half = used // 2
+            rest = block[half:used]
+            kept, more = attempt(block[:half], half)[1], attempt(rest, used - half)[1]
+            block[kept : kept + more] = rest[:more].copy()
+            return block, kept + more
+
+    return attempt
 
 
 def keep_rows(block: Matrix, used: int, mask: Mask) -> int:

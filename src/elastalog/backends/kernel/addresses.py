@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numba as nb
-from numba import carray, types
+from numba import types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from elastalog.backends.kernel.memory import Vector
-from elastalog.native.operators import Operator
+from elastalog.native.operators import OPTIONS, Operator
 
 
 def address_of(array: Vector) -> int:
@@ -24,49 +25,45 @@ def address_of(array: Vector) -> int:
 def piece(function: Any) -> Any:
     """A function that compiled code calls, compiled together with its callers; of an operator, what it does."""
     plain = function.function if isinstance(function, Operator) else function
-    return nb.njit(nogil=True, boundscheck=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-        plain
-    )
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **OPTIONS}
+    return nb.njit(**options)(plain)
 
 
-def _pointer_to(element: Any) -> Any:
+def _array_at(element: Any, dimensions: int) -> Any:
+    """An array that lies at an address and is kept by somebody else: the address, and its length in each dimension."""
+    array = types.Array(element, dimensions, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.get_data_type(element)
+        address, *shape = arguments
+        size = context.get_constant(types.intp, context.get_abi_sizeof(kind))
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        made = make_array(array)(context, builder)
+        data = builder.inttoptr(address, kind.as_pointer())
+        populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        return made._getvalue()
+
+    if dimensions == 1:
+
+        @intrinsic
+        def vector_at(typing_context: Any, address: Any, length: Any) -> Any:
+            return array(types.int64, types.int64), generate
+
+        return vector_at
+
     @intrinsic
-    def pointer(typing_context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+    def matrix_at(typing_context: Any, address: Any, height: Any, width: Any) -> Any:
+        return array(types.int64, types.int64, types.int64), generate
 
-        return types.CPointer(element)(types.int64), generate
-
-    return pointer
+    return matrix_at
 
 
-_words = _pointer_to(types.int32)
-_numbers = _pointer_to(types.int64)
-_keys = _pointer_to(types.uint64)
-
-
-@piece
-def matrix_at(address, height, width):  # type: ignore[no-untyped-def]
-    """A matrix of words."""
-    return carray(_words(address), (height, width))
-
-
-@piece
-def words_at(address, length):  # type: ignore[no-untyped-def]
-    """A vector of words."""
-    return carray(_words(address), (length,))
-
-
-@piece
-def numbers_at(address, length):  # type: ignore[no-untyped-def]
-    """A vector of 64-bit integers."""
-    return carray(_numbers(address), (length,))
-
-
-@piece
-def keys_at(address, length):  # type: ignore[no-untyped-def]
-    """A vector of unsigned 64-bit integers."""
-    return carray(_keys(address), (length,))
+matrix_at = _array_at(types.int32, 2)
+words_at = _array_at(types.int32, 1)
+numbers_at = _array_at(types.int64, 1)
+keys_at = _array_at(types.uint64, 1)
 
 
 __all__ = ["address_of", "keys_at", "matrix_at", "numbers_at", "piece", "words_at"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from elastalog.backends.kernel import aggregate as aggregates
-from elastalog.backends.kernel import maintain, reprogram, restore, shifts, transaction
+from elastalog.backends.kernel import maintain, rebuild, reprogram, restore, shifts, transaction
 from elastalog.backends.kernel.backward import BackwardEvaluation
 from elastalog.backends.kernel.dense_fixpoint import evaluate_dense
 from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
@@ -139,8 +140,8 @@ class KernelBackend(KernelFacts):
         enumerated."""
         return self.evaluate(stratum)
 
-    def evaluate(self, stratum: LogicalStratum) -> int:
-        """Does what `bootstrap` promises, in this process."""
+    def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
+        """Does what `bootstrap` promises, in this process; with the pipelines of an earlier evaluation, if given."""
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
@@ -149,8 +150,10 @@ class KernelBackend(KernelFacts):
                 raise ElastalogError([_unlimited(stratum)])
             HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
         elif stratum.clauses or self.support is Support.VECTORS:
-            pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
-            self.pipelines[stratum.number] = pipelines
+            if pipelines is None:
+                pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
+                self.pipelines[stratum.number] = pipelines
+            pipelines.restart()
             watch, limits = self.watch, self._limits
             if self.support is Support.LEVELS:
                 is_complete = evaluate(stratum, pipelines, self.relations, self._workers, watch, limits)
@@ -165,7 +168,7 @@ class KernelBackend(KernelFacts):
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
         self._plan(stratum).prepare(self.relations)
-        if self.support is Support.LEVELS:
+        if self.support in (Support.LEVELS, Support.VECTORS):
             load_operators()
 
     def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
@@ -173,7 +176,8 @@ class KernelBackend(KernelFacts):
         if plan is None:
             source = self.program.checked.source
             flat = self._flat if self.is_global else self._reads[stratum.number]
-            plan = MaintenancePlan(stratum, self.relations, flat, self.dictionary, source, self.is_global)
+            looks_back = self.support is not Support.VECTORS
+            plan = MaintenancePlan(stratum, self.relations, flat, self.dictionary, source, self.is_global, looks_back)
             self._plans[stratum.number] = plan
         return plan
 
@@ -194,12 +198,12 @@ class KernelBackend(KernelFacts):
             come = inserted.get(name)
             go = deleted.get(name)
             if come is not None and len(come):
-                come = np.unique(come, axis=0) if len(come) > 1 else come
+                come = _distinct(come)
                 kept = come[~self.is_explicit(name, come)]
                 if len(kept):
                     self._transaction.inserted[name] = kept
             if go is not None and len(go):
-                go = np.unique(go, axis=0) if len(go) > 1 else go
+                go = _distinct(go)
                 go = go[self.is_explicit(name, go)]
                 if come is not None and len(come) and len(go):
                     go = go[~_is_in(go, come)]
@@ -216,7 +220,7 @@ class KernelBackend(KernelFacts):
             self._reads[stratum.number].isdisjoint(done.changed)
             and own.isdisjoint(done.deleted)
             and own.isdisjoint(done.inserted)
-            and own.isdisjoint(done.anew)
+            and (not done.anew or own.isdisjoint(done.anew))
         )
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
@@ -228,11 +232,10 @@ class KernelBackend(KernelFacts):
         """How many explicit facts of the stratum and facts that it reads have changed."""
         done = self._transaction
         size = 0
-        for side in (done.deleted, done.inserted):
-            for name in self._own[stratum.number] & side.keys():
-                size += len(side[name])
-        for name in self._reads[stratum.number] & done.changed.keys():
-            size += len(done.changed[name])
+        for name in stratum.relations:
+            size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+        for name in self._reads[stratum.number]:
+            size += len(done.changed.get(name, ()))
         return size
 
     def receive(self, relation: str, changes: StateChanges) -> None:
@@ -262,7 +265,7 @@ class KernelBackend(KernelFacts):
         maintenance: StratumMaintenance | DenseMaintenance
         if self.support is Support.VECTORS:
             maintenance = DenseMaintenance(
-                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._scratch, self.vectors
+                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench, self.vectors
             )
         else:
             maintenance = StratumMaintenance(
@@ -340,21 +343,20 @@ class KernelBackend(KernelFacts):
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
         done = self._transaction
+        pipelines = self.pipelines.get(stratum.number)
+        if pipelines is None or not pipelines.suit(stratum):
+            pipelines = None
+            self._plans.pop(stratum.number, None)
         for name in stratum.relations:
             old = done.replaced[name] = self.relations[name]
             if name in self.vectors:
                 done.vectors[name] = self.vectors[name]
-            new = KernelRelation(name, old.width, self.is_annotated)
-            new.load(self._new_explicit(name, old))
-            self.relations[name] = new
-        derivations = self.evaluate(stratum)
-        self._plans.pop(stratum.number, None)
+            indexed = pipelines.indexes_of(name) if pipelines is not None else ()
+            self.relations[name] = rebuild.successor(old, self._new_explicit(name, old), indexed)
+        derivations = self.evaluate(stratum, pipelines)
         for name in stratum.relations:
             new, old = self.relations[name], done.replaced[name]
-            if self.is_annotated:
-                changed = transaction.adopt(new, old, self.is_global)
-            else:
-                changed = _differences(new, old)
+            changed = rebuild.adopt(new, old, self.is_global) if self.is_annotated else rebuild.differences(new, old)
             if len(changed):
                 done.changed[name] = changed
         return derivations
@@ -362,19 +364,10 @@ class KernelBackend(KernelFacts):
     def _new_explicit(self, name: str, old: KernelRelation) -> Matrix:
         done = self._transaction
         if self.is_annotated:
-            words = old.rows[: old.used][self._is_explicit(old.level[: old.used])]
+            is_explicit = self._is_explicit(old.level[: old.used])
         else:
-            words = old.rows[: self._explicit.get(name, 0)]
-        if name in done.deleted:
-            is_kept = np.ones(len(words), np.bool_)
-            if self.is_annotated:
-                is_kept = ~_is_in(words, done.deleted[name])
-            else:
-                is_kept[old.find(done.deleted[name])] = False
-            words = words[is_kept]
-        if name in done.inserted:
-            words = np.concatenate((words, done.inserted[name]))
-        return np.ascontiguousarray(words)
+            is_explicit = np.arange(old.used) < self._explicit.get(name, 0)
+        return rebuild.explicit_facts(old, is_explicit, done.deleted.get(name), done.inserted.get(name))
 
     def explicit_changes(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update under way deletes and inserts, normalised."""
@@ -386,7 +379,7 @@ class KernelBackend(KernelFacts):
         visible = {n: e for n, e in self._transaction.changed.items() if with_hidden or not relations[n].is_hidden}
         if self.is_annotated:
             return transaction.changed_words(self.relations, visible)
-        return {name: _changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible}
+        return {name: rebuild.changed_facts(self.relations[name], self._transaction.replaced[name]) for name in visible}
 
     def state_changes(self) -> dict[str, StateChanges]:
         """What the update under way has changed, hidden relations and annotations included."""
@@ -489,7 +482,17 @@ class KernelBackend(KernelFacts):
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
         if self.support is Support.LEVELS and relation.is_annotated and relation.is_sparse and not self._departures:
-            relation.compact()
+            with contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
+                relation.compact()
+
+
+def _distinct(words: Matrix) -> Matrix:
+    """The rows of a matrix, each once."""
+    if len(words) < 2:
+        return words
+    scratch = KernelRelation("", words.shape[1], is_annotated=False)
+    scratch.load(words)
+    return words if scratch.used == len(words) else scratch.rows[: scratch.used].copy()
 
 
 def _is_in(words: Matrix, others: Matrix) -> Vector:
@@ -506,16 +509,3 @@ def _unlimited(stratum: LogicalStratum) -> Diagnostic:
         f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
         help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
     )
-
-
-def _differences(new: KernelRelation, old: KernelRelation) -> Vector:
-    """A non-empty vector if two relations without annotations differ."""
-    if new.used == old.used and (new.find(old.rows[: old.used]) >= 0).all():
-        return np.empty(0, np.int32)
-    return np.zeros(1, np.int32)
-
-
-def _changed_facts(new: KernelRelation, old: KernelRelation) -> tuple[Matrix, Matrix]:
-    inserted = new.rows[: new.used][old.find(new.rows[: new.used]) < 0]
-    deleted = old.rows[: old.used][new.find(old.rows[: old.used]) < 0]
-    return inserted, deleted

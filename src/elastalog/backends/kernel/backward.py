@@ -19,6 +19,9 @@ from elastalog.relations.words import Dictionary
 
 _NO_BOUNDS = Bounds({}, {})
 
+_SAMPLE = 1024
+"""Facts of a relation that are looked at to plan: few are ever asked about, so that a plan must not cost much."""
+
 
 class BackwardEvaluation:
     """Plans each clause once, when first asked for. The facts need not be present."""
@@ -33,7 +36,7 @@ class BackwardEvaluation:
         for stratum in program.strata:
             for clause in stratum.clauses:
                 self._clauses.setdefault(clause.head, []).append(clause)
-        self._statistics = KernelStatistics(relations)
+        self._statistics = KernelStatistics(relations, _SAMPLE)
         self._pipelines: dict[int, Pipeline] = {}
         self._scratch = Scratch()
 

@@ -11,7 +11,16 @@ from elastalog.backends.kernel.join import EVERY
 from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.marks import DELTA, IS, LOST, WAS, view
 from elastalog.backends.kernel.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
-from elastalog.backends.kernel.pipeline import BLOCK, Bounds, Scratch, Sink, bind_actions, bind_probe, columns
+from elastalog.backends.kernel.pipeline import (
+    BLOCK,
+    Bounds,
+    Scratch,
+    Sink,
+    TooManyRows,
+    bind_actions,
+    bind_probe,
+    columns,
+)
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
@@ -48,6 +57,9 @@ LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOS
 
 GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
 """The present state."""
+
+SURVIVING = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
+"""What is there in both epochs."""
 
 
 class DeltaPipeline:
@@ -207,6 +219,9 @@ class DeltaPipeline:
                 probe.keep, probe.keep_place, probe.take, probe.take_place, out, state,
             )  # fmt: skip
             used = int(state[FILLED])
+            scratch.rows_left -= used + int(state[NEXT]) - start
+            if scratch.rows_left < 0:
+                raise TooManyRows
             start = int(state[NEXT])
             if used:
                 result = out

@@ -50,6 +50,7 @@ class StratumPipelines:
             for goal in clause.recursive_goals
         ]
         self._planned_size = self._size()
+        self._read_sizes = self._sizes_read()
 
     def __iter__(self) -> Iterator[Pipeline]:
         yield from self.once
@@ -57,6 +58,27 @@ class StratumPipelines:
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)
+
+    def _sizes_read(self) -> list[int]:
+        return [self._relations[name].used for name in sorted(self._stratum.reads)]
+
+    def suit(self, stratum: LogicalStratum) -> bool:
+        """Whether the plans are still good: the rules are the same, and relations have about the sizes for which the
+        plans were made."""
+        if stratum is not self._stratum:
+            return False
+        pairs = zip((*self._read_sizes, self._planned_size), (*self._sizes_read(), self._size()), strict=True)
+        return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
+
+    def restart(self) -> None:
+        """Nothing has been derived by these versions yet."""
+        for pipeline in self:
+            pipeline.derivations, pipeline.seconds = 0, 0.0
+
+    def indexes_of(self, relation: str) -> set[tuple[int, ...]]:
+        """The columns by which the versions that follow a delta look facts of a relation up."""
+        probes = (probe for pipeline in self.by_delta for probe in pipeline.probes)
+        return {p.key_columns for p in probes if p.relation == relation and p.key_columns and not p.is_member}
 
     @property
     def still_planned_for(self) -> int:
@@ -136,8 +158,8 @@ def evaluate(
         small = small + 1 if found <= FEW else 0
         if small >= PATIENCE and workers.is_plain and not limits:
             progress = run_small_iterations(
-                stratum.relations, pipelines.by_delta, relations, pipelines.dictionary, watch, start, stop, iteration,
-                pipelines.still_planned_for,
+                stratum.number, stratum.relations, pipelines.by_delta, relations, pipelines.dictionary, watch, start,
+                stop, iteration, pipelines.still_planned_for,
             )  # fmt: skip
             if progress.is_done:
                 break
@@ -146,6 +168,7 @@ def evaluate(
             workers.extend_indexes(own)
     for relation in own:
         relation.present = relation.used
+        relation.trim()
     return is_complete
 
 

@@ -10,23 +10,29 @@ Three ways, from cheap to dear:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from elastalog.backends.kernel import maintain
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers, evaluate
-from elastalog.backends.kernel.join_levels import LEVELS
 from elastalog.backends.kernel.levels import highest_now, note_levels
+from elastalog.backends.kernel.machine import calendar, layout
+from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch, Sink
+from elastalog.backends.kernel.pipeline import BLOCK, Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.rows import FILLED
+from elastalog.backends.kernel.small_iterations import FEW, Heights, run_small_iterations
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
 from elastalog.relations.words import Dictionary
+
+PATIENCE = 50
+"""Small iterations in a row after which the machine takes over: fewer than with local levels, as each costs more."""
 
 
 class HeightEvaluation:
@@ -112,24 +118,24 @@ class HeightEvaluation:
 
     def _by_level(self) -> None:
         lower = [self.relations[name] for name in self.stratum.reads]
+        recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
         if all(relation.is_settled and relation.highest == 0 for relation in lower):
             # Everything below is at level 0: iterations are heights.
-            pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
-            evaluate(self.stratum, pipelines, self.relations, self.workers, self.watch)
+            evaluate(self.stratum, recursive, self.relations, self.workers, self.watch)
             return
-        recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
         carrying = [self._carry(pipeline) for pipeline in recursive.by_delta]
-        calendar = Calendar(self.relations, self.watch)
+        waiting = Calendar(self.own, self.watch)
         scratch = Scratch()
+        start = dict.fromkeys(self.stratum.relations, 0)
         stop = {relation.name: relation.used for relation in self.own}
         for pipeline in recursive.once:
             first = DeltaPipeline(pipeline.variant, self.dictionary, self.source)
-            first.run_all(self.relations, self.flat, scratch, calendar.sink(pipeline, None, stop))
-        start = dict.fromkeys(stop, 0)
+            first.run_all(self.relations, self.flat, scratch, waiting.sink(pipeline, 1, stop))
         level = 0
+        small = 0
         while True:
             bounds = Bounds(start, stop)
-            calendar.insert(level + 1, stop)
+            waiting.insert(level + 1, stop)
             for i, pipeline in enumerate(recursive.by_delta):
                 name = pipeline.gather.relation
                 assert name is not None
@@ -140,7 +146,7 @@ class HeightEvaluation:
                     continue
                 if carrying[i].variant is not pipeline.variant:
                     carrying[i] = self._carry(pipeline)
-                sink = calendar.sink(pipeline, level + 1, stop)
+                sink = waiting.sink(pipeline, level + 1, stop)
                 carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
             level += 1
             start = stop
@@ -151,11 +157,23 @@ class HeightEvaluation:
                 found += relation.used - start[relation.name]
             self.watch.iteration(self.stratum.number, level, found)
             if not found:
-                if not calendar.levels:
+                if waiting.is_empty:
                     return
-                level = min(calendar.levels) - 1
+                level = waiting.next_level - 1
             recursive.adapt()
             self.workers.extend_indexes(self.own)
+            small = small + 1 if found <= FEW else 0
+            if small >= PATIENCE and self.workers.is_plain:
+                progress = run_small_iterations(
+                    self.stratum.number, self.stratum.relations, recursive.by_delta, self.relations, self.dictionary,
+                    self.watch, start, stop, level + 1, recursive.still_planned_for,
+                    Heights(self.flat, waiting.bench),
+                )  # fmt: skip
+                if progress.is_done:
+                    return
+                start, stop, level, small = progress.start, progress.stop, progress.iteration - 1, 0
+                recursive.adapt()
+                self.workers.extend_indexes(self.own)
 
     def _carry(self, pipeline: Pipeline) -> DeltaPipeline:
         """The same version, carrying levels."""
@@ -176,33 +194,53 @@ class HeightEvaluation:
 
 
 class Calendar:
-    """Derivations of a stratum that fire later than the next level, because a fact of a lower relation is that high.
-    Each is kept until its level has come; then its head is inserted like those that are found at that time."""
+    """Derivations of a stratum that fire later than the next level (see `machine.calendar`), filed under the places of
+    their heads in `own`. When their level has come, their heads are inserted like those that are found at that time."""
 
-    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
-        self._relations = relations
+    def __init__(self, own: Sequence[KernelRelation], watch: Watch) -> None:
+        self._own = own
+        self._place = {relation.name: place for place, relation in enumerate(own)}
         self._watch = watch
-        self.levels: dict[int, list[tuple[KernelRelation, Matrix]]] = {}
+        words = max(relation.width for relation in own)
+        self._block: Matrix = np.empty((BLOCK, words), np.int32)
+        self.bench = Workbench(words + layout.NODE_WIDTH)
 
-    def sink(self, pipeline: Pipeline, level: int | None, counted: Mapping[str, int]) -> Sink:
+    def sink(self, pipeline: Pipeline, level: int, counted: Mapping[str, int]) -> Sink:
         """Takes derivations: those that fire at `level` are inserted, the others kept."""
-        head = self._relations[pipeline.variant.clause.head]
+        place = self._place[pipeline.variant.clause.head]
+        head = self._own[place]
         counted_from = counted[head.name]
+        bench = self.bench
+        state = bench.state
 
         def take(block: Matrix, used: int) -> None:
-            fires = block[:used, -LEVELS] + 1
             self._watch.derived(used)
             pipeline.derivations += used
-            for at in np.unique(fires).tolist():
-                rows = np.ascontiguousarray(block[:used][fires == at])
-                if at == level:
-                    head.insert(rows, 0, len(rows), counted_from)
+            while reason := calendar.put_off_block(
+                block, used, level, place, head.width, state, bench.nodes, bench.waiting, bench.heap
+            ):
+                if reason == layout.NO_NODES:
+                    bench.reserve_nodes(used)
                 else:
-                    self.levels.setdefault(at, []).append((head, rows))
+                    bench.reserve_levels(int(state[layout.HIGHEST]))
+            head.insert(block, 0, int(state[FILLED]), counted_from)
 
         return take
 
     def insert(self, level: int, counted: Mapping[str, int]) -> None:
         """Inserts the heads of the derivations that fire at a level."""
-        for head, rows in self.levels.pop(level, ()):
-            head.insert(rows, 0, len(rows), counted[head.name])
+        bench, block = self.bench, self._block
+        while filled := calendar.take_due(
+            level, block.shape[1], block, bench.state, bench.nodes, bench.waiting, bench.heap
+        ):
+            head = self._own[int(bench.state[layout.FULL])]
+            head.insert(block, 0, filled, counted[head.name])
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.bench.is_waiting
+
+    @property
+    def next_level(self) -> int:
+        """The lowest level that something waits for."""
+        return int(self.bench.heap[0])

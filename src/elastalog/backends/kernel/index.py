@@ -10,6 +10,7 @@ from elastalog.backends.kernel.memory import NO_KEYS, Matrix, Vector, cleared, p
 
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
+_MANY_SLOTS = 1_000_000
 
 
 class Index:
@@ -31,6 +32,17 @@ class Index:
         else:
             self.keys = cleared(_SMALL_TABLE, np.uint64)
             self.slots = cleared((_SMALL_TABLE, postings.SLOT_WIDTH), np.int32)
+
+    def successor(self) -> Index:
+        """An empty index with room for what this one holds."""
+        other = object.__new__(Index)
+        other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
+        other.done = 0
+        other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
+        other.slots = cleared(self.slots.shape, np.int32)
+        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
+        other.state = np.zeros(8, np.int64)
+        return other
 
     def extend(self, rows: Matrix, used: int) -> None:
         """Adds the rows up to `used`."""
@@ -56,7 +68,7 @@ class Index:
             word = int(rows[self.done, self.columns[0]])
             if not 0 <= word < len(self.slots):
                 waiting = rows[self.done : used, self.columns[0]]
-                top = power_of_two(int(waiting.max()) + 1)
+                top = self._wider(int(waiting.max()) + 1)
                 if waiting.min() < 0 or top > max(16 * used, _DENSE_ANYWAY):
                     self._become_hashed(rows)
                 else:
@@ -72,6 +84,12 @@ class Index:
         taken = int(self.state[postings.POOL_USED])
         wider_pool[:taken] = self.pool[:taken]
         self.pool = wider_pool
+
+    def _wider(self, words: int) -> int:
+        """How many slots there are to be, so that `words` are among them and not every new word needs more."""
+        if len(self.slots) < _MANY_SLOTS:
+            return power_of_two(words)
+        return max(words, len(self.slots) + len(self.slots) // 8)
 
     def _widen_table(self, size: int) -> None:
         keys = cleared(size, np.uint64)

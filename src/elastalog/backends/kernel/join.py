@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.compiled import (
     COLUMNS,
     FLAG,
@@ -15,6 +13,8 @@ from elastalog.backends.kernel.compiled import (
     ONE,
     STATE,
     WORDS,
+    group_of_keys,
+    group_of_numbers,
     int64,
     np_int32,
     operator,
@@ -46,8 +46,8 @@ def join(  # type: ignore[no-untyped-def]
     kept = keep.shape[0]
     taken = take.shape[0]
     key_width = key.shape[0]
-    found = np.empty(GROUP, np.int64)
-    wanted = np.empty(GROUP, np.uint64)
+    found = group_of_numbers()
+    wanted = group_of_keys()
     flat_slots = slots.reshape(slots.size)
     mask = uint64(keys.shape[0] - 1)
     high = uint64(shift)
@@ -119,20 +119,19 @@ def join(  # type: ignore[no-untyped-def]
                 end = min(length, first_within + room - filled)
                 j = first_within
                 is_done = False
-                if is_checked or kind == EVERY:
+                if kind == EVERY:
                     end = length
                     while j < end:
-                        row = int64(pool[place + j]) if kind != EVERY else j
-                        if row >= limit:
+                        if j >= limit:
                             is_done = True
                             break
-                        if not is_checked or is_present(level, touched, row):
+                        if not is_checked or is_present(level, touched, j):
                             if filled >= room:
                                 break
                             for c in range(kept):
                                 out[filled, keep_place[c]] = left[i + g, keep[c]]
                             for c in range(taken):
-                                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+                                out[filled, take_place[c]] = rows[j, take[c]] if take[c] >= 0 else j
                             filled += 1
                         j += 1
                 elif taken == 1 and kept <= 2 and take[0] >= 0:
@@ -150,20 +149,22 @@ def join(  # type: ignore[no-untyped-def]
                             if row >= limit:
                                 is_done = True
                                 break
-                            flat_out[at + to_z] = flat_rows[row * width + from_z]
-                            at += out_width
                             j += 1
+                            if not is_checked or is_present(level, touched, row):
+                                flat_out[at + to_z] = flat_rows[row * width + from_z]
+                                at += out_width
                     else:
                         while j < end:
                             row = int64(pool[place + j])
                             if row >= limit:
                                 is_done = True
                                 break
-                            flat_out[at + to_x] = x
-                            flat_out[at + to_y] = y
-                            flat_out[at + to_z] = flat_rows[row * width + from_z]
-                            at += out_width
                             j += 1
+                            if not is_checked or is_present(level, touched, row):
+                                flat_out[at + to_x] = x
+                                flat_out[at + to_y] = y
+                                flat_out[at + to_z] = flat_rows[row * width + from_z]
+                                at += out_width
                     filled = at // out_width
                 elif taken == 2 and kept == 1 and take[0] >= 0 and take[1] >= 0:
                     at = filled * out_width
@@ -178,11 +179,12 @@ def join(  # type: ignore[no-untyped-def]
                         if row >= limit:
                             is_done = True
                             break
-                        flat_out[at + to_x] = x
-                        flat_out[at + to_y] = flat_rows[row * width + from_y]
-                        flat_out[at + to_z] = flat_rows[row * width + from_z]
-                        at += out_width
                         j += 1
+                        if not is_checked or is_present(level, touched, row):
+                            flat_out[at + to_x] = x
+                            flat_out[at + to_y] = flat_rows[row * width + from_y]
+                            flat_out[at + to_z] = flat_rows[row * width + from_z]
+                            at += out_width
                     filled = at // out_width
                 else:
                     while j < end:
@@ -190,12 +192,13 @@ def join(  # type: ignore[no-untyped-def]
                         if row >= limit:
                             is_done = True
                             break
-                        for c in range(kept):
-                            out[filled, keep_place[c]] = left[i + g, keep[c]]
-                        for c in range(taken):
-                            out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
-                        filled += 1
                         j += 1
+                        if not is_checked or is_present(level, touched, row):
+                            for c in range(kept):
+                                out[filled, keep_place[c]] = left[i + g, keep[c]]
+                            for c in range(taken):
+                                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+                            filled += 1
                 if not is_done and j < length:
                     state[NEXT] = i + g
                     state[WITHIN] = j

@@ -24,16 +24,20 @@ from elastalog.backends.kernel.compiled import (
     int64,
     np_int32,
     operator,
+    prefetch,
     types,
     uint64,
 )
 from elastalog.backends.kernel.join import DIRECT, EVERY, HASHED
 from elastalog.backends.kernel.marks import ABSENT, DELTA, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED
-from elastalog.backends.kernel.postings import LENGTH, PLACE, first_row, hash_key, index_key
+from elastalog.backends.kernel.postings import LENGTH, PLACE, SLOT_WIDTH, first_row, hash_key, index_key
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
+
+AHEAD = 16
+"""How many rows before it is needed memory is asked for."""
 
 LEVELS = 2
 """Words that every row of bindings carries behind its slots."""
@@ -96,7 +100,32 @@ def join_levels(  # type: ignore[no-untyped-def]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
     high = uint64(shift)
+    flat_slots = slots.reshape(slots.size)
+    flat_rows = rows.reshape(rows.size)
+    width = rows.shape[1]
     for i in range(start, stop):
+        # What later rows will look at is asked for now: first where to look, then what is found there.
+        if i + AHEAD < stop:
+            if kind == MEMBER:
+                prefetch(keys, int64(hash_columns(left, i + AHEAD, key) >> high))
+            elif kind == DIRECT:
+                word = int64(left[i + AHEAD, key[0]])
+                if word >= 0 and word < slots.shape[0]:
+                    prefetch(flat_slots, word * SLOT_WIDTH)
+            elif kind == HASHED:
+                home = hash_key(index_key(left, i + AHEAD, key)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat_slots, int64(home) * SLOT_WIDTH)
+            place = int64(-1)
+            if kind == MEMBER:
+                place = int64(keys[hash_columns(left, i + AHEAD // 2, key) >> high] & LOW) - 1
+            elif kind == DIRECT:
+                word = int64(left[i + AHEAD // 2, key[0]])
+                if word >= 0 and word < slots.shape[0] and slots[word, LENGTH] == 1:
+                    place = int64(slots[word, PLACE])
+            if place >= 0:
+                prefetch(flat_rows, place * width)
+                prefetch(level, place)
         length = int64(0)
         place = int64(0)
         if kind == MEMBER:

@@ -22,6 +22,7 @@ from elastalog.backends.kernel.compiled import (
     int64,
     np_int32,
     operator,
+    prefetch,
     types,
     uint64,
 )
@@ -49,6 +50,9 @@ from elastalog.backends.kernel.new_rows import add_row
 USED = 0  # rows in the relation
 TOUCHED = 1  # entries in the touched table
 LISTED = 2  # entries in the list that the operator appends to
+
+_AHEAD = 16
+"""How many facts before they are looked for their memory is asked for."""
 
 
 @inlined
@@ -127,7 +131,16 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
     facts, at level 0, stay as they are."""
     block_width = block.shape[1]
     rows_used = state[USED]
+    width = rows.shape[1]
+    flat_rows = rows.reshape(rows.size)
+    high = uint64(shift)
     for i in range(used):
+        if i + _AHEAD < used:
+            prefetch(table, int64(hash_row(block, i + _AHEAD, width) >> high))
+            known = int64(table[hash_row(block, i + _AHEAD // 2, width) >> high] & LOW) - 1
+            if known >= 0:
+                prefetch(flat_rows, known * width)
+                prefetch(level, known)
         fires = block[i, block_width - 2] + 1
         row = find_row(block, i, rows, table, shift)
         if row < 0:
@@ -224,6 +237,24 @@ def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-
             changed[listed] = entry
             listed += 1
     return listed
+
+
+@operator(INT, WORDS, MATRIX, WORDS)
+def came_and_went(entries, touched, rows):  # type: ignore[no-untyped-def]
+    """Lists the rows of facts that came from the front, and of those that went from the back; returns how many came,
+    in the lower half of a number, and how many went, in the upper one."""
+    came = 0
+    first_gone = rows.shape[0]
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        marks = touched[entry, MARKS] & (WAS | IS)
+        if marks == IS:
+            rows[came] = touched[entry, ROW]
+            came += 1
+        elif marks == WAS:
+            first_gone -= 1
+            rows[first_gone] = touched[entry, ROW]
+    return (rows.shape[0] - first_gone) << 32 | came
 
 
 @operator(INT, MATRIX, INT, WORDS, WORDS)

@@ -43,7 +43,8 @@ class MaintenancePlan:
     `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
-    never counted, needs all. `flat` are the relations below whose facts count as level 0."""
+    never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
+    are no versions backwards."""
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class MaintenancePlan:
         dictionary: Dictionary,
         source: Source,
         is_global: bool,
+        looks_back: bool = True,
     ) -> None:
         statistics = KernelStatistics(relations)
         self.flat = flat
@@ -67,6 +69,8 @@ class MaintenancePlan:
                 if not isinstance(goal, Test):
                     variant = plan_from_goal(clause, position, statistics)
                     self.forward.setdefault(goal.relation, []).append(DeltaPipeline(variant, dictionary, source))
+            if not looks_back:
+                continue
             pipeline = DeltaPipeline(plan_backward(clause, statistics), dictionary, source)
             self.backward.setdefault(clause.head, []).append(pipeline)
             if is_global or clause.is_recursive:
@@ -125,7 +129,7 @@ class StratumMaintenance:
         self._is_marked = False
         self._may_gain = False
         bench.clear()
-        self.plan.refresh(relations, with_deferred=bool(deleted))
+        self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
         bench.reserve_blocks(self.plan.widths)
         table = self.plan.relations
         table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
@@ -156,10 +160,7 @@ class StratumMaintenance:
             machine_inputs.await_gains(self.plan.relations)
         for name, entries in self.inserted.items():
             maintain.make_explicit(entries, self.relations[name].touched)
-        if not self.plan.backward.isdisjoint(self.deleted):
-            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
-        if not self.plan.recovering.isdisjoint(lost):
-            self._recover(LOSSES, lost)
+        self._recover_lost(lost)
         self._may_gain = bool(may_gain or (self.inserted and self.plan.reads_own))
 
     def gain(self) -> None:
@@ -200,6 +201,13 @@ class StratumMaintenance:
         for name, entries in own.items():
             maintain.list_marked(entries, self.relations[name].touched, added, 0)
             self.plan.relations[self.plan.number[name], layout.TO] = len(entries)
+
+    def _recover_lost(self, lost: Mapping[str, int]) -> None:
+        """Finds what supports the facts that were deleted or lost; `lost` says how many of each relation are listed."""
+        if not self.plan.backward.isdisjoint(self.deleted):
+            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
+        if not self.plan.recovering.isdisjoint(lost):
+            self._recover(LOSSES, lost)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
         """Looks for the facts of a list backwards."""

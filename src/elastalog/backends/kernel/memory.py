@@ -10,6 +10,11 @@ import numpy.typing as npt
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
 
+LARGE_TABLE = 1 << 22
+FULL, FULL_AT_ONCE = 11, 13
+"""How many of 16 slots of a set table may be taken, and of a large one that was filled at once: beyond the first share
+insertion gets slower, so that tables which are still to grow do so earlier."""
+
 NO_KEYS: Vector = np.zeros(1, np.uint64)
 NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
@@ -25,6 +30,24 @@ def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
 def power_of_two(size: int) -> int:
     """The least power of two that is at least `size` and 16."""
     return 1 << max(4, (size - 1).bit_length())
+
+
+def rows_for(slots: int) -> int:
+    """How many rows a set table of so many slots may hold before it grows."""
+    return slots * FULL // 16
+
+
+def slots_for(rows: int) -> int:
+    """The size of the smallest set table that may hold so many rows."""
+    slots = power_of_two(rows * 16 // FULL)
+    return slots if rows <= rows_for(slots) else 2 * slots
+
+
+def slots_at_once(rows: int) -> tuple[int, int]:
+    """The same for rows that come at once, and few after them; and how many the table may hold."""
+    slots = slots_for(rows)
+    full = slots // 2 * FULL_AT_ONCE // 16
+    return (slots // 2, full) if slots > LARGE_TABLE and rows <= full else (slots, rows_for(slots))
 
 
 def grown(array: Vector, used: int, size: int) -> Vector:

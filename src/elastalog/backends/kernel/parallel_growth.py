@@ -6,15 +6,13 @@ import numpy as np
 
 from elastalog.backends.kernel import parallel_operators as operators
 from elastalog.backends.kernel import rows as row_operators
-from elastalog.backends.kernel.memory import Vector, power_of_two
+from elastalog.backends.kernel.memory import Vector, rows_for, slots_for
 from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.kernel.rows import MAXIMUM_LOAD
 
 _NOTED = 1 << 12
 """Rows put off by a thread that are entered one by one; more, and the table is filled by one thread."""
 
 _FACTOR = 1.6
-_FULL, _OF = MAXIMUM_LOAD
 
 
 class Growth:
@@ -32,7 +30,7 @@ class Growth:
         self._table: Vector | None = None
         self._shift = relation.shift
         if is_too_full(size, len(relation.table)):
-            self._table = np.empty(power_of_two(size * _OF // _FULL + 1), np.uint64)
+            self._table = np.empty(slots_for(size), np.uint64)
             self._shift = 65 - len(self._table).bit_length()
         self._put_off: Vector = np.empty((threads, _NOTED), np.int64)
         self._waiting = [0] * threads
@@ -60,7 +58,7 @@ class Growth:
             else:
                 self._table.fill(0)
                 row_operators.rebuild(relation.rows, relation.used, self._table, self._shift)
-            relation.table, relation.shift = self._table, self._shift
+            relation.take_table(self._table)
         if self._copies:
             relation.rows = self._copies[0][1]
         if self._copies and relation.is_annotated:
@@ -69,4 +67,4 @@ class Growth:
 
 def is_too_full(size: int, slots: int) -> bool:
     """Whether a set table has too few slots for a number of rows."""
-    return size * _OF > slots * _FULL
+    return size > rows_for(slots)

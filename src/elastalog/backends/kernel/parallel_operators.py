@@ -11,8 +11,6 @@ have added more rows than others; `close_gaps` moves the last rows there.
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.compiled import (
     COLUMNS,
     GROUP,
@@ -25,6 +23,8 @@ from elastalog.backends.kernel.compiled import (
     ONE,
     STATE,
     WORDS,
+    group_of_keys,
+    group_of_numbers,
     hash_row,
     increment_atomically,
     inlined,
@@ -76,8 +76,8 @@ def sift(  # type: ignore[no-untyped-def]
     part_high = uint64(part_shift)
     high = uint64(shift)
     mask = uint64(table.shape[0] - 1)
-    hashes = np.empty(GROUP, np.uint64)
-    slots = np.empty(GROUP, np.uint64)
+    hashes = group_of_keys()
+    slots = group_of_keys()
     flat = rows.reshape(rows.size)
     is_counting = count.shape[0] > 0
     i = start
@@ -139,8 +139,8 @@ def insert_part(  # type: ignore[no-untyped-def]
     does. What is put off is moved to the front of the part."""
     width = rows.shape[1]
     high = uint64(shift)
-    slots = np.empty(GROUP, np.int64)
-    tags = np.empty(GROUP, np.uint64)
+    slots = group_of_numbers()
+    tags = group_of_keys()
     flat = rows.reshape(rows.size)
     is_counting = count.shape[0] > 0
     added = state[ADDED]
@@ -204,8 +204,8 @@ def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignor
     Returns how many were put off; they are noted as far as there is room."""
     width = rows.shape[1]
     high = uint64(shift)
-    slots = np.empty(GROUP, np.int64)
-    entries = np.empty(GROUP, np.uint64)
+    slots = group_of_numbers()
+    entries = group_of_keys()
     waiting = 0
     for slot in range(first, last):
         table[slot] = NONE

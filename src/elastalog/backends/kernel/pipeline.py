@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -60,15 +60,36 @@ class BoundProbe:
     transform: Transform | None
 
 
-class Scratch:
-    """Blocks and state vectors of one thread, by depth and width."""
+class TooManyRows(Exception):
+    """A version of a clause has gone through more rows than it was allowed."""
 
-    __slots__ = ("_blocks", "_states", "derivations")
+
+_NO_LIMIT: Final = 1 << 62
+
+
+class Scratch:
+    """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental versions may
+    still go through before they raise TooManyRows."""
+
+    __slots__ = ("_blocks", "_states", "derivations", "rows_left")
 
     def __init__(self) -> None:
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0
+        self.rows_left = _NO_LIMIT
+
+    def run_within(self, rows: int, work: Callable[[], None]) -> int | None:
+        """Does some work if it goes through no more than so many rows: returns how many, None if it was broken off."""
+        self.rows_left = rows
+        try:
+            work()
+        except TooManyRows:
+            return None
+        else:
+            return rows - self.rows_left
+        finally:
+            self.rows_left = _NO_LIMIT
 
     def block(self, depth: int, width: int) -> Matrix:
         key = (depth, width)

@@ -3,18 +3,31 @@ arrays."""
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.marks import ABSENT, TOUCHED_WIDTH
-from elastalog.backends.kernel.memory import NO_WORDS, Matrix, Vector, cleared, grown, power_of_two
+from elastalog.backends.kernel.memory import (
+    NO_WORDS,
+    Matrix,
+    Vector,
+    cleared,
+    grown,
+    rows_for,
+    slots_at_once,
+    slots_for,
+)
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
 _FIRST_ROWS = 64
 _FIRST_TABLE = 128
 _MOST_ROWS = (1 << 30) - 64
-_LOAD = 11 / 16
+_SLACK = 16
+"""A relation that was filled has room for one more row in so many."""
+
 _FEW_ROWS = 4096
 _MANY_ROWS = 1 << 22
 IN_UPDATES = 1.1
@@ -29,8 +42,8 @@ class KernelRelation:
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers."""
 
     __slots__ = (
-        "_state", "count", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest", "name",
-        "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
+        "_state", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
+        "name", "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
@@ -43,8 +56,7 @@ class KernelRelation:
         self.lowest = 0
         self.highest = 0
         self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
-        self.table: Vector = cleared(_FIRST_TABLE, np.uint64)
-        self.shift = 64 - 7
+        self.take_table(cleared(_FIRST_TABLE, np.uint64))
         self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
@@ -59,28 +71,51 @@ class KernelRelation:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
+            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
             # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
             if self.is_annotated:
                 self.level = grown(self.level, self.used, capacity)
                 self.count = grown(self.count, self.used, capacity)
             self.rows = grown(self.rows, self.used, capacity)
-        if size > int(len(self.table) * _LOAD):
-            table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
-            shift = 65 - len(table).bit_length()
-            row_operators.rebuild(self.rows, self.used, table, shift)
-            self.table, self.shift = table, shift
+        if size > self.full:
+            self._fill_table(cleared(slots_for(size), np.uint64))
+
+    def _fill_table(self, table: Vector, full: int | None = None) -> None:
+        row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
+        self.take_table(table, full)
+
+    def take_table(self, table: Vector, full: int | None = None) -> None:
+        """From now on facts are found in a table that has all rows, until it has `full`."""
+        shift = 65 - len(table).bit_length()
+        full = rows_for(len(table)) if full is None else full
+        # Without a call in between, at which Ctrl-C might come.
+        self.table, self.shift, self.full = table, shift, full
+
+    def trim(self) -> None:
+        """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
+        copied: an array that somebody else looks at keeps its room."""
+        capacity = self.used + self.used // _SLACK + _FIRST_ROWS
+        if len(self.rows) <= capacity + capacity // _SLACK:
+            return
+        # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
+        with contextlib.suppress(ValueError):
+            self.rows.resize((capacity, self.width))
+            if self.is_annotated:
+                self.level.resize(capacity)
+                self.count.resize(capacity)
 
     @property
     def room(self) -> int:
         """How many rows there may be before something has to grow."""
-        return min(len(self.rows), int(len(self.table) * _LOAD))
+        return min(len(self.rows), self.full)
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
         state = self._state
         state[row_operators.USED] = self.used
         while start < stop:
+            if self.used >= self.full:
+                self.reserve(self.used + 64)
             try:
                 row_operators.insert(
                     block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
@@ -95,7 +130,11 @@ class KernelRelation:
     def load(self, block: Matrix) -> None:
         """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
         first = self.used
-        self.reserve(self.used + len(block) + 64)
+        size = self.used + len(block) + 64
+        if size > self.full:
+            slots, full = slots_at_once(size)
+            self._fill_table(cleared(slots, np.uint64), full)
+        self.reserve(size)
         self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
         if self.is_annotated:
             self.level[first : self.used] = 0
@@ -144,17 +183,19 @@ class KernelRelation:
 
     def compact(self) -> None:
         """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
-        needed."""
+        needed. When memory ends, the relation is as before."""
         kept = self.present_rows()
         size = len(kept) + len(kept) // 4 + _FIRST_ROWS
-        self.rows = grown(self.rows[kept], len(kept), size)
-        self.level = grown(self.level[kept], len(kept), size)
-        self.count = grown(self.count[kept], len(kept), size)
+        rows = grown(self.rows[kept], len(kept), size)
+        level = grown(self.level[kept], len(kept), size)
+        count = grown(self.count[kept], len(kept), size)
+        table = cleared(slots_for(size), np.uint64)
+        row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
+        touched = np.empty((16, TOUCHED_WIDTH), np.int32)
+        # All is made: from here on nothing needs memory.
+        self.rows, self.level, self.count, self.touched = rows, level, count, touched
+        self.take_table(table)
         self.used = self.present = len(kept)
-        self.table = cleared(power_of_two(int(size / _LOAD) + 1), np.uint64)
-        self.shift = 65 - len(self.table).bit_length()
-        row_operators.rebuild(self.rows, self.used, self.table, self.shift)
-        self.touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         self.indexes.clear()
         self.is_settled = True
         self.generation += 1

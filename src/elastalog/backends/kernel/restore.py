@@ -13,12 +13,10 @@ from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel import transaction
 from elastalog.backends.kernel.levels import levels_now, note_levels
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.memory import Vector, cleared, power_of_two
+from elastalog.backends.kernel.memory import Vector, cleared, slots_at_once
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
-
-_LOAD = 11 / 16
 
 
 def state(relation: KernelRelation, explicit: int) -> FactWords:
@@ -131,7 +129,8 @@ def _filled(name: str, width: int, facts: FactWords) -> KernelRelation:
     relation.count = np.require(facts.count, np.int32, ["C", "W"])
     relation.used = relation.present = size
     note_levels(relation)
-    relation.table = cleared(power_of_two(int(size / _LOAD) + 65), np.uint64)
-    relation.shift = 65 - len(relation.table).bit_length()
-    row_operators.rebuild(relation.rows, size, relation.table, relation.shift)
+    slots, full = slots_at_once(size + 64)
+    table = cleared(slots, np.uint64)
+    row_operators.rebuild(relation.rows, size, table, 65 - slots.bit_length())
+    relation.take_table(table, full)
     return relation

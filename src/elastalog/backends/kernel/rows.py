@@ -7,8 +7,6 @@ identify facts.
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.compiled import (
     COLUMNS,
     FLAG,
@@ -22,6 +20,7 @@ from elastalog.backends.kernel.compiled import (
     ONE,
     STATE,
     WORDS,
+    group_of_keys,
     hash_columns,
     hash_row,
     inlined,
@@ -32,14 +31,13 @@ from elastalog.backends.kernel.compiled import (
     uint64,
 )
 from elastalog.backends.kernel.marks import ABSENT, NEW, REFERENCE
+from elastalog.backends.kernel.memory import FULL, FULL_AT_ONCE, LARGE_TABLE
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
 NEXT = 1  # the next input row
 WITHIN = 2  # position inside a posting, for joins
 FILLED = 4  # rows in the output block
-
-MAXIMUM_LOAD = (11, 16)
 
 
 @inlined
@@ -57,8 +55,8 @@ def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
-    slots = np.empty(GROUP, np.uint64)
-    tags = np.empty(GROUP, np.uint64)
+    slots = group_of_keys()
+    tags = group_of_keys()
     row = 0
     while row < used:
         size = min(GROUP, used - row)
@@ -83,10 +81,11 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
     width = rows.shape[1]
     mask = uint64(table.shape[0] - 1)
     used = state[USED]
-    room = min(rows.shape[0], table.shape[0] * 11 // 16)
+    full = FULL_AT_ONCE if table.shape[0] >= LARGE_TABLE else FULL
+    room = min(rows.shape[0], table.shape[0] * full // 16)
     high = uint64(shift)
-    tags = np.empty(GROUP, np.uint64)
-    slots = np.empty(GROUP, np.uint64)
+    tags = group_of_keys()
+    slots = group_of_keys()
     flat = rows.reshape(rows.size)
     is_counting = count.shape[0] > 0
     i = start
@@ -167,6 +166,71 @@ def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
             slot = (slot + ONE) & mask
 
 
+@operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, KEYS, INT, WORDS)
+def match(rows, used, is_annotated, level, others, others_used, table, shift, found):  # type: ignore[no-untyped-def]
+    """The row in another relation of each fact in rows[:used], -1 where it holds none, -2 where the row is absent. Two
+    evaluations find most facts in the same order, so the row after the last match is tried first."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    slots = group_of_keys()
+    tags = group_of_keys()
+    flat = others.reshape(others.size)
+    expected = int64(0)
+    is_in_order = True
+    i = int64(0)
+    while i < used:
+        size = min(GROUP, used - i)
+        if not is_in_order:
+            for g in range(size):
+                value = hash_row(rows, i + g, width)
+                slots[g] = value >> high
+                tags[g] = value & LOW
+                prefetch(table, int64(slots[g]))
+            for g in range(size):
+                entry = table[slots[g]]
+                if (entry >> HALF) == tags[g]:
+                    prefetch(flat, (int64(entry & LOW) - 1) * width)
+        misses = 0
+        for g in range(size):
+            if is_annotated and level[i + g] >= ABSENT:
+                found[i + g] = -2
+                continue
+            is_same = expected < others_used
+            if is_same:
+                for c in range(width):
+                    if others[expected, c] != rows[i + g, c]:
+                        is_same = False
+            if is_same:
+                found[i + g] = expected
+                expected += 1
+                continue
+            misses += 1
+            if is_in_order:
+                value = hash_row(rows, i + g, width)
+                slots[g] = value >> high
+                tags[g] = value & LOW
+            slot = slots[g]
+            found[i + g] = -1
+            while True:
+                entry = table[slot]
+                if entry == NONE:
+                    break
+                if (entry >> HALF) == tags[g]:
+                    row = int64(entry & LOW) - 1
+                    is_same = True
+                    for c in range(width):
+                        if others[row, c] != rows[i + g, c]:
+                            is_same = False
+                    if is_same:
+                        found[i + g] = row
+                        expected = row + 1
+                        break
+                slot = (slot + ONE) & mask
+        is_in_order = misses < GROUP // 4
+        i += size
+
+
 @operator(
     types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
     COLUMNS, INT, MATRIX, STATE,
@@ -183,8 +247,8 @@ def member(  # type: ignore[no-untyped-def]
     width = key.shape[0]
     mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
-    tags = np.empty(GROUP, np.uint64)
-    slots = np.empty(GROUP, np.uint64)
+    tags = group_of_keys()
+    slots = group_of_keys()
     flat = rows.reshape(rows.size)
     i = start
     while i < stop:

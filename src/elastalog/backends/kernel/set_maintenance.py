@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel import maintain, set_operators
-from elastalog.backends.kernel.delta_pipeline import DeltaPipeline, Phase
+from elastalog.backends.kernel import maintain, set_operators, set_spread
+from elastalog.backends.kernel.delta_pipeline import GAINS, SURVIVING, DeltaPipeline, Phase
 from elastalog.backends.kernel.marks import COUNT, DELTA, IS, NEW, OTHER, PENDING, REFERENCE, WAS, view
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.set_backward import BackwardSearch
 from elastalog.backends.kernel.set_lookahead import EXPECTED, LookAhead
 from elastalog.backends.kernel.set_needs import Needs
 from elastalog.backends.kernel.set_operators import (
@@ -26,18 +27,17 @@ from elastalog.backends.kernel.set_operators import (
     RECURSIVE,
 )
 from elastalog.backends.kernel.set_plan import SetPlan, has_negation
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Support, joined
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Spread, Support, joined
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
 
-_SURVIVING = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
-    Evaluation.SURVIVING: _SURVIVING,
-    Evaluation.NEW: Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA)),
+    Evaluation.SURVIVING: SURVIVING,
+    Evaluation.NEW: GAINS,
     Evaluation.PROVED: replace(
-        _SURVIVING, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
+        SURVIVING, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
     ),
 }
 """PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
@@ -49,9 +49,6 @@ _UNEXPLORED = replace(
     sees_before=view(WAS, DELTA) & ~view(WAS | EXPECTED, IS),
 )
 """OLD without derivations through dead facts that were expected to go."""
-
-_MANY = 8
-"""So many heads are found faster by enumerating a clause once than by going through a relation for each of them."""
 
 
 class StratumSets(LookAhead):
@@ -84,6 +81,7 @@ class StratumSets(LookAhead):
         self._scratch = scratch
         self._stamp = 0
         self._needs: Needs | None = None
+        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
 
     # --- explicit facts --------------------------------------------------------------------------------------------
 
@@ -112,6 +110,25 @@ class StratumSets(LookAhead):
     ) -> Facts:
         return self._wave(evaluation, delta, {}, rules, change, is_gain=False)
 
+    def spread(self, found: Facts, evaluation: Evaluation, change: Change, how: Spread) -> Facts:
+        deltas: list[Facts] = []
+        is_new = evaluation is Evaluation.NEW
+        is_noting = self._noted != NOTHING if is_new else self._is_assuring
+        while delta := self._next_delta(found, how):
+            if len(deltas) >= set_spread.PATIENCE and not is_noting:
+                column, step = self._counted(change, is_recursive=True)
+                rest, self._stamp = self._plan.spreading.run(
+                    delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,
+                    relations=self._relations, watch=self._watch,
+                )  # fmt: skip
+                self._extend_indexes()
+                deltas.append(rest)
+                break
+            found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
+            self._mark(delta, 0, int(how.removed))
+            deltas.append(delta)
+        return joined(*deltas)
+
     def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
         came = self._select(self.below, WAS | IS, IS)
         if evaluation is Evaluation.OLD:
@@ -121,20 +138,14 @@ class StratumSets(LookAhead):
         return self._wave(evaluation, joined(came, self._ahead), gone, Rules.ALL, change, is_gain=bool(self._ahead))
 
     def derivable(self, facts: Facts, rules: Rules) -> Facts:
-        self._stamp += 2
+        self._stamp += 1
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
             for pipeline in self._plan.backward[rules].get(name, ()):
                 if not len(rest):
                     break
-                clause = pipeline.variant.clause
-                if len(rest) >= _MANY and not clause.is_recursive and _is_blind(pipeline):
-                    relation.touched[rest, OTHER] = self._stamp - 1
-                    sink = self._wanted_sink(relation)
-                    self._plan.everything(clause).run_all(self._relations, self._flat, self._scratch, sink)
-                else:
-                    self._run_backwards(pipeline, rest, self._entry_sink(relation))
+                self._backward.run(pipeline, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
         return self._lists.take()
@@ -143,8 +154,20 @@ class StratumSets(LookAhead):
         self._stamp += 1
         for name, entries in facts.items():
             for pipeline in self._plan.with_bodies.get(name, ()):
-                self._run_backwards(pipeline, entries, self._body_sink(pipeline, name if is_linked else None))
+                sink = self._body_sink(pipeline, name if is_linked else None)
+                self._backward.run(pipeline, self._flat, entries, sink)
         return self._lists.take()
+
+    def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
+        candidates = self.having(queries, NO_MARK, Mark.PROVED)
+        fresh = self.having(candidates, NO_MARK, Mark.CHECKED)
+        is_plain = not self.having(fresh, Mark.DELAYED) and not self.with_nonrecursive_support(fresh)
+        if not is_plain or not self._backward.is_easy:
+            return queries, 0
+        rest, number, self._stamp = self._plan.plain_rounds.run(
+            candidates, self._stamp + 1, self._relations, self._watch
+        )
+        return rest, number
 
     def demanded(self, facts: Facts) -> Facts:
         # OTHER tells what has been reached: in one search each fact is listed once.
@@ -205,9 +228,19 @@ class StratumSets(LookAhead):
         for facts in (delta, negated):
             self._mark(facts, 0, DELTA)
         if is_new:
-            for name in self.own:
-                self._relations[name].extend_indexes()
+            self._extend_indexes()
         return self._lists.take()
+
+    def _next_delta(self, found: Facts, how: Spread) -> Facts:
+        if not how.is_unsupported:
+            return self.move(found, how.required, how.excluded, added=how.added)
+        delta = self.without_nonrecursive_support(self.having(found, how.required, how.excluded))
+        self._mark(delta, int(how.added), 0)
+        return delta
+
+    def _extend_indexes(self) -> None:
+        for name in self.own:
+            self._relations[name].extend_indexes()
 
     def _phase(self, evaluation: Evaluation) -> Phase:
         if evaluation is Evaluation.OLD and self._is_explored:
@@ -218,20 +251,12 @@ class StratumSets(LookAhead):
             phase = self._plan.phases[evaluation] = replace(PHASES[evaluation], own=frozenset(own))
         return phase
 
-    def _run_backwards(self, pipeline: DeltaPipeline, entries: Vector, sink: Sink) -> None:
-        pipeline.run(self._relations, self._flat, entries, PHASES[Evaluation.SURVIVING], self._scratch, sink)
-
     def _head_sink(self, pipeline: DeltaPipeline, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
         clause = pipeline.variant.clause
         if noted == IF_CERTAIN and has_negation(clause):
             noted = NOTHING
         head = self._relations[clause.head]
-        column, step = -1, 0
-        if change is not Change.NOTHING:
-            if clause.is_recursive and self._has_recursive:
-                column, step = NEW, RECURSIVE * change.value
-            elif not clause.is_recursive and self._has_nonrecursive:
-                column, step = COUNT, change.value
+        column, step = self._counted(change, clause.is_recursive)
 
         def sink(block: Matrix, used: int) -> None:
             if is_new:
@@ -245,23 +270,19 @@ class StratumSets(LookAhead):
 
         return sink
 
+    def _counted(self, change: Change, is_recursive: bool) -> tuple[int, int]:
+        """The column that counts derivations by recursive rules or others (-1: none does), and by how much each of them
+        changes it."""
+        if change is Change.NOTHING or not (self._has_recursive if is_recursive else self._has_nonrecursive):
+            return -1, 0
+        return (NEW, RECURSIVE * change.value) if is_recursive else (COUNT, change.value)
+
     def _entry_sink(self, head: KernelRelation) -> Sink:
         is_marking = self._noted != NOTHING
 
         def sink(block: Matrix, used: int) -> None:
             listed, state = self._lists.begin(head, used)
             set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, listed, state)
-            self._lists.finish(used)
-
-        return sink
-
-    def _wanted_sink(self, head: KernelRelation) -> Sink:
-        def sink(block: Matrix, used: int) -> None:
-            listed, state = self._lists.begin(head, used)
-            set_operators.list_wanted(
-                block, used, head.rows, head.table, head.shift, head.level, head.touched, self._stamp - 1, self._stamp,
-                listed, state,
-            )  # fmt: skip
             self._lists.finish(used)
 
         return sink
@@ -284,9 +305,3 @@ class StratumSets(LookAhead):
             self._watch.derived(used)
 
         return sink
-
-
-def _is_blind(pipeline: DeltaPipeline) -> bool:
-    """Whether a backward version has to go through a whole relation for every head, because the head is computed."""
-    first = pipeline.probes[0] if pipeline.probes else None
-    return first is not None and not first.is_member and not first.key_columns

@@ -15,6 +15,7 @@ evaluation. The caller makes room first: one more row, touched entry and list en
 from __future__ import annotations
 
 from elastalog.backends.kernel.compiled import (
+    COLUMNS,
     FLAG,
     GROUP,
     INT,
@@ -33,9 +34,11 @@ from elastalog.backends.kernel.compiled import (
     types,
     uint64,
 )
+from elastalog.backends.kernel.join_levels import state_of
 from elastalog.backends.kernel.maintain import LISTED, TOUCHED, USED, find_row
 from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED, WAS
 from elastalog.backends.kernel.new_rows import add_row
+from elastalog.backends.kernel.rows import FILLED, NEXT
 
 DERIVED = 1
 """The lowest bit of `level`: the fact is not explicit."""
@@ -81,6 +84,25 @@ def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[n
             used += 1
         entries[i] = level[row] - REFERENCE
     state[TOUCHED] = used
+
+
+@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, INT, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather_seen(rows, start, stop, level, touched, view, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the rows in [start, stop) that are in a view, without levels, until the block is full."""
+    filled = int64(0)
+    room = out.shape[0]
+    width = out.shape[1]
+    row = start
+    while row < stop and filled < room:
+        if (view >> state_of(level, touched, row)) & 1:
+            for c in range(take.shape[0]):
+                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            out[filled, width - 2] = 0
+            out[filled, width - 1] = 0
+            filled += 1
+        row += 1
+    state[NEXT] = row
+    state[FILLED] = filled
 
 
 @inlined
@@ -221,24 +243,6 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
         if is_marking and block[i, block_width - 2] >= MARKED:
             touched[entry, NEW] |= np_int32(MARKED)
         if touched[entry, OTHER] != stamp:
-            touched[entry, OTHER] = np_int32(stamp)
-            listed_entries[listed] = entry
-            listed += 1
-    state[LISTED] = listed
-
-
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, MATRIX, INT, INT, WORDS, STATE)
-def list_wanted(  # type: ignore[no-untyped-def]
-    block, used, rows, table, shift, level, touched, wanted, stamp, listed_entries, state
-):
-    """Lists, each once, the heads that the evaluation number `wanted` listed last."""
-    listed = state[LISTED]
-    for i in range(used):
-        row = find_row(block, i, rows, table, shift)
-        if row < 0 or level[row] < REFERENCE:
-            continue
-        entry = level[row] - REFERENCE
-        if touched[entry, OTHER] == wanted:
             touched[entry, OTHER] = np_int32(stamp)
             listed_entries[listed] = entry
             listed += 1

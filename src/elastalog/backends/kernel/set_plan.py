@@ -4,20 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from elastalog.backends.kernel import set_operators
 from elastalog.backends.kernel.delta_pipeline import DeltaPipeline, Phase
 from elastalog.backends.kernel.maintenance import MaintenancePlan
+from elastalog.backends.kernel.pipeline import Scratch, Sink
 from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.rows import FILLED, NEXT
+from elastalog.backends.kernel.set_spread import PlainRoundsPlan, SpreadingPlan
 from elastalog.backends.kernel.statistics import KernelStatistics
 from elastalog.backends.sets import Evaluation, Rules
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import Absent, Clause, LogicalStratum
-from elastalog.planning.variants import plan_backward, plan_full
+from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
+
+
+class WholePipeline(DeltaPipeline):
+    """A version of a clause that starts at all facts of its start's relation."""
+
+    __slots__ = ()
+
+    def run_seen(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations from facts that are seen in a phase."""
+        name = self.gather.relation
+        if name is None:
+            self.run_range(relations, flat, 0, 1, None, scratch, sink)
+            return
+        relation = relations[name]
+        take, place = self.gather_take
+        block, state = self._space(scratch)[0]
+        seen = phase.view_of(name, is_negated=False, is_before=False)
+        start = 0
+        while start < relation.used:
+            set_operators.gather_seen(
+                relation.rows, start, relation.used, relation.level, relation.touched, seen, take, place, block, state
+            )
+            start = int(state[NEXT])
+            self._pass_on(relations, flat, block, int(state[FILLED]), phase, scratch, sink)
 
 
 class SetPlan:
     """Those of `MaintenancePlan`, and backwards with body facts. `phases`: the views of evaluations, as they are
-    needed. `flat`: all relations; their facts count as level 0."""
+    needed. `flat`: all relations; their facts count as level 0. `rows_of_everything`: through how many rows the last
+    enumeration of a clause went."""
 
     def __init__(
         self,
@@ -40,15 +76,45 @@ class SetPlan:
         self._dictionary = dictionary
         self._source = source
         self._with_bodies: dict[str, list[DeltaPipeline]] | None = None
-        self._everything: dict[int, DeltaPipeline] = {}
+        self._everything: dict[int, list[WholePipeline]] = {}
+        self.rows_of_everything: dict[int, int] = {}
+        self._spreading: SpreadingPlan | None = None
+        self._plain_rounds: PlainRoundsPlan | None = None
 
-    def everything(self, clause: Clause) -> DeltaPipeline:
-        """The version of a clause that enumerates all its derivations; planned when first used."""
-        pipeline = self._everything.get(clause.number)
-        if pipeline is None:
-            variant = plan_full(clause, KernelStatistics(self._relations))
-            pipeline = self._everything[clause.number] = DeltaPipeline(variant, self._dictionary, self._source)
-        return pipeline
+    def everything(self, clause: Clause) -> list[WholePipeline]:
+        """Versions of a clause each of which enumerates all its derivations, with the row of every body fact if it is
+        recursive; planned when first used. Recursive clauses start at a goal of the stratum, as they did when the
+        stratum was evaluated first."""
+        versions = self._everything.get(clause.number)
+        if versions is None:
+            statistics = KernelStatistics(self._relations)
+            variants = [
+                plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals
+            ] or [plan_full(clause, statistics)]
+            versions = [WholePipeline(variant, self._dictionary, self._source) for variant in variants]
+            self._everything[clause.number] = versions
+        return versions
+
+    @property
+    def spreading(self) -> SpreadingPlan:
+        """The recursive versions that start at facts of the stratum; laid out when first used."""
+        if self._spreading is None:
+            self._spreading = SpreadingPlan(self._stratum.relations, self._spreading_versions(), self._dictionary)
+        return self._spreading
+
+    @property
+    def plain_rounds(self) -> PlainRoundsPlan:
+        """Those, and `with_bodies`; laid out when first used."""
+        if self._plain_rounds is None:
+            backward = [version for versions in self.with_bodies.values() for version in versions]
+            self._plain_rounds = PlainRoundsPlan(
+                self._stratum.relations, self._spreading_versions(), backward, self._dictionary
+            )
+        return self._plain_rounds
+
+    def _spreading_versions(self) -> list[DeltaPipeline]:
+        recursive = self.forward[Rules.RECURSIVE]
+        return [version for name in self._stratum.relations for version in recursive.get(name, ())]
 
     @property
     def with_bodies(self) -> dict[str, list[DeltaPipeline]]:

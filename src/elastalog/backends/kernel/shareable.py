@@ -24,9 +24,9 @@ def _is_without_text(action: Action) -> bool:
     match action:
         case Fill() | Copy() | KeepEqual() | KeepConstant():
             return True
-        case Compute(_, expression):
+        case Compute(expression=expression):
             return _has_no_text(expression)
-        case Keep(operator, _, left, right):
+        case Keep(operator=operator, left=left, right=right):
             is_plain = not isinstance(left, Apply) and not isinstance(right, Apply)
             return (is_plain and operator in ("=", "!=")) or (_has_no_text(left) and _has_no_text(right))
         case Generate():

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-
+from elastalog.backends.kernel.join_levels import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.memory import Vector
 from elastalog.backends.kernel.pipeline import Pipeline
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -35,7 +34,16 @@ class Progress:
     is_done: bool
 
 
+class Heights(NamedTuple):
+    """What global levels need: the relations whose facts count as level 0, and the bench whose queue is the calendar,
+    filed under the relations' places among those of the stratum."""
+
+    flat: frozenset[str]
+    bench: Workbench
+
+
 def run_small_iterations(
+    stratum: int,
     own: Sequence[str],
     pipelines: Sequence[Pipeline],
     relations: Mapping[str, KernelRelation],
@@ -45,11 +53,14 @@ def run_small_iterations(
     stop: Mapping[str, int],
     iteration: int,
     most_found: int,
+    heights: Heights | None = None,
 ) -> Progress:
-    """Runs iterations, from the one of the given number on, until the fixpoint, a large one, or `most_found` facts."""
-    plan = MachinePlan(own, frozenset(), pipelines, [], [], dictionary, carried=0)
-    bench = Workbench()
-    plan.refresh(relations, with_deferred=True)
+    """Runs iterations, from the one of the given number on, until the fixpoint, a large one, or `most_found` facts.
+    With `heights`, iterations are levels, and facts of lower relations have theirs. Not every iteration is told the
+    watch, but where it is whenever limits are looked at, and at the end."""
+    carried, flat, bench = (0, frozenset[str](), Workbench()) if heights is None else (LEVELS, *heights)
+    plan = MachinePlan(own, flat, pipelines, [], [], dictionary, carried)
+    plan.refresh(relations, None)
     bench.reserve_blocks(plan.widths)
     table = plan.relations
     for number, name in enumerate(plan.names):
@@ -59,14 +70,27 @@ def run_small_iterations(
     state = bench.state
     state[layout.ITERATION] = iteration
     state[layout.MOST_FOUND] = most_found
-    made: Vector = np.zeros(max(len(pipelines), 1), np.int64)
+    state[layout.CARRIED] = carried
+    told = sum(stop.values())
+
+    def tell() -> None:
+        nonlocal told
+        now = sum(relations[name].used for name in own)
+        watch.iteration(stratum, int(state[layout.ITERATION]), now - told)
+        told = now
+
     began = time.perf_counter()
-    reason = MachineRun(plan, bench, relations, own, watch).run(
-        lambda: growth.grow(state, table, plan.indexes, plan.versions, plan.code, bench.frames, made)
-    )
+    reason = MachineRun(plan, bench, relations, own, watch, tell).run(
+        lambda: growth.grow(
+            state, table, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes, bench.waiting,
+            bench.heap,
+        )
+    )  # fmt: skip
     seconds = time.perf_counter() - began
+    tell()
     # Nobody has measured the versions one by one; derivations are the best measure of their shares.
-    for pipeline, derivations in zip(pipelines, made.tolist(), strict=False):
+    made = plan.code[plan.versions + layout.MADE]
+    for pipeline, derivations in zip(pipelines, made.tolist(), strict=True):
         pipeline.derivations += derivations
         pipeline.seconds += seconds * derivations / max(int(made.sum()), 1)
     bounds = {name: table[plan.number[name], layout.FROM : layout.TO + 1].tolist() for name in own}

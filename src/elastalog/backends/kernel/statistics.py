@@ -19,8 +19,9 @@ class KernelStatistics:
     The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
 
-    def __init__(self, relations: Mapping[str, KernelRelation]) -> None:
+    def __init__(self, relations: Mapping[str, KernelRelation], sample: int = _SAMPLE) -> None:
         self._relations = relations
+        self._sample_size = sample
         self._fanouts: dict[tuple[str, tuple[int, ...]], float] = {}
         self._samples: dict[str, Matrix] = {}
 
@@ -59,9 +60,9 @@ class KernelStatistics:
         if sample is None:
             stored = self._relations[relation]
             rows = stored.rows[: stored.used]
-            if stored.used > _SAMPLE:
-                rows = rows[
-                    np.random.default_rng(stored.used).choice(stored.used, _SAMPLE, replace=False, shuffle=False)
-                ]
+            size = self._sample_size
+            if stored.used > size:
+                chosen = np.random.default_rng(stored.used).choice(stored.used, size, replace=False, shuffle=False)
+                rows = rows[chosen]
             sample = self._samples[relation] = rows
         return sample

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from elastalog.backends.kernel import maintain
-from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
+from elastalog.backends.kernel.marks import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.kernel.vectors import Vectors
@@ -31,6 +31,8 @@ class Transaction:
 
 def touch(relation: KernelRelation, rows: Vector) -> Vector:
     """The touched entries of rows, made where there are none."""
+    if not len(rows):
+        return np.empty(0, np.int32)
     relation.is_settled = False
     relation.touched = maintain.room(relation.touched, relation.touched_used + len(rows))
     entries = np.empty(len(rows), np.int32)
@@ -73,31 +75,6 @@ def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | in
         touched[entries, NEW] = ABSENT
         touched[entries, COUNT] = 0
         touched[entries, MARKS] &= ~IS
-
-
-def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Vector:
-    """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
-    above can be maintained. Returns the entries that changed."""
-    present = old.present_rows()
-    found = new.find(old.rows[present])
-    is_kept = found >= 0
-    seen = np.zeros(new.used, np.bool_)
-    seen[found[is_kept]] = True
-    evaluated = new.used
-    came = touch(new, np.flatnonzero(~seen[:evaluated]).astype(np.int32))
-    new.touched[came, OLD] = ABSENT
-    new.touched[came, MARKS] = IS
-    gone_rows = present[~is_kept]
-    gone = touch(new, add_rows(new, np.ascontiguousarray(old.rows[gone_rows])))
-    new.touched[gone, OLD] = old.level[gone_rows]
-    new.touched[gone, MARKS] = WAS
-    if is_level_change:
-        kept, as_before = found[is_kept], present[is_kept]
-        moved = new.level[kept] != old.level[as_before]
-        entries = touch(new, kept[moved])
-        new.touched[entries, OLD] = old.level[as_before[moved]]
-    new.present = evaluated
-    return changed_entries(new, is_level_change)
 
 
 def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
@@ -155,15 +132,15 @@ def changed_words(
     changes = {}
     for name, entries in changed.items():
         relation = relations[name]
-        marks = relation.touched[entries, MARKS] & (WAS | IS)
-        rows = relation.touched[entries, ROW]
-        inserted, deleted = rows[marks == IS], rows[marks == WAS]
-        if len(inserted) or len(deleted):
-            changes[name] = (relation.rows[inserted], relation.rows[deleted])
+        rows = np.empty(len(entries), np.int32)
+        numbers = int(maintain.came_and_went(entries, relation.touched, rows))
+        if numbers:
+            came, went = numbers & 0xFFFFFFFF, numbers >> 32
+            changes[name] = (relation.rows[rows[:came]], relation.rows[rows[len(rows) - went :]])
     return changes
 
 
 __all__ = [
-    "REFERENCE", "Transaction", "add_rows", "adopt", "changed_entries", "changed_words", "commit", "end",
+    "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
     "receive", "rollback", "set_annotation", "touch",
 ]  # fmt: skip

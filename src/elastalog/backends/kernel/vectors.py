@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from elastalog.backends.kernel.addresses import address_of
 from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, inlined, int64, np_int32, operator, types
 from elastalog.backends.kernel.memory import Matrix, Vector
 
-# Columns of a node.
+# Columns of a node, and of a step in the log.
 LEVEL, COUNT, NEXT = range(3)
+NODE_WIDTH = STEP_WIDTH = 3
 
 # Fields of the vectors' own state vector.
 NODES = 0  # nodes ever used
 FREE = 1  # the first free node, -1 if there is none
 LOGGED = 2  # steps in the log
 FAULTS = 3  # steps below 0
+FIRST_AT, FIRST_SIZE, NODES_AT, NODES_ROOM, LOG_AT, LOG_ROOM = range(4, 10)  # where the arrays are, for the machine
+STATE_SIZE = 10
 
 NOTHING = -1
+_SPARE = 64
+"""Rows, nodes and steps that there is room for beyond those that are known."""
 
 
 @inlined
@@ -97,10 +103,11 @@ class Vectors:
     __slots__ = ("first", "log", "nodes", "state")
 
     def __init__(self) -> None:
-        self.first: Vector = np.full(64, NOTHING, np.int32)
-        self.nodes: Matrix = np.empty((64, 3), np.int32)
-        self.log: Matrix = np.empty((64, 3), np.int32)
-        self.state: Vector = np.array([0, NOTHING, 0, 0], np.int64)
+        self.first: Vector = np.full(_SPARE, NOTHING, np.int32)
+        self.nodes: Matrix = np.empty((_SPARE, NODE_WIDTH), np.int32)
+        self.log: Matrix = np.empty((_SPARE, STEP_WIDTH), np.int32)
+        self.state: Vector = np.zeros(STATE_SIZE, np.int64)
+        self.state[FREE] = NOTHING
 
     @staticmethod
     def of(rows: Vector, levels: Vector, counts: Vector, size: int) -> Vectors:
@@ -109,7 +116,7 @@ class Vectors:
         order = np.lexsort((levels, rows))
         rows, levels, counts = rows[order], levels[order], counts[order]
         number = len(rows)
-        vectors.nodes = np.empty((number + 64, 3), np.int32)
+        vectors.nodes = np.empty((number + _SPARE, NODE_WIDTH), np.int32)
         vectors.nodes[:number, LEVEL] = levels
         vectors.nodes[:number, COUNT] = counts
         is_last = np.ones(number, np.bool_)
@@ -117,7 +124,7 @@ class Vectors:
         vectors.nodes[:number, NEXT] = np.where(is_last, NOTHING, np.arange(1, number + 1))
         is_first = np.ones(number, np.bool_)
         is_first[1:] = is_last[:-1]
-        vectors.first = np.full(size + 64, NOTHING, np.int32)
+        vectors.first = np.full(size + _SPARE, NOTHING, np.int32)
         vectors.first[rows[is_first]] = np.flatnonzero(is_first)
         vectors.state[NODES] = number
         return vectors
@@ -153,6 +160,12 @@ class Vectors:
             level, count, node = (int(value) for value in self.nodes[node])
             counts[level] = count
         return counts
+
+    def address(self) -> int:
+        """Where the state is, in which the places of the arrays are written: good until something is reserved."""
+        first, nodes, log = self.first, self.nodes, self.log
+        self.state[FIRST_AT:] = address_of(first), len(first), address_of(nodes), len(nodes), address_of(log), len(log)
+        return address_of(self.state)
 
     def commit(self) -> None:
         """The steps so far stand."""

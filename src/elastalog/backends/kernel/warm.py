@@ -14,7 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("elastalog.backends.kernel", "elastalog.backends.kernel.machine", "elastalog.relations")
+PACKAGES = (
+    "elastalog.backends.kernel",
+    "elastalog.backends.kernel.machine",
+    "elastalog.backends.spark",
+    "elastalog.relations",
+)
 MESSAGE = "compiling the kernel, once per machine…"
 
 _PATIENCE = 1.0

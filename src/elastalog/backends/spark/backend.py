@@ -25,11 +25,12 @@ from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.backends.protocol import GONE, ChangedWords, Matrix, StateChanges, Vector
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.filed import Coming, FiledRelation, RelationFiles
-from elastalog.backends.spark.placement import FALLEN_BACK, Placement, choose, memory_allowed, spared
+from elastalog.backends.spark.placement import FALLEN_BACK, LIMITED, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.resident import ResidentRelations
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.states import are_heard, old_levels, state_before
 from elastalog.backends.spark.strata import StratumJobs
+from elastalog.backends.spark.update_task import nothing_more
 from elastalog.backends.spark.word_files import are_explicit, write_changes
 from elastalog.backends.watch import Watch
 from elastalog.planning.decompose import SharePlan
@@ -208,6 +209,8 @@ class SparkBackend(KernelBackend):
 
     def placement(self, stratum: LogicalStratum) -> Placement:
         """Where a stratum would be evaluated now."""
+        if stratum.number in self._limited:
+            return LIMITED
         sizes = {name: self.size(name) for name in (*stratum.reads, *stratum.relations)}
         return choose(
             self.program, stratum, sizes, support=self.support, is_global=self.is_global, is_elastic=self.is_elastic,
@@ -220,7 +223,8 @@ class SparkBackend(KernelBackend):
         """The plan of tasks, now that the inputs are known."""
         plan = placement.plan
         assert plan is not None
-        if plan.decomposes and self.support is Support.LEVELS and not self.is_global:
+        can_exchange = stratum.aggregate is None and self.support is Support.LEVELS and not self.is_global
+        if plan.decomposes and can_exchange:
             part = self._jobs.heavy(plan, inputs).greatest
             placement = spared(placement, stratum, part, self._jobs.shares(plan))
         return self._place(stratum, placement).plan or plan
@@ -269,8 +273,9 @@ class SparkBackend(KernelBackend):
 
     def delegate(self, stratum: LogicalStratum, procedure: Callable[[Any], T]) -> list[T] | None:
         """See the protocol. A stratum that was last evaluated in tasks is maintained there."""
-        if stratum.aggregate is not None or not stratum.clauses:
-            return None
+        return self._maintained_by_tasks(stratum, procedure) if stratum.clauses else None
+
+    def _maintained_by_tasks(self, stratum: LogicalStratum, procedure: Callable[[Any], T]) -> list[T] | None:
         placement = self.placements.get(stratum.number)
         if placement is None:
             placement = self._place(stratum, self.placement(stratum))
@@ -335,8 +340,12 @@ class SparkBackend(KernelBackend):
         return super().maintain_sets(stratum)
 
     def refold(self, stratum: LogicalStratum) -> None:
-        self._bring(stratum)
-        super().refold(stratum)
+        """Maintains an aggregate: in tasks, if its members are in files only."""
+        assert stratum.aggregate is not None
+        is_away = stratum.aggregate.members in self._away.away
+        if not is_away or self._maintained_by_tasks(stratum, nothing_more) is None:
+            self._bring(stratum)
+            super().refold(stratum)
 
     @property
     def has_shifts(self) -> bool:
@@ -344,7 +353,7 @@ class SparkBackend(KernelBackend):
 
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew, in tasks or in the driver; tasks also tell what is different."""
-        if stratum.aggregate is not None or not stratum.clauses:
+        if stratum.aggregate is None and not stratum.clauses:
             self._bring(stratum)
             return super().rebuild(stratum)
         placement = self.placement(stratum)

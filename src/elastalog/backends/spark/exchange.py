@@ -19,11 +19,15 @@ import numpy as np
 from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers
 from elastalog.backends.kernel.pipeline import Bounds
 from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.spark.post import Outgoing, Parcel, Post, TaskFailed
+from elastalog.backends.spark.parcel_operators import add_counts
+from elastalog.backends.spark.post import Outgoing, Post, TaskFailed
 from elastalog.backends.spark.task import GROWN, Result, StratumSpec, facts_with, results_of
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.decompose import Copy, with_copies
+
+_MUCH_ROOM, _FEW_HEADS = 8, 64
+"""The room for the heads of an iteration is used again, unless the last one needed so much less."""
 
 
 def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
@@ -84,7 +88,12 @@ class ExchangingTask:
 
     def empty_heads(self) -> None:
         for name, width in self.widths.items():
-            self.relations[head_name(name)] = KernelRelation(head_name(name), width, is_annotated=True)
+            heads = self.relations.get(head_name(name))
+            if heads is None or len(heads.table) > _MUCH_ROOM * max(heads.used, _FEW_HEADS):
+                self.relations[head_name(name)] = KernelRelation(head_name(name), width, is_annotated=True)
+            elif heads.used:
+                heads.table.fill(0)
+                heads.used = 0
 
     def run(self) -> Iterator[Result]:
         names = [copy.name for copy in self.own_copies]
@@ -102,7 +111,8 @@ class ExchangingTask:
                 break
             start = stop
             for copy in self.own_copies:
-                self.receive(copy, [parcel for parcel in parcels if parcel.address == copy.name], iteration)
+                blocks = [parcel.rows for parcel in parcels if parcel.address == copy.name and len(parcel.rows)]
+                self.receive(copy, blocks, iteration)
             stop = {name: self.relations[name].used for name in names}
             self.pipelines.adapt()
             self.workers.extend_indexes([self.relations[name] for name in names])
@@ -126,31 +136,25 @@ class ExchangingTask:
                 self.workers.run(pipeline, start[name], stop[name], bounds, counted)
 
     def outgoing(self) -> dict[str, Outgoing]:
-        """The heads of this iteration, with their counts, for every copy that wants them."""
+        """The heads of this iteration, for every copy that wants them; tellers get their counts too."""
         found = {}
         for copy in self.own_copies:
             heads = self.relations[head_name(copy.relation)]
             words, count = heads.rows[: heads.used], heads.count[: heads.used]
             shares = self.spec.routings[copy.name].shares_of(words)
-            found[copy.name] = Outgoing(np.column_stack((words, count)), shares)
+            found[copy.name] = Outgoing(words, shares, count if self.relations[copy.name].is_annotated else None)
         return found
 
-    def receive(self, copy: Copy, parcels: list[Parcel], level: int) -> None:
-        """Adds the facts of parcels to a copy. Those that are new are at this level, with all their derivations."""
+    def receive(self, copy: Copy, blocks: list[np.ndarray], level: int) -> None:
+        """Adds facts to a copy. Those that are new are at this level, with all their derivations."""
         relation = self.relations[copy.name]
         first = relation.used
-        blocks = [self.post.opened(parcel) for parcel in parcels]
-        # A row of the file is a fact and a count. Copied, since the kernel takes no memory that it may not write to.
-        facts = [np.array(block[:, :-1], order="C") for block in blocks]
-        for words in facts:
-            relation.insert(words, 0, len(words), first)
+        for block in blocks:
+            relation.insert(block, 0, len(block), first)
         if relation.is_annotated and relation.used > first:
-            # Inserting has counted every row as one derivation; only those of several need another look.
-            for words, block in zip(facts, blocks, strict=True):
-                several = np.flatnonzero(block[:, -1] > 1)
-                rows = relation.find(words[several])
-                is_new = rows >= first
-                np.add.at(relation.count, rows[is_new], block[several[is_new], -1] - 1)
+            # Inserting has counted every row as one derivation.
+            for block in blocks:
+                add_counts(block, relation.rows, relation.table, relation.shift, relation.count, first)
             relation.level[first : relation.used] = level
         relation.present = relation.used
 

@@ -168,7 +168,7 @@ class ExchangingUpdate:
         lost = {name: np.concatenate(parts) for name, parts in self.lost.items() if parts}
         everywhere = {n: Outgoing(words, np.full(len(words), EVERYWHERE, np.int32)) for n, words in lost.items()}
         for parcel in self.post.exchange(everywhere):
-            words = np.ascontiguousarray(self.post.opened(parcel), np.int32)
+            words = parcel.rows
             self._look_for(parcel.address, words, self.plan.recovering, found)
         self._offered(self._sent(found))
 
@@ -318,9 +318,8 @@ class ExchangingUpdate:
             outgoing[name] = Outgoing(rows, self.spec.teller(name).shares_of(rows[:, : derivations.width]))
         arrived: dict[str, list[Matrix]] = {}
         for parcel in self.post.exchange(outgoing):
-            rows = self.post.opened(parcel)
-            if len(rows):
-                arrived.setdefault(parcel.address, []).append(rows)
+            if len(parcel.rows):
+                arrived.setdefault(parcel.address, []).append(parcel.rows)
         return {name: np.concatenate(parts) for name, parts in arrived.items()}
 
     def _for_copies(self, words: Mapping[str, Matrix]) -> dict[str, Outgoing]:
@@ -340,7 +339,7 @@ class ExchangingUpdate:
         """The entries of facts that tellers speak of, in the copies of this task; settled, if a level is given."""
         arrived: dict[str, list[Matrix]] = {}
         for parcel in parcels:
-            arrived.setdefault(parcel.address, []).append(self.post.opened(parcel))
+            arrived.setdefault(parcel.address, []).append(parcel.rows)
         delta = {}
         for name, parts in arrived.items():
             relation = self.relations[name]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from elastalog.backends.sets import Support
-from elastalog.planning.decompose import SharePlan, exchanging_plan, share_plan
+from elastalog.planning.decompose import FOLDED_IN_ONE_PLACE, SharePlan, exchanging_plan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 log = logging.getLogger("elastalog.placement")
@@ -42,7 +42,9 @@ class Placement:
         log.info("stratum %d (%s): %s: %s", stratum.number, ", ".join(stratum.relations), self.where, self.why)
 
 
-FALLEN_BACK = Placement("driver", "tasks made values that the dictionary has not, or met an error")
+LIMITED = Placement("driver", "a relation is limited in size")
+
+FALLEN_BACK = Placement("driver", "tasks that exchange made new values, or one met an error")
 
 
 def choose(
@@ -57,8 +59,6 @@ def choose(
     memory: int,
 ) -> Placement:
     """Where a stratum is best evaluated, whose relations and inputs have these sizes."""
-    if stratum.aggregate is not None:
-        return Placement("driver", "an aggregate")
     if support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts")
     needed = working_set(program, stratum, sizes)
@@ -68,6 +68,8 @@ def choose(
     if not is_elastic and sum(sizes.values()) < least:
         return Placement("driver", f"fewer than {least:,} input facts")
     plan = share_plan(stratum)
+    if plan is None:
+        return Placement("driver", FOLDED_IN_ONE_PLACE)
     if plan.decomposes:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)

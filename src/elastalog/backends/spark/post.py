@@ -1,7 +1,8 @@
 """How tasks that run at the same time give each other rows: through files, in rounds.
 
-In a round every task writes what it has for others, ordered by the share that wants it, and then a *notice* that names
-its files. A task goes on when it has the notices of all. Spark's own barrier takes a second, the notices take
+In a round every task writes one file, which appears whole: a *notice* that says what the task gives, then all rows for
+the first share, those for the second, and so on, and in the end those for everybody. So a task reads of each other one
+two stretches. It goes on when it has read the files of all. Spark's own barrier takes a second, the files take
 milliseconds.
 """
 
@@ -10,16 +11,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from elastalog.backends.spark.routing import EVERYWHERE
+from elastalog.backends.spark.parcel_operators import distribute
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
+_LENGTH = 8
+_WORD = 4
 
 
 class TaskFailed(Exception):
@@ -28,22 +31,34 @@ class TaskFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Rows for an address, and the share that wants each (EVERYWHERE: all do)."""
+    """Rows for an address, and the share that wants each (EVERYWHERE: all do). `count`: a number that goes with each
+    row, as one more column."""
 
     rows: np.ndarray
     shares: np.ndarray
+    count: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Rows of so many words for an address, in a file of one task, ordered by the share that wants them: those of share
-    s are rows bounds[s] to bounds[s + 1], the last ones are for everybody. `note`: what the sender says about them."""
+    """The rows of one task for an address that are for this task, maybe none. `note`: what the sender says about
+    them."""
 
     address: str
-    path: str
-    width: int
-    bounds: tuple[int, ...]
+    rows: np.ndarray
     note: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Rows ordered by the share that wants them: those of share s are rows bounds[s] to bounds[s + 1], the last ones
+    are for everybody."""
+
+    rows: np.ndarray
+    bounds: tuple[int, ...]
+
+    def part(self, share: int) -> np.ndarray:
+        return self.rows[self.bounds[share] : self.bounds[share + 1]]
 
 
 class Post:
@@ -53,67 +68,116 @@ class Post:
         self.folder = folder
         self.share = share
         self.shares = shares
+        self.notes: list[Any] = []
         self._round = 0
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Parcel]:
-        """Gives and takes: all tasks must call it equally often. Returns the parcels of all tasks, this one included.
-        Raises TaskFailed if a task has failed."""
+        """Gives and takes: all tasks must call it equally often. Returns the parcels of all tasks, this one included;
+        none if no task gave any. Raises TaskFailed if a task has failed."""
         self._round += 1
-        parcels = [self._packed(address, out, i) for i, (address, out) in enumerate(outgoing.items()) if len(out.rows)]
-        self._notify({"parcels": parcels, "note": note, "failed": False})
-        notices = self._await_notices()
-        if any(notice["failed"] for notice in notices):
-            raise TaskFailed
-        # Who has written a notice has read what came in the round before.
-        for path in self.folder.glob(f"{self._round - 1}-{self.share}-*.words"):
-            path.unlink(missing_ok=True)
-        self.notes = [notice["note"] for notice in notices]
-        return [
-            Parcel(address, path, width, tuple(bounds), notice["note"])
-            for notice in notices
-            for address, path, width, bounds in notice["parcels"]
-        ]
+        packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
+        self._write(packed, note)
+        self.notes = []
+        parcels = []
+        for share in range(self.shares):
+            if share == self.share:
+                self.notes.append(note)
+                own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
+            else:
+                own = self._read(share)
+            parcels += [Parcel(address, rows, self.notes[-1]) for address, rows in own.items()]
+        # Who has written a file has read those of the round before.
+        self._path(self.share, self._round - 1).unlink(missing_ok=True)
+        return parcels
 
     def give_up(self) -> None:
         """Tells the others, in the next round, that this task cannot go on."""
         self._round += 1
-        self._notify({"parcels": [], "note": None, "failed": True})
+        self._write(None, None)
 
-    def opened(self, parcel: Parcel) -> np.ndarray:
-        """The rows of a parcel that are for this task."""
-        block: np.ndarray = np.memmap(parcel.path, np.int32, "r", shape=(parcel.bounds[-1], parcel.width))
-        own = block[parcel.bounds[self.share] : parcel.bounds[self.share + 1]]
-        everywhere = block[parcel.bounds[-2] :]
-        return np.concatenate((own, everywhere)) if len(everywhere) else own
+    def _packed(self, out: Outgoing) -> _Packed:
+        rows = np.ascontiguousarray(out.rows, np.int32)
+        width = rows.shape[1] + (out.count is not None)
+        count = np.empty(0, np.int32) if out.count is None else out.count
+        ordered = np.empty((len(rows), width), np.int32)
+        bounds = np.zeros(self.shares + 2, np.int64)
+        distribute(rows, count, out.shares.astype(np.int32, copy=False), ordered, bounds)
+        return _Packed(ordered, tuple(bounds.tolist()))
 
-    def _packed(self, address: str, out: Outgoing, number: int) -> tuple[str, str, int, tuple[int, ...]]:
-        # Numbers of 16 bits are sorted by their digits, in linear time.
-        wanted = np.where(out.shares == EVERYWHERE, self.shares, out.shares).astype(np.uint16)
-        rows = out.rows[np.argsort(wanted, kind="stable")].astype(np.int32, copy=False)
-        bounds = (0, *np.cumsum(np.bincount(wanted, minlength=self.shares + 1)).tolist())
-        path = self.folder / f"{self._round}-{self.share}-{number}.words"
-        rows.tofile(path)
-        return address, str(path), rows.shape[1], bounds
-
-    def _notify(self, notice: dict[str, Any]) -> None:
-        """Says that everything of this round is written. A notice appears whole."""
-        path = self._notice(self.share)
+    def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
+        """Writes the file of this round; None: this task has failed."""
+        if self.shares == 1:
+            return
+        given = packed or {}
+        listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
+        notice = json.dumps({"parcels": listed, "note": note, "failed": packed is None}).encode()
+        notice += b" " * (-len(notice) % _WORD)
+        path = self._path(self.share, self._round)
         fresh = path.with_suffix(".tmp")
-        fresh.write_text(json.dumps(notice), encoding="utf-8")
+        with open(fresh, "wb") as file:
+            file.write(len(notice).to_bytes(_LENGTH, "little"))
+            file.write(notice)
+            for share in range(self.shares + 1):
+                if share != self.share:
+                    for p in given.values():
+                        file.write(p.part(share).data)
         os.replace(fresh, path)
 
-    def _await_notices(self) -> list[dict[str, Any]]:
-        """The notices of all tasks. A task that dies is noticed by Spark, which then ends this one too."""
-        notices = []
-        for share in range(self.shares):
-            path, pause = self._notice(share), _SHORTEST_PAUSE
-            while not path.exists():
-                if not self.folder.exists():
-                    raise RuntimeError("the driver has given this attempt up")
-                time.sleep(pause)
-                pause = min(pause * 1.5, _LONGEST_PAUSE)
-            notices.append(json.loads(path.read_text(encoding="utf-8")))
-        return notices
+    def _read(self, sender: int) -> dict[str, np.ndarray]:
+        """What another task gives this one, by address; notes what it says."""
+        with open(self._awaited(sender), "rb", buffering=0) as file:
+            length = int.from_bytes(file.read(_LENGTH), "little")
+            notice = json.loads(file.read(length))
+            if notice["failed"]:
+                raise TaskFailed
+            self.notes.append(notice["note"])
+            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in notice["parcels"]}
+            start = _LENGTH + length
+            for share in range(self.shares + 1):
+                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in notice["parcels"]]
+                number = sum(rows * width for rows, width in shapes) if share != sender else 0
+                if share in (self.share, self.shares):
+                    words = _words(file, start, number)
+                    for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
+                        parts.append(part)
+                start += _WORD * number
+        return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
-    def _notice(self, share: int) -> Path:
-        return self.folder / f"{self._round}-{share}.json"
+    def _awaited(self, sender: int) -> Path:
+        """The file of another task, when it is there. If that task dies, Spark notices, and then ends this one too."""
+        path, pause = self._path(sender, self._round), _SHORTEST_PAUSE
+        while not path.exists():
+            if not self.folder.exists():
+                raise RuntimeError("the driver has given this attempt up")
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return path
+
+    def _path(self, share: int, number: int) -> Path:
+        return self.folder / f"{number}-{share}.round"
+
+
+def _words(file: Any, offset: int, number: int) -> np.ndarray:
+    words = np.empty(number, np.int32)
+    left = memoryview(words.view(np.uint8))  # type: ignore[arg-type]  # it is a buffer
+    file.seek(offset)
+    while left:
+        done = file.readinto(left)
+        if not done:
+            raise RuntimeError("a file of the exchange is too short")
+        left = left[done:]
+    return words
+
+
+def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
+    """One after the other, blocks of so many rows of so many words."""
+    start = 0
+    for rows, width in shapes:
+        yield words[start : start + rows * width].reshape(rows, width)
+        start += rows * width
+
+
+def _joined(own: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
+    if not len(everywhere):
+        return own
+    return np.concatenate((own, everywhere)) if len(own) else everywhere

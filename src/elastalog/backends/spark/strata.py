@@ -20,6 +20,7 @@ from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.filed import Coming, FiledRelation
 from elastalog.backends.spark.jobs import Work, run_tasks
+from elastalog.backends.spark.renumber import with_numbers_of_driver
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
@@ -248,6 +249,8 @@ class StratumJobs:
         if any(result.fault is not None for result in found):
             shutil.rmtree(folder, ignore_errors=True)
             return None
+        if any(result.made is not None for result in found):
+            found = with_numbers_of_driver(spec, found, self._dictionary)
         _remove_others(folder, {result.path for result in found})
         outcome = Outcome(tuple(found), {name: spec.teller(name) for name in plan.stratum.relations})
         self._watch.derivations += outcome.derivations

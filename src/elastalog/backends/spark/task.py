@@ -8,12 +8,11 @@ others.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.kernel import restore
@@ -23,17 +22,12 @@ from elastalog.backends.sets import Support
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.states import are_heard, changes_between, old_levels
-from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import WordFile, are_explicit, read_words, write_changes, write_words
 from elastalog.planning.decompose import Copy, SharePlan, with_copies
 from elastalog.planning.logical import Clause, LogicalProgram
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-RESULT_COLUMNS = (
-    "share int, kind string, relation string, path string, rows bigint, grown bigint, explicit bigint, heard bigint, "
-    "derivations bigint, fault string, outcome binary"
-)
 
 STATE, CHANGES = "state", "changes"
 
@@ -125,7 +119,8 @@ class StratumSpec:
 @dataclass(frozen=True, slots=True)
 class Result:
     """A row that a task yields: a file of the `state` of a relation or of its `changes`. `heard`: of how many changes
-    strata above must hear. `fault`: why the task could not finish, as a JSON object, None if it could."""
+    strata above must hear. `fault`: why the task could not finish, as a JSON object, None if it could. `made`: values
+    that its files have and the driver's dictionary may not."""
 
     share: int
     kind: str
@@ -138,6 +133,7 @@ class Result:
     derivations: int
     fault: str | None = None
     outcome: bytes | None = None
+    made: Values | None = None
 
     @staticmethod
     def of(
@@ -154,36 +150,19 @@ class Result:
     def file(self, routing: Routing) -> WordFile:
         return WordFile(self.path, self.rows, routing, self.share, self.grown, self.explicit)
 
-    def batch(self) -> pa.RecordBatch:
-        numbers = {"rows": self.rows, "grown": self.grown, "explicit": self.explicit, "heard": self.heard}
-        return pa.record_batch(
-            {
-                "share": pa.array([self.share], pa.int32()),
-                "kind": [self.kind],
-                "relation": [self.relation],
-                "path": [self.path],
-                **{name: pa.array([number], pa.int64()) for name, number in numbers.items()},
-                "derivations": pa.array([self.derivations], pa.int64()),
-                "fault": pa.array([self.fault], pa.string()),
-                "outcome": pa.array([self.outcome], pa.binary()),
-            }
-        )
-
 
 def run_shares(
-    work: Callable[[int], Iterator[Result]], shares: tuple[int, ...], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+    work: Callable[[int], Iterator[Result]], shares: tuple[int, ...], positions: Iterable[int]
+) -> Iterator[Result]:
     """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a row
     too, since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
 
-    for batch in batches:
-        for position in batch.column(0).to_pylist():
-            try:
-                for result in work(shares[position]):
-                    yield result.batch()
-            except ElastalogError as error:
-                yield Result.failed(shares[position], fault_of(error)).batch()
+    for position in positions:
+        try:
+            yield from work(shares[position])
+        except ElastalogError as error:
+            yield Result.failed(shares[position], fault_of(error))
 
 
 def fault_of(error: Exception) -> str:
@@ -211,12 +190,27 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
         else:
             backend.restore(copy.name, *spec.facts(copy, share))
     derivations = backend.bootstrap(program.strata[0])
-    if spec.values.is_outgrown_by(dictionary):
-        yield Result.failed(share, GROWN, derivations)
-        return
+    new_values = values_made(spec, share, dictionary, derivations)
+    if new_values is not None:
+        yield new_values
+        if new_values.fault is not None:
+            return
+        derivations = 0
     for name in spec.plan.stratum.relations:
         yield from results_of(spec, share, name, backend.state(name), derivations)
         derivations = 0
+
+
+def values_made(spec: StratumSpec, share: int, dictionary: Dictionary, derivations: int) -> Result | None:
+    """What a task says about values that it has made, None if there are none. They do not hinder it if no other task
+    needs them, and if nothing was computed with their numbers."""
+    if not spec.values.is_outgrown_by(dictionary):
+        return None
+    made = spec.values.made_in(dictionary)
+    is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
+    if is_shown or not spec.plan.decomposes:
+        return Result.failed(share, GROWN, derivations)
+    return Result(share, "", "", "", 0, 0, 0, 0, derivations, made=made)
 
 
 def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords, derivations: int) -> Iterator[Result]:

@@ -21,7 +21,7 @@ from elastalog.backends.protocol import StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.groups import groups_concerned, only_groups
 from elastalog.backends.spark.states import are_heard
-from elastalog.backends.spark.task import CHANGES, GROWN, STATE, Result, StratumSpec
+from elastalog.backends.spark.task import CHANGES, STATE, Result, StratumSpec, values_made
 from elastalog.backends.spark.word_files import WordFile, read_changes, together, write_changes, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.planning.decompose import with_copies
@@ -36,6 +36,10 @@ OVER_BUDGET = "over-budget"
 
 Procedure = Callable[[Any], Any]
 """What a strategy does to the maintenance of a stratum; what it returns is brought to the driver."""
+
+
+def nothing_more(maintenance: Any) -> None:
+    """The procedure where nothing is left to a strategy: aggregates are folded again in one way only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +115,21 @@ def with_outcome(
         give_up()
         yield Result.failed(share, OVER_BUDGET, watch.derivations)
         return
-    if spec.stratum.values.is_outgrown_by(dictionary):
-        yield Result.failed(share, GROWN, watch.derivations)
-        return
+    new_values = values_made(spec.stratum, share, dictionary, 0)
+    if new_values is not None:
+        yield new_values
+        if new_values.fault is not None:
+            return
     yield Result(share, "", "", "", 0, 0, 0, 0, watch.derivations, None, pickle.dumps(outcome))
     yield from written()
 
 
 def _perform(backend: KernelBackend, spec: UpdateSpec) -> Any:
     stratum = backend.program.strata[0]
+    if stratum.aggregate is not None:
+        if backend.is_affected(stratum):
+            backend.refold(stratum)
+        return spec.procedure(None)
     if spec.stratum.support is Support.LEVELS:
         maintenance = backend.maintain(stratum)
         outcome = spec.procedure(maintenance)

@@ -41,9 +41,25 @@ class Values:
         made.wide.extend(np.frombuffer(self.patterns, np.int64))
         return made
 
+    @property
+    def numbers(self) -> int:
+        """How many wide numbers there are."""
+        return len(self.patterns) // 8
+
     def is_outgrown_by(self, dictionary: Dictionary) -> bool:
         """Whether a task has made values that the driver's dictionary may not have."""
-        return len(dictionary.symbols) > len(self.texts) or len(dictionary.wide) * 8 > len(self.patterns)
+        return len(dictionary.symbols) > len(self.texts) or len(dictionary.wide) > self.numbers
+
+    def made_in(self, dictionary: Dictionary) -> Values:
+        """The values that a task has made."""
+        texts = dictionary.symbols.strings_from(len(self.texts))
+        return Values(tuple(texts), dictionary.wide.patterns_from(self.numbers).tobytes())
+
+
+def shows_numbers_of_texts(clause: Clause) -> bool:
+    """Whether a clause computes with the numbers by which texts are known."""
+    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
+    return any(_has_functor(side, "ord") for test in tests for side in (test.left, test.right))
 
 
 def as_word(constant: Constant, dictionary: Dictionary) -> Constant:
@@ -103,6 +119,12 @@ def _constants_in(expression: Expression) -> Iterator[Constant]:
 def _looks_into_texts(clause: Clause) -> bool:
     tests = [goal for goal in clause.goals if isinstance(goal, Test)]
     return any(_has_symbol(side) for test in tests for side in (test.left, test.right))
+
+
+def _has_functor(expression: Expression, name: str) -> bool:
+    if not isinstance(expression, Apply):
+        return False
+    return expression.functor == name or any(_has_functor(argument, name) for argument in expression.arguments)
 
 
 def _has_symbol(expression: Expression) -> bool:

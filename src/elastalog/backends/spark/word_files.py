@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.protocol import GONE, Matrix, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.relations.facts import FactWords
+
+_ANNOTATIONS = ("was", "level", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,18 @@ def together(changes: Sequence[StateChanges], width: int) -> StateChanges:
     )
 
 
+def write_anew(path: str, folder: Path, name: str, change: Callable[[Matrix], Matrix]) -> str:
+    """Writes a file with other words, and all else as it was, under another name."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, memory_map=True) as opened:
+        table = opened.read()
+    annotations = [column for column in table.column_names if column in _ANNOTATIONS]
+    width = table.num_columns - len(annotations)
+    words = change(_words(table, width))
+    return _write(folder, name, _columns(words) | {column: table.column(column).to_numpy() for column in annotations})
+
+
 def _columns(words: np.ndarray) -> dict[str, np.ndarray]:
     return {f"c{i}": np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])}
 
@@ -111,6 +125,13 @@ def _write(folder: Path, name: str, columns: dict[str, np.ndarray]) -> str:
     return str(path)
 
 
+def _words(table: pa.Table, width: int) -> Matrix:
+    words = np.empty((table.num_rows, width), np.int32)
+    for i in range(width):
+        words[:, i] = table.column(f"c{i}").to_numpy()
+    return words
+
+
 def _joined(parts: Sequence[dict[str, np.ndarray]], name: str) -> np.ndarray:
     arrays = [part[name] for part in parts]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
@@ -124,11 +145,11 @@ def _read(file: WordFile, width: int, routing: Routing | None, share: int) -> di
     is_routed_so = routing is not None and file.routing == routing
     if is_routed_so and file.share != share:
         return None
-    table = parquet.read_table(file.path, memory_map=True)
-    words = np.empty((table.num_rows, width), np.int32)
-    for i in range(width):
-        words[:, i] = table.column(f"c{i}").to_numpy()
-    found = {name: table.column(name).to_numpy() for name in ("was", "level", "count") if name in table.column_names}
+    # Much of a small file's time would go into `read_table`, which looks for whole data sets.
+    with parquet.ParquetFile(file.path, memory_map=True) as opened:
+        table = opened.read()
+    words = _words(table, width)
+    found = {name: table.column(name).to_numpy() for name in _ANNOTATIONS if name in table.column_names}
     found["words"] = words
     if routing is not None and not is_routed_so:
         shares = routing.shares_of(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.fact_text import fact_text
@@ -186,14 +186,7 @@ def change_lines(changes: Changes) -> Iterator[str]:
 
 def _forecast(state: ShellState, arguments: Piece) -> None:
     require_nothing("forecast", arguments)
-    if state.pending_rules:
-        raise arguments.error(
-            "E0652", "what changed rules cost is not known beforehand", advice="`stats` shows it after `commit`"
-        )
-    sides: dict[str, dict[str, list[Any]]] = {"+": {}, "-": {}}
-    for change in state.pending_facts:
-        sides[change.sign].setdefault(change.relation, []).extend(change.facts())
-    forecasts = state.session.forecast(inserted=sides["+"], deleted=sides["-"])
+    forecasts = state.session.forecast(state.update())
     for forecast in forecasts:
         state.say(f"{', '.join(forecast.relations)}: {forecast.how} ({forecast.why})")
     if not forecasts:

@@ -148,4 +148,12 @@ RUN: tuple[Entry, ...] = (
         'db.change_rules(removed=["path(x, y) :- edg(x, y)."])',
         'db.change_rules(removed=["path(x, y) :- edge(x, y)."])',
     ),
+    Entry(
+        "E0617",
+        "argument of the wrong kind",
+        "A call from Python was given something that the argument cannot be. The message says what it must be; the"
+        " error is a `TypeError` as well.",
+        'db.at("1")\ndb.query(("path", (1, 4)))',
+        'db.at(1)\ndb.query("path(1, 4)")',
+    ),
 )

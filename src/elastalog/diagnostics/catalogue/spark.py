@@ -65,7 +65,8 @@ SPARK: tuple[Entry, ...] = (
     Entry(
         "E1108",
         "update stream of the wrong form",
-        "A stream of updates is a streaming DataFrame with a column `op` (`+` or `-`) and the columns of a relation.",
+        "A stream of updates is a streaming DataFrame with a column `op` (`+` or `-`) and the columns of a relation, or"
+        " with columns `op`, `relation`, `a1`, `a2`, ….",
         'elastalog.spark.apply_updates(spark.readStream.table("edges"), db, relation="edge")  # without `op`',
         'stream = spark.readStream.table("edges").selectExpr("\'+\' AS op", "*")\n'
         'elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint="edges.checkpoint")',
@@ -77,5 +78,22 @@ SPARK: tuple[Entry, ...] = (
         " `elastalog.spark.session()` start a local one.",
         'db = elastalog.open("reach.dl", facts="facts/")\ndb["path"].to_spark()  # no session is running',
         'spark = elastalog.spark.session()\ndb["path"].to_spark()',
+    ),
+    Entry(
+        "E1110",
+        "no such table",
+        "A stream of updates comes from a folder of diff files, or from a table that the catalogue of the Spark session"
+        " has. Tables outlast a session only in a catalogue that does, which is one of its settings.",
+        "elastalog stream reach.dl -F facts --source lake.edge --store reach.store",
+        "elastalog stream reach.dl -F facts --source lake.edge --store reach.store \\\n"
+        "    --conf spark.sql.catalogImplementation=hive",
+    ),
+    Entry(
+        "E1111",
+        "place that Spark does not write to",
+        "Spark refused to write a relation: something is there already, or the place may not be written. The message"
+        " has Spark's reason.",
+        'elastalog.spark.write(db, "path", "parquet", "out/path")  # for the second time',
+        'elastalog.spark.write(db, "path", "parquet", "out/path", mode="overwrite")',
     ),
 )

@@ -18,6 +18,7 @@ from elastalog.evaluation.strategies.bfc import BFC
 class BF(BFC):
     name: ClassVar[str] = "bf"
     support: ClassVar[Support] = Support.EXPLICIT
+    is_counting: ClassVar[bool] = False
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
         explicit = stratum.explicit_ones(facts)

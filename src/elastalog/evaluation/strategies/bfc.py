@@ -48,8 +48,11 @@ from elastalog.backends.sets import (
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.dredc import insert
+from elastalog.evaluation.strategies.insertion import insert
 from elastalog.evaluation.strategies.marking import Marks
+
+PATIENCE = 16
+"""Rounds of deletion after which it is worth a try whether further ones are plain."""
 
 
 class BFC(MaintainingStrategy):
@@ -61,6 +64,9 @@ class BFC(MaintainingStrategy):
     def __init__(self, watch: Watch, budget: float | None = None, *, is_pruned: bool = False) -> None:
         super().__init__(watch, budget)
         self.is_pruned = is_pruned
+
+    is_counting: ClassVar[bool] = True
+    """Whether `supported` is C_nr > 0."""
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:
         """Those of some facts that hold whatever becomes of the other facts of the stratum."""
@@ -74,9 +80,17 @@ class BFC(MaintainingStrategy):
         given = union(stratum.explicit_losses(), marked)
         expanded: Facts = {}
         found = stratum.heads_of_changes(Evaluation.OLD, Change.TAKE)
-        counters.deletions += size(without(found, given))
         found = union(given, found)
+        counters.deletions += size(found) - size(given)
+        rounds = 0
         while queries := stratum.having(found, Mark.PRESENT):
+            rounds += 1
+            if rounds > PATIENCE and self.is_counting and not self.is_pruned:
+                rounds = 0
+                found, number = stratum.delete_plainly(queries)
+                counters.deletions += number
+                if not (queries := found):
+                    break
             if self.is_pruned:
                 expanded = self.check_pruned(stratum, queries, expanded, counters)
             else:

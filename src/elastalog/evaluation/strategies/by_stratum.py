@@ -12,6 +12,7 @@ from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMainte
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.counters import Counters
+from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.marking import Marking, Marks
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.evaluation.update import Update
@@ -52,16 +53,7 @@ class MaintainingStrategy:
 
     def bootstrap(self, backend: Backend) -> Work:
         self.check(backend.program)
-        work = Work()
-        for stratum in backend.program.strata:
-            began = time.perf_counter()
-            derivations = backend.bootstrap(stratum)
-            seconds = time.perf_counter() - began
-            work.counters.derivations += derivations
-            work.strata.append(
-                StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
-            )
-        return work
+        return evaluate_all(backend)
 
     def update(self, backend: Backend) -> Work:
         work = Work()

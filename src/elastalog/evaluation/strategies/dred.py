@@ -19,20 +19,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.sets import (
-    ADDED,
-    NO_MARK,
+    DELETING,
+    Change,
     Evaluation,
     Facts,
-    Mark,
     Rules,
     SetMaintenance,
     Support,
-    joined,
     size,
     union,
 )
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.insertion import insert
 from elastalog.evaluation.strategies.marking import Marking, Marks
 
 
@@ -60,25 +59,11 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
     given = union(stratum.explicit_losses(), marked)
     found = union(given, stratum.heads_of_changes(Evaluation.OLD))
     counters.over_deletions -= size(given)
-    deleted: list[Facts] = []
-    while delta := stratum.having(found, Mark.PRESENT):
-        found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
-        stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
-        counters.over_deletions += size(delta)
-        deleted.append(delta)
-    return joined(*deleted)
+    deleted = stratum.spread(found, Evaluation.SURVIVING, Change.NOTHING, DELETING)
+    counters.over_deletions += size(deleted)
+    return deleted
 
 
 def rederive(stratum: SetMaintenance, deleted: Facts) -> Facts:
     """Those of the deleted facts that hold without what was deleted."""
     return union(stratum.explicit_ones(deleted), stratum.derivable(deleted, Rules.ALL))
-
-
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
-    """Adds what was found again, what is explicit now, and what follows: A of the stratum."""
-    given = union(again, stratum.explicit_gains())
-    found = union(given, stratum.heads_of_changes(Evaluation.NEW))
-    counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
-    while delta := stratum.move(found, NO_MARK, Mark.PRESENT, added=ADDED):
-        counters.insertions += size(delta)
-        found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE)

@@ -28,21 +28,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from elastalog.backends.sets import (
-    ADDED,
-    NO_MARK,
+    DELETING_UNSUPPORTED,
     Change,
     Evaluation,
     Facts,
-    Mark,
-    Rules,
     SetMaintenance,
     Support,
-    joined,
     size,
     union,
 )
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
+from elastalog.evaluation.strategies.insertion import insert
 
 
 class DRedC(MaintainingStrategy):
@@ -63,21 +60,6 @@ def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
     given = stratum.explicit_losses()
     found = union(given, stratum.heads_of_changes(Evaluation.OLD, Change.TAKE))
     counters.over_deletions -= size(stratum.without_nonrecursive_support(given))
-    deleted: list[Facts] = []
-    while delta := stratum.without_nonrecursive_support(stratum.having(found, Mark.PRESENT)):
-        found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE, Change.TAKE)
-        stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
-        counters.over_deletions += size(delta)
-        deleted.append(delta)
-    return joined(*deleted)
-
-
-def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
-    """Adds what was found again, what is explicit now, and what follows: A of the stratum. Every new derivation is
-    counted."""
-    given = union(again, stratum.explicit_gains())
-    found = union(given, stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
-    counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
-    while delta := stratum.move(found, NO_MARK, Mark.PRESENT, added=ADDED):
-        counters.insertions += size(delta)
-        found = stratum.heads(Evaluation.NEW, delta, Rules.RECURSIVE, Change.GIVE)
+    deleted = stratum.spread(found, Evaluation.SURVIVING, Change.TAKE, DELETING_UNSUPPORTED)
+    counters.over_deletions += size(deleted)
+    return deleted

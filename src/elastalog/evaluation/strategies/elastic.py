@@ -23,6 +23,7 @@ from elastalog.backends.protocol import Backend, Maintenance
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
 
@@ -37,16 +38,7 @@ class Elastic:
         self.costs = CostModel(budget)
 
     def bootstrap(self, backend: Backend) -> Work:
-        work = Work()
-        for stratum in backend.program.strata:
-            began = time.perf_counter()
-            derivations = backend.bootstrap(stratum)
-            seconds = time.perf_counter() - began
-            self.costs.bootstrapped(stratum, derivations, seconds)
-            work.strata.append(
-                StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
-            )
-        return work
+        return evaluate_all(backend, self.costs.bootstrapped)
 
     def update(self, backend: Backend) -> Work:
         work = Work()

@@ -11,6 +11,7 @@ from typing import ClassVar
 from elastalog.backends.protocol import Backend
 from elastalog.backends.sets import Support
 from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
 
@@ -21,15 +22,7 @@ class Recompute:
     support: ClassVar[Support] = Support.LEVELS
 
     def bootstrap(self, backend: Backend) -> Work:
-        work = Work()
-        for stratum in backend.program.strata:
-            began = time.perf_counter()
-            derivations = backend.bootstrap(stratum)
-            seconds = time.perf_counter() - began
-            work.strata.append(
-                StratumWork(stratum.number, stratum.relations, "bootstrap", "first epoch", derivations, seconds)
-            )
-        return work
+        return evaluate_all(backend)
 
     def update(self, backend: Backend) -> Work:
         work = Work()

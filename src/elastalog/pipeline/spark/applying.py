@@ -10,12 +10,12 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict
 
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.spark.feed import ChangeFeed
-from elastalog.pipeline.spark.reading import absolute
+from elastalog.pipeline.spark.refusals import absolute
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -50,6 +50,20 @@ class Arrived:
     source: str
     batch: str
     read: Callable[[Any], Diff]
+
+
+class StreamOptions(TypedDict, total=False):
+    """How a stream is applied.
+
+    `checkpoint`: where Spark keeps how far it has come. `marks`: how each update prepares for the next of its
+    micro-batch, `eager` or `linked`; see `Session.announce`. `changes`: a folder for the change feed. `available_now`:
+    ends when everything there is has been applied; `interval`: how often to look, as `10 seconds`."""
+
+    checkpoint: Required[str | os.PathLike[str]]
+    marks: str
+    changes: str | os.PathLike[str] | None
+    available_now: bool
+    interval: str | None
 
 
 @dataclass
@@ -90,12 +104,12 @@ def start(
     updates: Callable[[DataFrame, int], Sequence[Arrived]],
     *,
     checkpoint: str | os.PathLike[str],
-    marks: str,
-    changes: str | os.PathLike[str] | None,
-    available_now: bool,
-    interval: str | None,
+    marks: str = "none",
+    changes: str | os.PathLike[str] | None = None,
+    available_now: bool = False,
+    interval: str | None = None,
 ) -> StreamHandle:
-    """Starts a stream whose micro-batches hold updates, as `updates` finds them."""
+    """Starts a stream whose micro-batches hold updates, as `updates` finds them. For the rest see `StreamOptions`."""
     if marks != "none":
         db.announce(db.update(), marks)  # a strategy that has no such marks says so now
     handle = StreamHandle()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from elastalog.pipeline.spark.frames import arrow_to_frame
+from elastalog.pipeline.spark.refusals import absolute, writing
 from elastalog.pipeline.spark.stored_relations import filed_relation
 from elastalog.relations.facts import Relation
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 SinkKind = Literal["parquet", "orc", "csv", "json", "jdbc", "table"]
 Mode = Literal["overwrite", "append", "error", "ignore"]
+
+_CSV = {"emptyValue": "", "escape": '"', "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+"""Left to itself Spark strips texts, writes a backslash before a quote, and two quotes for an empty text."""
 
 
 def relation_to_frame(spark: SparkSession, relation: Relation, annotations: bool = False) -> DataFrame:
@@ -34,16 +38,14 @@ def write_frame(
     options: Mapping[str, str] | None = None,
 ) -> None:
     """Writes a DataFrame to a path, a table, or a database (`place` is its URL; the table is `options["dbtable"]`)."""
-    writer = frame.write.mode(mode).options(**(options or {}))
-    match kind:
-        case "parquet" | "orc" | "json":
-            writer.format(kind).save(place)
-        case "csv":
-            # Spark would write an empty text as two quotes, which no fact file reader takes for one.
-            writer.option("emptyValue", "").format("csv").save(place)
-        case "jdbc":
-            writer.format("jdbc").option("url", place).save()
-        case "table":
-            writer.saveAsTable(place)
-        case _:
-            assert_never(kind)
+    writer = frame.write.mode(mode).options(**(_CSV if kind == "csv" else {})).options(**(options or {}))
+    with writing(kind, place):
+        match kind:
+            case "parquet" | "orc" | "csv" | "json":
+                writer.format(kind).save(absolute(place))
+            case "jdbc":
+                writer.format("jdbc").option("url", place).save()
+            case "table":
+                writer.saveAsTable(place)
+            case _:
+                assert_never(kind)

@@ -2,7 +2,7 @@
 
 Of a folder of diff files each file is an update and its name the batch, so that not even a lost checkpoint applies one
 twice. Of any other stream a micro-batch is an update, or every step in it; its batch is Spark's number (and the step)
-under the identity that the checkpoint gives the query. How they are applied: `applying`.
+under the identity that the checkpoint gives the query. How they are applied: `applying`; tables: `streamed_tables`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,51 +23,50 @@ from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import Policy, settle
-from elastalog.pipeline.spark.applying import Arrived, StreamHandle, Updatable, start
+from elastalog.pipeline.spark.applying import Arrived, StreamHandle, StreamOptions, Updatable, start
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
-from elastalog.pipeline.spark.reading import absolute, reading
+from elastalog.pipeline.spark.refusals import absolute, reading
+from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import Schema, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OPERATION = "op"
+_BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
 
 def apply_updates(
     stream: DataFrame,
     db: Updatable,
     *,
-    relation: str,
-    checkpoint: str | os.PathLike[str],
+    relation: str | None = None,
     source: str = "stream",
     step: str | None = None,
-    marks: str = "none",
-    changes: str | os.PathLike[str] | None = None,
-    available_now: bool = False,
-    interval: str | None = None,
+    **options: Unpack[StreamOptions],
 ) -> StreamHandle:
-    """Applies a stream to a session: rows of `op` (`+` or `-`) and the columns of a relation. Every micro-batch is an
-    epoch; a fact that it both inserts and deletes is inserted.
+    """Applies a stream to a session. Rows have `op` (`+` or `-`) and the columns of `relation`; without one, a column
+    `relation` says what a row is about, and `a1`, `a2`, … are the values in order. Every micro-batch is an epoch; a
+    fact that it both inserts and deletes is inserted.
 
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
-    order. `marks`: how each prepares for the next of its micro-batch, `eager` or `linked`; see `Session.announce`.
-    `checkpoint`: where Spark keeps how far it has come. `changes`: a folder for the change feed. `available_now`: ends
-    when everything there is has been applied; `interval`: how often to look, as `10 seconds`."""
-    schema = schema_named(db.schemas, relation)
-    _require_form(stream, schema, step)
-    columns = [*([] if step is None else [step]), OPERATION, *schema.names]
+    order. `source`: the name of the stream in the log. For the rest see `StreamOptions`."""
+    read: Callable[[pa.Table, int, Any], Diff]
+    if relation is None:
+        columns, read = [name for name in stream.columns if name != step], _mixed_diff
+        _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION], step)
+    else:
+        schema = schema_named(db.schemas, relation)
+        columns, read = [OPERATION, *schema.names], partial(_diff, schema)
+        _require_form(stream, columns, step)
+    selected = [f"`{name}`" for name in ([] if step is None else [step]) + columns]
 
     def updates(batch: DataFrame, number: int) -> list[Arrived]:
-        rows = frame_to_arrow(batch.select(*(f"`{name}`" for name in columns)))
+        rows = frame_to_arrow(batch.select(*selected))
         identity = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        parts = [(str(number), rows)] if step is None else _steps(schema, rows, number)
-        return [Arrived(f"{source}:{identity}", name, partial(_diff, schema, part, number)) for name, part in parts]
+        parts = [(str(number), rows)] if step is None else _steps(rows, number)
+        return [Arrived(f"{source}:{identity}", name, partial(read, part, number)) for name, part in parts]
 
-    return start(
-        stream, db, updates, checkpoint=checkpoint, marks=marks, changes=changes, available_now=available_now,
-        interval=interval,
-    )  # fmt: skip
+    return start(stream, db, updates, **options)
 
 
 def apply_diff_files(
@@ -74,40 +74,28 @@ def apply_diff_files(
     folder: str | os.PathLike[str],
     db: Updatable,
     *,
-    checkpoint: str | os.PathLike[str],
-    marks: str = "none",
-    changes: str | os.PathLike[str] | None = None,
-    available_now: bool = False,
-    interval: str | None = None,
-    files_at_once: int = 16,
+    files_at_once: int | None = None,
+    **options: Unpack[StreamOptions],
 ) -> StreamHandle:
-    """Applies the diff files that appear in a folder, each an epoch, in natural order of their names within a
-    micro-batch. Files must appear whole: write them elsewhere and rename them. For the rest see `apply_updates`."""
+    """Applies the diff files that appear in a folder, each an epoch. Those that Spark finds together are applied
+    in natural order of their names; with `files_at_once`, it takes no more at a time, the oldest first. Files must
+    appear whole: write them elsewhere and rename them. For the rest see `StreamOptions`."""
+    reader = spark.readStream.format("binaryFile").option("pathGlobFilter", "[!._]*")
+    if files_at_once is not None:
+        reader = reader.option("maxFilesPerTrigger", files_at_once)
     with reading("updates", os.fspath(folder)):
-        stream = (
-            spark.readStream.format("binaryFile")
-            .schema("path string, modificationTime timestamp, length bigint, content binary")
-            .option("maxFilesPerTrigger", files_at_once)
-            .option("pathGlobFilter", "[!._]*")
-            .load(absolute(folder))
-            .select("path", "content")
-        )
+        stream = reader.schema(_BINARY_FILE).load(absolute(folder)).select("path", "content")
     source = f"files:{absolute(folder)}"
 
     def updates(batch: DataFrame, number: int) -> list[Arrived]:
-        rows = sorted(
-            ((Path(path_of(row.path)), row.content) for row in batch.collect()), key=lambda r: natural_order(r[0])
-        )
+        uris = {Path(path_of(row.path)): row.path for row in batch.select("path").collect()}
         return [
-            Arrived(source, path.name, partial(_read_file, path, content))
-            for path, content in rows
+            Arrived(source, path.name, partial(_read_file, path, partial(_content, batch, uris[path])))
+            for path in sorted(uris, key=natural_order)
             if path.suffix in TABULAR + TEXTUAL
         ]
 
-    return start(
-        stream, db, updates, checkpoint=checkpoint, marks=marks, changes=changes, available_now=available_now,
-        interval=interval,
-    )  # fmt: skip
+    return start(stream, db, updates, **options)
 
 
 def change_feed(
@@ -121,11 +109,11 @@ def change_feed(
     return spark.readStream.schema(schema).parquet(path)
 
 
-def _steps(schema: Schema, rows: pa.Table, number: int) -> list[tuple[str, pa.Table]]:
+def _steps(rows: pa.Table, number: int) -> list[tuple[str, pa.Table]]:
     """The rows of every step of a micro-batch, in order, and what names it."""
     steps = rows.column(0)
     if steps.null_count or not pa.types.is_integer(steps.type):
-        raise ElastalogError([_wrong_form(schema, f"batch {number} has steps that are no whole numbers")])
+        raise ElastalogError([_wrong_form(f"batch {number} has steps that are no whole numbers")])
     rest = rows.remove_column(0)
     return [(f"{number}.{step}", rest.filter(pc.equal(steps, step))) for step in sorted(pc.unique(steps).to_pylist())]
 
@@ -136,7 +124,7 @@ def _diff(schema: Schema, table: pa.Table, number: int, _pending: Any) -> Diff:
     known = pc.is_in(operation, value_set=pa.array(["+", "-"]))
     if not pc.all(known).as_py():
         strange = table.filter(pc.invert(known)).column(0)[0].as_py()
-        raise ElastalogError([_wrong_form(schema, f"batch {number} has `{strange}` in column `op`, not `+` or `-`")])
+        raise ElastalogError([_wrong_form(f"batch {number} has `{strange}` in column `op`, not `+` or `-`")])
     sides = []
     for sign in ("+", "-"):
         rows = table.filter(pc.equal(operation, sign)).drop_columns([OPERATION])
@@ -146,30 +134,39 @@ def _diff(schema: Schema, table: pa.Table, number: int, _pending: Any) -> Diff:
     return Diff({schema.name: sides[0]}, {schema.name: sides[1]})
 
 
-def _read_file(path: Path, content: bytes, pending: Any) -> Diff:
+def _mixed_diff(table: pa.Table, number: int, pending: Any) -> Diff:
+    """The same for rows that say which relation they are about."""
+    return read_changes(numbered(table), pending.schemas, RELATION, f"batch {number}")
+
+
+def _read_file(path: Path, content: Callable[[], bytes], pending: Any) -> Diff:
     """The changes of a file. Of one that is not on this machine a copy is read; its name tells the relation and the
     format."""
     if path.exists():
         return read_diff(path, pending.schemas, pending.schemas_with)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / re.sub(r".*/", "", str(path))
-        copy.write_bytes(content)
+        copy.write_bytes(content())
         return read_diff(copy, pending.schemas, pending.schemas_with)
 
 
-def _require_form(stream: DataFrame, schema: Schema, step: str | None) -> None:
-    wanted = (OPERATION, *schema.names) if step is None else (step, OPERATION, *schema.names)
-    missing = [name for name in wanted if name not in stream.columns]
+def _content(batch: DataFrame, uri: str) -> bytes:
+    return bytes(batch.filter(batch.path == uri).first().content)  # type: ignore[union-attr]  # it is in the batch
+
+
+def _require_form(stream: DataFrame, wanted: Sequence[str], step: str | None) -> None:
+    missing = [name for name in (*([] if step is None else [step]), *wanted) if name not in stream.columns]
     if missing:
-        raise ElastalogError([_wrong_form(schema, f"the stream has no column {', '.join(f'`{n}`' for n in missing)}")])
+        raise ElastalogError([_wrong_form(f"the stream has no column {', '.join(f'`{n}`' for n in missing)}", stream)])
     if not stream.isStreaming:
-        raise ElastalogError([_wrong_form(schema, "the DataFrame is no stream: use `spark.readStream`, or `db.apply`")])
+        raise ElastalogError([_wrong_form("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")])
 
 
-def _wrong_form(schema: Schema, message: str) -> Diagnostic:
+def _wrong_form(message: str, stream: DataFrame | None = None) -> Diagnostic:
     return Diagnostic(
         code="E1108",
         message=message,
-        notes=(f"declared as {schema}",),
-        help="a stream of updates has a column `op` of `+` and `-`, and the columns of the relation",
+        notes=() if stream is None else (f"its columns are {', '.join(stream.columns)}",),
+        help="a stream of updates has a column `op` of `+` and `-`, and the columns of the relation; or a column"
+        " `relation` and the values in `a1`, `a2`, …",
     )

@@ -13,10 +13,10 @@ class Workbench:
     """What the machine works in, shared by all strata: a block for each step, and the queue of facts that wait for a
     level."""
 
-    def __init__(self) -> None:
+    def __init__(self, node_width: int = layout.NODE_WIDTH) -> None:
         self.state: Vector = np.zeros(layout.STATE_SIZE, np.int64)
         self.frames: Vector = np.zeros((1, layout.FRAME_WIDTH), np.int64)
-        self.nodes: Matrix = np.empty((1024, layout.NODE_WIDTH), np.int32)
+        self.nodes: Matrix = np.empty((1024, node_width), np.int32)
         self.waiting: Vector = np.full(256, -1, np.int32)
         self.heap: Vector = np.empty(256, np.int32)
         self._blocks: list[Vector] = []
@@ -43,7 +43,7 @@ class Workbench:
     def reserve_nodes(self, more: int) -> None:
         """Makes room for more facts in the queue."""
         used = int(self.state[layout.NODES])
-        wider = np.empty((max(used + more, 2 * len(self.nodes)), layout.NODE_WIDTH), np.int32)
+        wider = np.empty((max(used + more, 2 * len(self.nodes)), self.nodes.shape[1]), np.int32)
         wider[:used] = self.nodes[:used]
         self.nodes = wider
 

@@ -3,6 +3,8 @@
 Semi-naive evaluation of a long chain is thousands of iterations that find a handful of facts each. The machine runs
 them without returning: the delta of a relation are its rows [FROM, TO), and what an iteration finds is appended. It
 leaves off as the machine of updates does, and when an iteration has found so much that it is better run outside.
+
+With global levels bindings carry levels, and iterations are levels: what fires later waits in the calendar.
 """
 
 from __future__ import annotations
@@ -10,28 +12,27 @@ from __future__ import annotations
 from elastalog.backends.kernel import join as join_operators
 from elastalog.backends.kernel import rows as row_operators
 from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, STATE, int64, np_int32, operator
+from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
 from elastalog.backends.kernel.join_levels import MEMBER
+from elastalog.backends.kernel.machine.calendar import insert_due, put_off
 from elastalog.backends.kernel.machine.layout import (
-    ACTED,
-    ACTIONS_AT,
-    ACTIONS_END,
     AT,
     BEGUN,
     BLOCK,
     BLOCK_AT,
     BLOCK_ROWS,
-    CHECK,
+    CALENDAR,
+    CARRIED,
     COLUMNS,
     COLUMNS_NUMBER,
     COUNTS,
     DEPTH,
     DERIVED,
-    DERIVED_ALLOWED,
     DONE,
     END,
     FROM,
-    GO,
+    FULL,
+    GAINING,
     HEAD,
     HOW,
     INDEX_OF,
@@ -54,29 +55,25 @@ from elastalog.backends.kernel.machine.layout import (
     KIND,
     LARGE,
     LEVEL,
+    LEVELS_WAITING,
+    MADE,
     MOST_FOUND,
     NO_INDEX,
     NO_ROOM,
     OUT_WIDTH,
     POOL,
     POOL_SIZE,
-    PROBE_WIDTH,
-    PROBES,
     RELATION,
     ROOM,
     ROWS,
     SHIFT,
-    SINK,
     SLOTS,
     SLOTS_SIZE,
     STAGE,
     START,
-    START_ACTIONS,
-    START_ACTIONS_END,
     START_TAKE,
     START_TAKEN,
     START_WIDTH,
-    STEP,
     TABLE,
     TABLE_AT,
     TABLE_SIZE,
@@ -88,13 +85,12 @@ from elastalog.backends.kernel.machine.layout import (
     USED,
     USUAL,
     VERSION,
-    VERSION_WIDTH,
     VERSIONS,
     WIDTH,
-    WORK,
-    WORK_ALLOWED,
 )
-from elastalog.backends.kernel.machine.steps import extend_indexes, finish_block
+from elastalog.backends.kernel.machine.level_probe import probe_levels
+from elastalog.backends.kernel.machine.steps import extend_indexes
+from elastalog.backends.kernel.machine.versions import begin_version, runner
 from elastalog.backends.kernel.marks import TOUCHED_WIDTH
 from elastalog.backends.kernel.postings import SLOT_WIDTH
 from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
@@ -109,7 +105,8 @@ def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped
     """Fills the first block with the next rows of the delta."""
     relation = relations[code[version + START]]
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    out = matrix_at(frames[0, USUAL], BLOCK, code[version + START_WIDTH])
+    width = code[version + START_WIDTH]
+    out = matrix_at(frames[0, USUAL], BLOCK, width)
     take = code[code[version + START_TAKE] :]
     taken = code[version + START_TAKEN]
     first = state[AT]
@@ -118,6 +115,8 @@ def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped
         for c in range(taken):
             source = take[c]
             out[i, take[taken + c]] = rows[first + i, source] if source >= 0 else np_int32(first + i)
+        for c in range(width - state[CARRIED], width):
+            out[i, c] = np_int32(state[ITERATION] - 1)
     state[AT] = first + filled
     return filled
 
@@ -134,6 +133,8 @@ def _probe(state, relations, indexes, probe, code, frames, depth, width):  # typ
     if limit == 0 and not is_negated:
         frame[BEGUN] = frame[END]
         return int64(0)
+    if state[CARRIED] > 0:
+        return probe_levels(state, relations, indexes, probe, code, frames, depth, width, GAINING, limit)
     left = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
     is_checked = relation[IS_CHECKED] != 0
@@ -183,67 +184,35 @@ def _probe(state, relations, indexes, probe, code, frames, depth, width):  # typ
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, made):  # type: ignore[no-untyped-def]
-    """Inserts what is left of the last block into the head; False if there is no room."""
+def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+    """Inserts what is left of the last block into the head, or says what is missing for that."""
     frame = frames[state[DEPTH]]
-    head = relations[code[version + HEAD]]
+    relation = code[version + HEAD]
+    head = relations[relation]
     block = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
+    begun = frame[BEGUN]
+    if state[CARRIED] > 0:
+        before = frame[END]
+        reason = put_off(block, begun, before, state[ITERATION], relation, head[WIDTH], state, nodes, waiting, heap)
+        if reason != DONE:
+            return reason
+        frame[END] = state[FILLED]
+        begun -= before - frame[END]
     state[row_operators.USED] = head[USED]
     _insert(
         block, frame[BEGUN], frame[END], matrix_at(head[ROWS], head[ROOM], head[WIDTH]),
         keys_at(head[TABLE_AT], head[TABLE_SIZE]), head[SHIFT],
         words_at(head[COUNTS], head[ROOM] if head[IS_ANNOTATED] else 0), head[TO], state,
     )  # fmt: skip
-    inserted = state[NEXT] - frame[BEGUN]
-    state[DERIVED] += inserted
-    made[state[VERSION]] += inserted
+    state[DERIVED] += state[NEXT] - begun
+    code[version + MADE] += state[NEXT] - begun
     head[USED] = state[row_operators.USED]
     frame[BEGUN] = state[NEXT]
-    return frame[BEGUN] >= frame[END]
+    state[FULL] = relation
+    return DONE if frame[BEGUN] >= frame[END] else NO_ROOM
 
 
-@piece
-def _run(state, relations, indexes, version, code, frames, made):  # type: ignore[no-untyped-def]
-    """Runs one version from where it is to its end, depth first, one block a step; work is counted as in updates."""
-    probes = code[version + PROBES]
-    first_probe = version + VERSION_WIDTH
-    while True:
-        if state[WORK] > state[WORK_ALLOWED] or state[DERIVED] > state[DERIVED_ALLOWED]:
-            return CHECK
-        depth = state[DEPTH]
-        probe = first_probe + (depth - 1) * PROBE_WIDTH
-        width = code[version + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
-        if state[STEP] == SINK:
-            if not _sink(state, relations, version, code, frames, width, made):
-                return NO_ROOM
-            state[STEP] = GO
-        elif state[STEP] == ACTED:
-            state[STEP] = SINK if depth == probes and frames[depth, END] > 0 else GO
-        elif frames[depth, BEGUN] < frames[depth, END]:
-            probe += PROBE_WIDTH
-            begun = frames[depth, BEGUN]
-            filled = _probe(state, relations, indexes, probe, code, frames, depth, width)
-            state[WORK] += filled + frames[depth, BEGUN] - begun
-            if filled > 0:
-                state[DEPTH] = depth + 1
-                reason = finish_block(
-                    state, frames, code, depth + 1, code[probe + OUT_WIDTH], filled, code[probe + ACTIONS_AT],
-                    code[probe + ACTIONS_END],
-                )  # fmt: skip
-                if reason != DONE:
-                    return reason
-        elif depth > 0:
-            state[DEPTH] = depth - 1
-        else:
-            filled = _gather(state, relations, version, code, frames)
-            if filled == 0:
-                return DONE
-            state[WORK] += filled
-            reason = finish_block(
-                state, frames, code, 0, width, filled, code[version + START_ACTIONS], code[version + START_ACTIONS_END]
-            )
-            if reason != DONE:
-                return reason
+_run = runner(_gather, _probe, _sink)
 
 
 @piece
@@ -263,13 +232,17 @@ def _close(relations, iteration):  # type: ignore[no-untyped-def]
     return found
 
 
-@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, STATE)
-def grow(state, relations, indexes, versions, code, frames, made):  # type: ignore[no-untyped-def]
-    """Runs iteration after iteration; returns why it stops. `made` counts the derivations of each version."""
+@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
+def grow(state, relations, indexes, versions, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+    """Runs iteration after iteration; returns why it stops. `nodes`, `waiting` and `heap` are the calendar."""
     while True:
         if state[STAGE] == INDEXES:
             if not extend_indexes(state, relations, indexes):
                 return NO_INDEX
+            state[STAGE] = CALENDAR
+        if state[STAGE] == CALENDAR:
+            if not insert_due(state, relations, nodes, waiting, heap):
+                return NO_ROOM
             state[STAGE] = VERSIONS
             state[VERSION] = 0
             state[AT] = -1
@@ -280,21 +253,19 @@ def grow(state, relations, indexes, versions, code, frames, made):  # type: igno
                 if relation[FROM] >= relation[TO]:
                     state[VERSION] += 1
                     continue
-                state[AT] = relation[FROM]
-                state[DEPTH] = 0
-                state[STEP] = GO
-                frames[0, BEGUN] = 0
-                frames[0, END] = 0
-            reason = _run(state, relations, indexes, version, code, frames, made)
+                begin_version(state, relations, version, code, frames)
+            reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
             if reason != DONE:
                 return reason
             state[VERSION] += 1
             state[AT] = -1
         state[STAGE] = INDEXES
         found = _close(relations, state[ITERATION])
-        if found == 0:
-            return DONE
         state[ITERATION] += 1
+        if found == 0:
+            if state[LEVELS_WAITING] == 0:
+                return DONE
+            state[ITERATION] = heap[0]
         state[MOST_FOUND] -= found
         if found > BLOCK // 8 or state[MOST_FOUND] < 0:
             return LARGE

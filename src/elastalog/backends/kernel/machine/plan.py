@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import ref
 
@@ -27,6 +28,16 @@ _NEVER = 1 << 40
 
 Version: TypeAlias = DeltaPipeline | Pipeline
 _Known: TypeAlias = Callable[[], Vector | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What an update of a stratum may look at: relations and indexes, with their places in the tables. `unneeded` are
+    indexes of the stratum that it does not bring up to date."""
+
+    relations: tuple[tuple[int, str], ...]
+    indexes: tuple[tuple[int, tuple[str, tuple[int, ...]]], ...]
+    unneeded: tuple[int, ...]
 
 
 class MachinePlan:
@@ -86,6 +97,10 @@ class MachinePlan:
         self._seen_indexes: list[tuple[_Known, ...]] = [(_unknown,) * 3] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
         self._done = [-1] * len(self._indexed)
+        self._own = frozenset(own)
+        self._all = versions
+        self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
+        self._reaches: dict[frozenset[str], _Reach] = {}
 
     # --- code ------------------------------------------------------------------------------------------------------
 
@@ -184,20 +199,44 @@ class MachinePlan:
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
-    def refresh(self, relations: Mapping[str, KernelRelation], with_deferred: bool) -> None:
-        """Writes where relations and indexes are now. Indexes are made when they are first needed."""
-        for number, name in enumerate(self.names):
+    def refresh(self, relations: Mapping[str, KernelRelation], changed: Iterable[str] | None) -> None:
+        """Writes where relations and indexes are now, of those that what `changed` can reach; None: of all, because
+        explicit facts of the stratum go. Indexes are made when they are first needed."""
+        reach = self._everything if changed is None else self._reach(frozenset(changed))
+        for number, name in reach.relations:
             relation = relations[name]
             self.refresh_relation(number, relation)
             used = relation.used, relation.touched_used
             if used != self._used[number]:
                 self.relations[number, layout.USED : layout.TOUCHED_USED + 1] = used
                 self._used[number] = used
-        for place, (name, columns) in enumerate(self._keys):
-            if with_deferred or place not in self._deferred:
-                self.refresh_index(place, relations[name].index(columns))
-            else:
+        for place, (name, columns) in reach.indexes:
+            self.refresh_index(place, relations[name].index(columns))
+        for place in reach.unneeded:
+            if self._done[place] != _NEVER:
                 self.indexes[place, layout.ADDED] = self._done[place] = _NEVER
+
+    def _reach(self, changed: frozenset[str]) -> _Reach:
+        """What versions may look at that start, at once or in the end, at changed relations, and those that look for
+        what they lose; and the stratum itself."""
+        found = self._reaches.get(changed)
+        if found is None:
+            starts, before = set(changed), -1
+            usual = [version for version in self._all if self._is_usual(version)]
+            while len(starts) > before:
+                before = len(starts)
+                starts.update(v.variant.clause.head for v in usual if v.gather.goal is not None and _start(v) in starts)
+            reached = [version for version in usual if _start(version) in starts]
+            names = {*self._own, *starts, *(probe.relation for v in reached for probe in v.probes)}
+            places = self._needed_by(reached)
+            own = {place for place, (name, _) in enumerate(self._keys) if name in self._own}
+            needed = sorted(places | (own - self._deferred))
+            found = self._reaches[changed] = _Reach(
+                tuple((number, name) for number, name in enumerate(self.names) if name in names),
+                tuple((place, self._keys[place]) for place in needed),
+                tuple(sorted(own & self._deferred)),
+            )
+        return found
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
         """Writes where a relation is, if it has moved."""

@@ -20,8 +20,14 @@ def wait(state, nodes, waiting, heap, relation, entry, level):  # type: ignore[n
     """Files an entry under the level it waits for."""
     node = state[NODES]
     state[NODES] = node + 1
-    nodes[node, NODE_RELATION] = relation
     nodes[node, NODE_ENTRY] = entry
+    file_node(state, nodes, waiting, heap, relation, node, level)
+
+
+@piece
+def file_node(state, nodes, waiting, heap, relation, node, level):  # type: ignore[no-untyped-def]
+    """Puts a node into the list of a level."""
+    nodes[node, NODE_RELATION] = relation
     nodes[node, NODE_NEXT] = waiting[level]
     if waiting[level] < 0:
         at = state[LEVELS_WAITING]

@@ -18,7 +18,8 @@ _MOST_WORK = 1 << 17
 
 
 class MachineRun:
-    """A machine over the plan of a stratum, whose relations are `own`."""
+    """A machine over the plan of a stratum, whose relations are `own`. `on_check` is called whenever it looks at
+    limits."""
 
     def __init__(
         self,
@@ -27,12 +28,14 @@ class MachineRun:
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
+        on_check: Callable[[], None] = lambda: None,
     ) -> None:
         self.plan = plan
         self.bench = bench
         self.relations = relations
         self.own = own
         self.watch = watch
+        self._on_check = on_check
         self._given: dict[int, Matrix] = {}
 
     def run(self, advance: Callable[[], int]) -> int:
@@ -64,9 +67,9 @@ class MachineRun:
         rows = int(bench.frames[depth, layout.END])
         match reason:
             case layout.NO_ROOM:
-                number = int(plan.code[int(plan.versions[state[layout.VERSION]]) + layout.HEAD])
+                number = int(state[layout.FULL])
                 head = self.relations[plan.names[number]]
-                head.reserve(head.used + rows)
+                head.reserve(head.used + max(rows, 1))
                 head.touched = maintain.room(head.touched, head.touched_used + rows)
                 plan.refresh_relation(number, head)
             case layout.NO_NODES:
@@ -83,6 +86,7 @@ class MachineRun:
                 state[layout.WORK] = 0
                 self.watch.derived(derived)
                 self.watch.check()
+                self._on_check()
                 state[layout.DERIVED_ALLOWED] = self._allowance()
 
     def _act(self, depth: int, rows: int) -> None:

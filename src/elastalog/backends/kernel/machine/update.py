@@ -9,17 +9,12 @@ grow, an expression to evaluate, limits to look at. Every step is resumable, for
 
 from __future__ import annotations
 
-import numpy as np
-
-from elastalog.backends.kernel import delta_pipeline
 from elastalog.backends.kernel import join_levels as level_operators
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.addresses import matrix_at, piece, words_at
 from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
+from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
 from elastalog.backends.kernel.machine.layout import (
-    ACTED,
-    ACTIONS_AT,
-    ACTIONS_END,
     AT,
     BEGUN,
     BLOCK,
@@ -27,37 +22,20 @@ from elastalog.backends.kernel.machine.layout import (
     BLOCK_ROWS,
     CHECK,
     CLOSING,
-    COLUMNS,
-    COLUMNS_NUMBER,
     DEPTH,
     DERIVED,
-    DERIVED_ALLOWED,
     DONE,
     END,
     FROM,
+    FULL,
     GAINING,
-    GO,
     HEAD,
     HIGHEST,
-    HOW,
-    INDEX_OF,
-    INDEXED,
     INDEXES,
-    INSIDE,
     IS_BACKWARD,
-    IS_BEFORE,
     IS_FLAT,
-    IS_NEGATED,
     IS_NEGATED_START,
     IS_OWN,
-    KEEP,
-    KEPT,
-    KEY,
-    KEY_WIDTH,
-    KEYS,
-    KEYS_SHIFT,
-    KEYS_SIZE,
-    KIND,
     LEVEL,
     LEVELS_WAITING,
     LIST,
@@ -66,6 +44,7 @@ from elastalog.backends.kernel.machine.layout import (
     LOSING,
     MAY_GAIN,
     MAY_LOSE,
+    NO_COUNTS,
     NO_INDEX,
     NO_LEVELS,
     NO_NODES,
@@ -74,48 +53,34 @@ from elastalog.backends.kernel.machine.layout import (
     NODE_NEXT,
     NODE_RELATION,
     NODES,
-    OUT_WIDTH,
     PHASE,
-    POOL,
-    POOL_SIZE,
-    PROBE_WIDTH,
-    PROBES,
     RECOVERING,
     RELATION,
     ROOM,
     ROWS,
-    SHIFT,
-    SINK,
-    SLOTS,
-    SLOTS_SIZE,
     STAGE,
     START,
-    START_ACTIONS,
-    START_ACTIONS_END,
     START_TAKE,
     START_TAKEN,
     START_WIDTH,
-    STEP,
     TABLE,
-    TABLE_AT,
-    TABLE_SIZE,
-    TAKE,
-    TAKEN,
     TO,
     TOUCHED,
     TOUCHED_ROOM,
     TOUCHED_USED,
     USED,
     USUAL,
+    VECTORS,
     VERSION,
-    VERSION_WIDTH,
     VERSIONS,
     WIDTH,
     WORK,
     WORK_ALLOWED,
 )
+from elastalog.backends.kernel.machine.level_probe import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.queue import take_lowest
-from elastalog.backends.kernel.machine.steps import extend_indexes, finish_block
+from elastalog.backends.kernel.machine.steps import extend_indexes
+from elastalog.backends.kernel.machine.versions import begin_version, runner
 from elastalog.backends.kernel.marks import (
     ABSENT,
     COUNT,
@@ -131,24 +96,12 @@ from elastalog.backends.kernel.marks import (
     ROW,
     TOUCHED_WIDTH,
 )
-from elastalog.backends.kernel.postings import SLOT_WIDTH
-from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
-
-_VIEWS = np.array(
-    [
-        [phase.sees, phase.sees_before, phase.lacks, phase.lacks_before]
-        for phase in (delta_pipeline.LOSSES, delta_pipeline.GAINS, delta_pipeline.GAINS)
-    ],
-    np.int64,
-)  # fmt: skip
-"""What goals see, by phase: facts, facts when they stand before the start, absences, likewise."""
-
-_join = piece(level_operators.join_levels)
 
 
 @piece
-def _gather(state, relations, version, code, frames, phase):  # type: ignore[no-untyped-def]
+def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
     """Fills the first block with the next facts of the delta that the start sees, or with the next lost heads."""
+    phase = state[PHASE]
     relation = relations[code[version + START]]
     touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
@@ -161,7 +114,7 @@ def _gather(state, relations, version, code, frames, phase):  # type: ignore[no-
     is_negated = code[version + IS_NEGATED_START]
     is_loss = phase == LOSING
     is_flat = relation[IS_FLAT] != 0
-    seen = _VIEWS[phase, 2 if is_negated else 0]
+    seen = VIEWS[phase, 2 if is_negated else 0]
     at = state[AT]
     column = relation[LIST]
     filled = int64(0)
@@ -193,62 +146,32 @@ def _gather(state, relations, version, code, frames, phase):  # type: ignore[no-
 
 
 @piece
-def _probe(state, relations, indexes, probe, code, frames, depth, width, phase):  # type: ignore[no-untyped-def]
+def _probe(state, relations, indexes, probe, code, frames, depth, width):  # type: ignore[no-untyped-def]
     """Joins what is left of a step's block with the relation of the next step, until the next block is full."""
-    relation = relations[code[probe + RELATION]]
-    frame = frames[depth]
-    left = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
-    rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    level = words_at(relation[LEVEL], relation[ROOM])
-    touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-    out = matrix_at(frames[depth + 1, USUAL], BLOCK, code[probe + OUT_WIDTH])
-    kind = code[probe + HOW]
-    keys = keys_at(relation[TABLE_AT], relation[TABLE_SIZE])
-    shift = relation[SHIFT]
-    slots = matrix_at(relation[ROWS], 0, SLOT_WIDTH)
-    pool = words_at(relation[ROWS], 0)
-    columns = numbers_at(frame[USUAL], 0)
-    if kind == INDEXED:
-        index = indexes[code[probe + INDEX_OF]]
-        kind = index[KIND]
-        keys = keys_at(index[KEYS], index[KEYS_SIZE])
-        shift = index[KEYS_SHIFT]
-        slots = matrix_at(index[SLOTS], index[SLOTS_SIZE], SLOT_WIDTH)
-        pool = words_at(index[POOL], index[POOL_SIZE])
-        columns = numbers_at(index[COLUMNS], index[COLUMNS_NUMBER])
-    is_negated = code[probe + IS_NEGATED] != 0
-    seen = _VIEWS[phase, (2 if is_negated else 0) + code[probe + IS_BEFORE]]
-    key_at = code[probe + KEY]
-    keep_at = code[probe + KEEP]
-    take_at = code[probe + TAKE]
-    kept = code[probe + KEPT]
-    taken = code[probe + TAKEN]
-    key = code[key_at : key_at + code[probe + KEY_WIDTH]]
-    state[FILLED] = 0
-    state[WITHIN] = frame[INSIDE]
-    _join(
-        left, frame[BEGUN], frame[END], key, kind, keys, shift, slots, pool, rows, columns, relation[USED], level,
-        touched, seen, phase == LOSING, relation[IS_FLAT] != 0, is_negated, code[keep_at : keep_at + kept],
-        code[keep_at + kept : keep_at + 2 * kept], code[take_at : take_at + taken],
-        code[take_at + taken : take_at + 2 * taken], out, state,
-    )  # fmt: skip
-    frame[BEGUN] = state[NEXT]
-    frame[INSIDE] = state[WITHIN]
-    return state[FILLED]
+    limit = relations[code[probe + RELATION], USED]
+    return probe_levels(state, relations, indexes, probe, code, frames, depth, width, state[PHASE], limit)
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, phase, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
     """Hands the last block to the head, or says what is missing for that."""
+    phase = state[PHASE]
     depth = state[DEPTH]
     used = frames[depth, END]
     block = matrix_at(frames[depth, BLOCK_AT], frames[depth, BLOCK_ROWS], width)
     relation = code[version + HEAD]
     head = relations[relation]
+    state[FULL] = relation
     if head[TOUCHED_USED] + used > head[TOUCHED_ROOM]:
         return NO_ROOM
+    is_dense = head[VECTORS] != 0
+    if is_dense and not has_counts(head, head[USED] + used, MOST_STEPS * used):
+        return NO_COUNTS
     if phase == LOSING:
-        lose(block, used, head)
+        if is_dense:
+            lose_counts(block, used, head)
+        else:
+            lose(block, used, head)
     else:
         if phase == GAINING and head[USED] + used > head[ROOM]:
             return NO_ROOM
@@ -258,66 +181,18 @@ def _sink(state, relations, version, code, frames, width, phase, nodes, waiting,
         if state[HIGHEST] >= waiting.shape[0]:
             return NO_LEVELS
         if phase == GAINING:
-            gain(block, used, relation, head, state, nodes, waiting, heap)
+            if is_dense:
+                gain_counts(block, used, relation, head, state, nodes, waiting, heap)
+            else:
+                gain(block, used, relation, head, state, nodes, waiting, heap)
         else:
             recover(block, used, relation, head, state, nodes, waiting, heap)
     state[DERIVED] += used
+    frames[depth, BEGUN] = used
     return DONE
 
 
-@piece
-def _run(state, relations, indexes, version, code, frames, phase, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-    """Runs one version from where it is to its end, depth first, one block a step. Work is counted in rows that are
-    looked at or made: limits must be checked though nothing is derived."""
-    probes = code[version + PROBES]
-    first_probe = version + VERSION_WIDTH
-    while True:
-        if state[WORK] > state[WORK_ALLOWED] or state[DERIVED] > state[DERIVED_ALLOWED]:
-            return CHECK
-        depth = state[DEPTH]
-        probe = first_probe + (depth - 1) * PROBE_WIDTH
-        width = code[version + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
-        if state[STEP] == SINK:
-            reason = _sink(state, relations, version, code, frames, width, phase, nodes, waiting, heap)
-            if reason != DONE:
-                return reason
-            state[STEP] = GO
-            frames[depth, BEGUN] = frames[depth, END]
-        elif state[STEP] == ACTED:
-            # A block is ready: it goes to the head, or to the next step.
-            state[STEP] = SINK if depth == probes and frames[depth, END] > 0 else GO
-        elif frames[depth, BEGUN] < frames[depth, END]:
-            begun = frames[depth, BEGUN]
-            filled = _probe(state, relations, indexes, probe + PROBE_WIDTH, code, frames, depth, width, phase)
-            state[WORK] += filled + frames[depth, BEGUN] - begun
-            if filled > 0:
-                depth += 1
-                probe += PROBE_WIDTH
-                state[DEPTH] = depth
-                reason = finish_block(
-                    state,
-                    frames,
-                    code,
-                    depth,
-                    code[probe + OUT_WIDTH],
-                    filled,
-                    code[probe + ACTIONS_AT],
-                    code[probe + ACTIONS_END],
-                )
-                if reason != DONE:
-                    return reason
-        elif depth > 0:
-            state[DEPTH] = depth - 1
-        else:
-            filled = _gather(state, relations, version, code, frames, phase)
-            if filled == 0:
-                return DONE
-            state[WORK] += filled
-            reason = finish_block(
-                state, frames, code, 0, width, filled, code[version + START_ACTIONS], code[version + START_ACTIONS_END]
-            )
-            if reason != DONE:
-                return reason
+_run = runner(_gather, _probe, _sink)
 
 
 @piece
@@ -414,16 +289,11 @@ def advance(state, relations, indexes, versions, code, frames, nodes, waiting, h
             while state[VERSION] < versions.shape[0]:
                 version = versions[state[VERSION]]
                 if state[AT] < 0:
-                    relation = relations[code[version + START]]
-                    if not _starts(relation, version, code, phase):
+                    if not _starts(relations[code[version + START]], version, code, phase):
                         state[VERSION] += 1
                         continue
-                    state[AT] = relation[FROM]
-                    state[DEPTH] = 0
-                    state[STEP] = GO
-                    frames[0, BEGUN] = 0
-                    frames[0, END] = 0
-                reason = _run(state, relations, indexes, version, code, frames, phase, nodes, waiting, heap)
+                    begin_version(state, relations, version, code, frames)
+                reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
                 if reason != DONE:
                     return reason
                 state[VERSION] += 1

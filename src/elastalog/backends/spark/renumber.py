@@ -1,0 +1,70 @@
+"""Values that tasks have made get the numbers of the driver.
+
+A task knows the words of all values that there were when it started, and gives the next numbers to those that it makes:
+another task may give the same number to another value. Where a stratum decomposes no task sees what another derives,
+so it is enough that the driver takes the values into its dictionary afterwards and writes the files anew, with its own
+numbers. The argument by which facts are shared never has a new value: it comes from facts that were there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from elastalog.analysis.program import Base
+from elastalog.backends.protocol import Matrix, Vector
+from elastalog.backends.spark.task import Result, StratumSpec
+from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.word_files import write_anew
+from elastalog.relations.limits import WIDE
+from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbering:
+    """From the words of one task to those of the driver: of symbols from `first_text` on, of numbers from
+    `first_number` on."""
+
+    first_text: int
+    texts: Vector
+    first_number: int
+    numbers: Vector
+
+    @staticmethod
+    def of(sent: Values, made: Values, dictionary: Dictionary) -> Renumbering:
+        """The driver's dictionary takes the values that a task has made."""
+        texts = dictionary.symbols.encode_texts(list(made.texts))
+        numbers = dictionary.wide.intern(np.frombuffer(made.patterns, np.int64)) + np.int32(WIDE)
+        return Renumbering(len(sent.texts), texts, WIDE + sent.numbers, numbers)
+
+    def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
+        changed = words.copy()
+        for i, base in enumerate(bases):
+            is_text = base is Base.SYMBOL
+            first, numbers = (self.first_text, self.texts) if is_text else (self.first_number, self.numbers)
+            if len(numbers):
+                is_made = words[:, i] >= first
+                changed[is_made, i] = numbers[words[is_made, i] - first]
+        return changed
+
+
+def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:
+    """Results whose files have the words of the driver's dictionary, which takes what tasks have made."""
+    made: Mapping[int, Renumbering] = {
+        result.share: Renumbering.of(spec.values, result.made, dictionary)
+        for result in results
+        if result.made is not None
+    }
+    found = []
+    for result in results:
+        renumber = made.get(result.share)
+        if renumber is not None and result.rows:
+            bases = spec.program.relations[result.relation].bases
+            path = write_anew(result.path, Path(spec.folder), result.relation, partial(renumber, bases=bases))
+            result = replace(result, path=path)
+        found.append(result)
+    return found

@@ -1,0 +1,80 @@
+"""What the arguments of public calls must be."""
+
+from __future__ import annotations
+
+import os
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+
+
+class WrongArgument(ElastalogError, TypeError):
+    """An argument of a call is of a kind that it cannot be."""
+
+
+def wrong_kind(what: str, given: object, advice: str) -> WrongArgument:
+    """Says `what` an argument is (`an epoch is a number`), what was given instead, and what to do."""
+    kind = type(given).__name__
+    shown = reprlib.repr(given)
+    told = shown if given is None or kind in shown else f"{shown} ({kind})"
+    return WrongArgument([Diagnostic("E0617", f"{what}, not {told}", help=advice)])
+
+
+def require_text(what: str, given: object, advice: str) -> None:
+    """Raises WrongArgument unless an argument is a text."""
+    if not isinstance(given, str):
+        raise wrong_kind(what, given, advice)
+
+
+def require_path(what: str, given: object, advice: str) -> None:
+    """Raises WrongArgument unless an argument is a path: a text, or a `Path`."""
+    if not isinstance(given, str) and not (isinstance(given, os.PathLike) and isinstance(os.fspath(given), str)):
+        raise wrong_kind(what, given, advice)
+
+
+def require_mapping(what: str, given: object, advice: str) -> None:
+    """Raises WrongArgument unless an argument is None or a mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong_kind(what, given, advice)
+
+
+def listed(what: str, given: Any, advice: str) -> tuple[Any, ...]:
+    """One or several things as a tuple; a text is one. Raises WrongArgument for what can be neither."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
+        raise wrong_kind(what, given, advice)
+    return tuple(given)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number; True and False are none."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def require_whole(what: str, given: object, advice: str) -> None:
+    """Raises WrongArgument unless an argument is a whole number."""
+    if not is_whole(given):
+        raise wrong_kind(what, given, advice)
+
+
+def require_number(option: str, value: object, least: float, *, whole: bool = False, or_none: bool = True) -> None:
+    """Raises ElastalogError unless an option is None, if it may be, or a number that is not below the least."""
+    is_number = is_whole(value) if whole else isinstance(value, int | float) and not isinstance(value, bool)
+    if (value is None and or_none) or (is_number and value >= least):  # type: ignore[operator]
+        return
+    kind, rest = "whole number" if whole else "number", ", or None" if or_none else ""
+    raise ElastalogError(
+        [Diagnostic("E0612", f"`{option}` cannot be {value!r}", help=f"give a {kind} from {least:g} on{rest}")]
+    )
+
+
+def require_one_of(option: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Raises ElastalogError unless an option has one of the values that are allowed."""
+    if value not in allowed:
+        close = nearest(value, allowed) if isinstance(value, str) else None
+        advice = f"did you mean `{close}`?" if close else "one of " + ", ".join(f"`{name}`" for name in allowed)
+        raise ElastalogError([Diagnostic("E0612", f"`{value}` is not a known {option}", help=advice)])

@@ -1,0 +1,166 @@
+"""A stratum that an update evaluates anew is what a first evaluation would make of it, and its changes are exact."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import elastalog
+from elastalog.backends.kernel import rebuild
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.kernel.fixpoint import StratumPipelines
+from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.evaluation import costs
+from elastalog.session import Session
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+.decl far(x: number)
+.decl near(x: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z).
+far(x) :- path(0, x), !edge(0, x).
+near(x) :- path(0, x), !far(x).
+"""
+STRATEGIES = ("elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc")
+Edges = set[tuple[int, int]]
+State = dict[str, set[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def always_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every affected stratum is evaluated anew, whatever the strategy."""
+    monkeypatch.setattr(KernelBackend, "must_rebuild", lambda backend, stratum: True)
+
+
+def state(db: Session, is_annotated: bool) -> State:
+    return {
+        name: set(map(tuple, db[name].to_arrow(annotations=is_annotated).to_pandas().values.tolist())) for name in db
+    }
+
+
+def updates(seed: int, number: int) -> Iterator[tuple[Edges, Edges, Edges, Edges]]:
+    """Edges and explicit paths that go and come; every few updates nearly all of them go."""
+    rng = random.Random(seed)
+    held: list[Edges] = [set(), set()]
+    for turn in range(number):
+        share = 0.9 if turn % 5 == 4 else 0.2
+        sides = []
+        for facts, most in zip(held, (8, 3), strict=True):
+            went = {fact for fact in facts if rng.random() < share}
+            came = {(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(most))} - went
+            facts -= went
+            facts |= came
+            sides += [went, came]
+        yield sides[0], sides[1], sides[2], sides[3]
+
+
+@pytest.mark.usefixtures("always_anew")
+@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "global"), *((name, "local") for name in STRATEGIES)])
+def test_a_rebuilt_stratum_equals_a_bootstrap_and_its_changes_are_exact(strategy: str, levels: Any) -> None:
+    is_annotated = strategy == "elastic"
+    edges: Edges = set()
+    paths: Edges = set()
+    with elastalog.open(PROGRAM, strategy=strategy, levels=levels) as db:
+        for less, more, fewer, others in updates(5, 15):
+            before = state(db, is_annotated=False)
+            made = db.apply(
+                deleted={"edge": list(less), "path": list(fewer)}, inserted={"edge": list(more), "path": list(others)}
+            )
+            edges = (edges - less) | more
+            paths = (paths - fewer) | others
+            with elastalog.open(
+                PROGRAM, facts={"edge": list(edges), "path": list(paths)}, strategy=strategy, levels=levels
+            ) as fresh:
+                assert state(db, is_annotated) == state(fresh, is_annotated)
+            after = state(db, is_annotated=False)
+            for name in before:
+                assert set(made[name].inserted) == after[name] - before[name]
+                assert set(made[name].deleted) == before[name] - after[name]
+
+
+@pytest.mark.usefixtures("always_anew")
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_rebuilt_stratum_can_be_taken_back(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def refused() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(db._epochs, "before_commit", _refuse)
+            yield
+
+    is_annotated = strategy == "elastic"
+    with elastalog.open(PROGRAM, facts={"edge": [(i, i + 1) for i in range(9)]}, strategy=strategy) as db:
+        for less, more, fewer, others in updates(6, 12):
+            update = {
+                "deleted": {"edge": list(less), "path": list(fewer)},
+                "inserted": {"edge": list(more), "path": list(others)},
+            }
+            before = state(db, is_annotated)
+            with refused(), pytest.raises(RuntimeError):
+                db.apply(**update)
+            assert state(db, is_annotated) == before
+            db.apply(**update)
+
+
+def _refuse(*_: object) -> None:
+    raise RuntimeError("refused")
+
+
+def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "_LEAST_BUDGET", 0)
+    monkeypatch.setattr(costs, "_FAILURES", 100)
+    chain = [(i, i + 1) for i in range(60)]
+    with elastalog.open(PROGRAM, facts={"edge": chain}) as db:
+        stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
+        db.apply(deleted={"edge": [(59, 60)]})
+        plan, pipelines = db._backend._plans[stratum.number], db._backend.pipelines[stratum.number]
+        db.apply(deleted={"edge": [(30, 31)]})
+        assert [work.how for work in db.log()[-1].strata if "path" in work.relations] == ["switch"]
+        assert db._backend._plans[stratum.number] is plan
+        assert db._backend.pipelines[stratum.number] is pipelines
+        db.apply(inserted={"edge": [(59, 60)]})
+        with elastalog.open(PROGRAM, facts={"edge": [edge for edge in chain if edge != (30, 31)]}) as fresh:
+            assert state(db, is_annotated=True) == state(fresh, is_annotated=True)
+            # What a rule has derived is what it derived in this evaluation, not in all of them together.
+            derived = [rule.derivations for rule in db.statistics().rules if rule.relation == "path"]
+            assert sum(derived) <= sum(r.derivations for r in fresh.statistics().rules if r.relation == "path")
+
+
+def test_plans_for_other_sizes_are_made_anew() -> None:
+    with elastalog.open(PROGRAM, strategy="recompute") as db:
+        stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
+        small: StratumPipelines = db._backend.pipelines[stratum.number]
+        assert small.suit(stratum)
+        db.apply(inserted={"edge": [(i, 0) for i in range(1, 3000)]})
+        assert not small.suit(stratum)
+        db.apply(deleted={"edge": [(1, 0)]})
+        assert db._backend.pipelines[stratum.number] is not small
+
+
+FACTS = st.lists(st.tuples(st.integers(-2, 12), st.integers(0, 5)), unique=True, max_size=200)
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=FACTS, second=FACTS, shuffled=st.booleans(), absent=st.sets(st.integers(0, 199)))
+def test_rows_of_one_relation_are_found_in_another(
+    first: list[tuple[int, int]], second: list[tuple[int, int]], shuffled: bool, absent: set[int]
+) -> None:
+    # In the same order, but for what is between, or in another one.
+    if not shuffled:
+        second = first[: len(first) // 2] + [f for f in second if f not in first] + first[len(first) // 2 + 1 :]
+    old, new = KernelRelation("r", 2, is_annotated=True), KernelRelation("r", 2, is_annotated=True)
+    old.load(np.array(first, np.int32).reshape(-1, 2))
+    new.load(np.array(second, np.int32).reshape(-1, 2))
+    gone = [row for row in absent if row < len(first)]
+    old.level[gone] = rebuild.ABSENT
+    old.is_settled = not gone
+    expected = [-2 if row in gone else second.index(fact) if fact in second else -1 for row, fact in enumerate(first)]
+    assert rebuild._matches(old, new).tolist() == expected

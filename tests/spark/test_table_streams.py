@@ -1,0 +1,158 @@
+"""Tables of the catalogue as streams of updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import elastalog
+import elastalog.spark
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl name(x: number, text: symbol)
+.decl path(x: number, y: number)
+.input edge
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+@pytest.fixture
+def database(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """A database of tables that nobody else has."""
+    spark.sql(f"CREATE DATABASE updates LOCATION '{tmp_path / 'lake'}'")
+    yield "updates"
+    spark.sql("DROP DATABASE updates CASCADE")
+
+
+def append(spark: Any, table: str, columns: str, *rows: tuple[Any, ...]) -> None:
+    """One file more in a table; the first makes it."""
+    spark.createDataFrame(list(rows), columns).coalesce(1).write.mode("append").format("parquet").saveAsTable(table)
+
+
+def apply(spark: Any, table: str, db: Any, notes: Path, **options: Any) -> elastalog.spark.StreamHandle:
+    handle = elastalog.spark.apply_table(spark, table, db, checkpoint=notes, available_now=True, **options)
+    handle.wait()
+    return handle
+
+
+EDGES = "op string, x bigint, y bigint"
+
+
+def test_every_file_of_a_table_is_an_epoch_once(spark: Any, database: str, tmp_path: Path) -> None:
+    table = f"{database}.edge"
+    append(spark, table, EDGES, ("+", 1, 2), ("+", 2, 3))
+    append(spark, table, EDGES, ("-", 2, 3))
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        # One after the other: in one epoch, a fact that is inserted and deleted would stay.
+        assert apply(spark, table, db, tmp_path / "notes").applied == 2
+        assert set(db["path"]) == {(1, 2)}
+    append(spark, table, EDGES, ("+", 2, 4))
+    with elastalog.open(store=tmp_path / "store") as db:
+        assert apply(spark, table, db, tmp_path / "notes").applied == 1
+        assert (db.epoch, set(db["path"])) == (4, {(1, 2), (2, 4), (1, 4)})
+
+
+@pytest.mark.parametrize("column", ["step", "epoch", "batch"])
+def test_rows_with_the_same_number_are_an_epoch(spark: Any, database: str, tmp_path: Path, column: str) -> None:
+    table = f"{database}.links"
+    columns = f"{column} int, {EDGES}"
+    append(spark, table, columns, (2, "-", 1, 2), (1, "+", 1, 2))
+    append(spark, table, columns, (2, "+", 3, 4), (3, "+", 5, 6))
+    with elastalog.open(PROGRAM, facts={}) as db:
+        assert apply(spark, table, db, tmp_path / "notes", relation="edge").applied == 3
+        assert set(db["edge"]) == {(3, 4), (5, 6)}
+
+
+def test_a_column_may_say_which_relation_a_row_is_about(spark: Any, database: str, tmp_path: Path) -> None:
+    table = f"{database}.changes"
+    columns = "relation string, op string, a1 string, a2 string"
+    append(spark, table, columns, ("edge", "+", "1", "2"), ("name", "+", "1", "one"), ("name", "+", "2", ""))
+    append(spark, table, columns, ("name", "-", "1", "one"), ("edge", "+", "2", "3"))
+    with elastalog.open(PROGRAM, facts={}) as db:
+        assert apply(spark, table, db, tmp_path / "notes").applied == 2
+        assert set(db["name"]) == {(2, "")}
+        assert set(db["path"]) == {(1, 2), (2, 3), (1, 3)}
+
+
+def test_a_row_about_no_relation_is_refused(spark: Any, database: str, tmp_path: Path) -> None:
+    table = f"{database}.changes"
+    append(spark, table, "relation string, op string, a1 bigint, a2 bigint", ("edge", "+", 1, 2), ("egde", "+", 1, 2))
+    with elastalog.open(PROGRAM, facts={}) as db:
+        with pytest.raises(ElastalogError, match="row 2: no relation `egde`") as raised:
+            apply(spark, table, db, tmp_path / "notes")
+        assert [d.help for d in raised.value.diagnostics] == ["did you mean `edge`?"]
+        assert db.epoch == 1
+
+
+def test_the_change_feed_of_one_session_drives_another(spark: Any, database: str, tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "first") as first:
+        append(spark, f"{database}.edge", EDGES, ("+", 1, 2), ("+", 2, 3))
+        append(spark, f"{database}.edge", EDGES, ("-", 1, 2))
+        apply(spark, f"{database}.edge", first, tmp_path / "notes", changes=tmp_path / "feed")
+    spark.sql(f"CREATE TABLE {database}.path USING parquet LOCATION '{tmp_path / 'feed' / 'path'}'")
+    farther = ".decl path(x: number, y: number)\n.decl far(y: number)\n.input path\nfar(y) :- path(_, y).\n"
+    with elastalog.open(farther, facts={}) as second:
+        assert apply(spark, f"{database}.path", second, tmp_path / "more").applied == 2
+        assert set(second["far"]) == {(3,)}
+
+
+def test_a_streaming_view_is_a_table(spark: Any, tmp_path: Path) -> None:
+    spark.createDataFrame([("+", 1, 2)], EDGES).coalesce(1).write.parquet(str(tmp_path / "in"))
+    spark.readStream.schema(EDGES).parquet(str(tmp_path / "in")).createOrReplaceTempView("edge")
+    with elastalog.open(PROGRAM, facts={}) as db:
+        assert apply(spark, "edge", db, tmp_path / "notes").applied == 1
+        assert set(db["edge"]) == {(1, 2)}
+    spark.catalog.dropTempView("edge")
+
+
+def codes(error: pytest.ExceptionInfo[ElastalogError]) -> list[str]:
+    return [diagnostic.code for diagnostic in error.value.diagnostics]
+
+
+def test_what_cannot_be_a_source_is_said_before_anything_starts(spark: Any, database: str, tmp_path: Path) -> None:
+    append(spark, f"{database}.edge", "x bigint, y bigint", (1, 2))
+    spark.range(3).createOrReplaceTempView("numbers_of_a_test")
+    with elastalog.open(PROGRAM, facts={}) as db:
+        with pytest.raises(ElastalogError, match=f"no table `{database}.edges`") as unknown:
+            apply(spark, f"{database}.edges", db, tmp_path / "notes")
+        with pytest.raises(ElastalogError, match="no column `op`") as formless:
+            apply(spark, f"{database}.edge", db, tmp_path / "notes")
+        with pytest.raises(ElastalogError, match="numbers_of_a_test") as still:
+            apply(spark, "numbers_of_a_test", db, tmp_path / "notes")
+    assert (codes(unknown), codes(formless), codes(still)) == (["E1110"], ["E1108"], ["E1105"])
+    assert unknown.value.diagnostics[0].help == f"did you mean `{database}.edge`?"
+    spark.catalog.dropTempView("numbers_of_a_test")
+
+
+def test_the_command_applies_a_table(spark: Any, database: str, tmp_path: Path) -> None:
+    program = PROGRAM.replace(".decl name(x: number, text: symbol)\n", "")
+    (tmp_path / "reach.dl").write_text(program, encoding="utf-8")
+    (tmp_path / "edge.facts").write_text("1\t2\n", encoding="utf-8")
+    append(spark, f"{database}.edge", EDGES, ("+", 2, 3))
+    command = ["stream", "reach.dl", "--source", f"{database}.edge", "--store", "store", "--once"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        first = CliRunner().invoke(cli, command, catch_exceptions=False)
+        assert (first.exit_code, first.stderr) == (0, "epoch 2: 1 update applied\n"), first.output
+        append(spark, f"{database}.edge", EDGES, ("-", 1, 2))
+        second = CliRunner().invoke(cli, command, catch_exceptions=False)
+        assert second.stderr == "epoch 3: 1 update applied\n"
+        unknown = CliRunner().invoke(cli, [*command[:3], "incoming", *command[4:]])
+        assert unknown.exit_code == 1
+        assert "error[E1110]: no table `incoming` in the catalogue of Spark" in unknown.stderr
+        assert "there is no folder `incoming` either" in unknown.stderr
+        folder = CliRunner().invoke(cli, [*command[:3], "store", *command[4:], "--relation", "edge"])
+        assert (folder.exit_code, "--relation: only for a table" in folder.stderr) == (2, True)
+        unset = CliRunner().invoke(cli, [*command, "--conf", "spark.jars"])
+        assert (unset.exit_code, "'spark.jars' is not KEY=VALUE" in unset.stderr) == (2, True)
+    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+        assert set(db["path"]) == {(2, 3)}
