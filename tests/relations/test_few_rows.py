@@ -81,6 +81,14 @@ def test_columns_in_another_order_go_by_name(monkeypatch: pytest.MonkeyPatch) ->
     assert short[0][0] == [3, 1, 2, 4]
 
 
+def test_a_dictionary_decides_the_order_of_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["new", "newer"]))
+    table = pa.table({"a": texts, "b": [1, 2], "c": [1, 2], "d": ["new", "new"]})
+    short, long = _both_ways(table, monkeypatch, many=False)
+    assert short == long
+    assert [row[0] for row in short[0]] == [4, 3]
+
+
 def test_bytes_that_are_not_utf8_are_refused_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
     table = pa.table({"a": bad, "b": [1], "c": [2], "d": ["y"]})

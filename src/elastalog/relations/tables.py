@@ -130,7 +130,8 @@ def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
 
 
 def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionary) -> Words | None:
-    if not schema.arity:
+    # A dictionary says in which order its texts are to get their ids.
+    if not schema.arity or any(pa.types.is_dictionary(kind) for kind in table.schema.types):
         return None
     try:
         columns = [column.to_pylist() for column in columns_in_order(schema, table)]
