@@ -81,6 +81,7 @@ class MaintenancePlan:
         for pipelines in (*self.forward.values(), *self.recovering.values()):
             for pipeline in pipelines:
                 pipeline.prepare(relations)
+        self.machine.refresh(relations, self.machine.names)
 
     @property
     def machine(self) -> MachinePlan:
