@@ -79,3 +79,20 @@ def test_what_did_not_change_has_no_facts_to_show() -> None:
 def test_a_question_about_a_text_that_no_fact_has() -> None:
     db = elastalog.open(".decl e(x: symbol, y: number, z: number)\n", facts={"e": [("a", 1, 2)]})
     assert list(db.query('e("b", X, Y)')) == []
+
+
+def test_a_range_that_overflows_is_no_derivation_when_looked_for_backwards() -> None:
+    program = """
+    .decl q(a: number, b: number, y: number)
+    .decl r(x: number, y: number)
+    .decl p(y: number)
+    p(y) :- q(a, b, y), x = range(a * b, a * b + 1), r(x, y).
+    """
+    facts = {"q": [(2**62, 2, 1), (1, 1, 2), (1, 1, 3), (1, 1, 4)], "r": [(1, 7), (2, 7), (3, 7)]}
+    with elastalog.open(program, facts=facts, budget=None, engine="local") as db:
+        db.apply(inserted={"p": [(1,), (2,)]})
+        db.apply(deleted={"p": [(1,), (2,)]})
+        assert not set(db["p"])
+        db.apply(inserted={"r": [(1, 2)], "p": [(2,)]})
+        db.apply(deleted={"p": [(2,)]})
+        assert set(db["p"]) == {(2,)}

@@ -20,7 +20,7 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule
 from elastalog.relations.words import Dictionary
 
-NUMBER, UNSIGNED, FLOAT, SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
+NUMBER, UNSIGNED, FLOAT = Base.NUMBER, Base.UNSIGNED, Base.FLOAT
 LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
 SOURCE = Source("test.dl", "")
 PLACE, SPAN = Span(0, 0), Span(7, 11)
@@ -109,12 +109,6 @@ def test_mean_of_integers_is_rounded_once() -> None:
     assert folded("mean", NUMBER, [(1, v) for v in values]) == {(1,): sum(values) / 3}
     unsigned = [MOST_UNSIGNED, MOST_UNSIGNED]
     assert folded("mean", UNSIGNED, [(1, v) for v in unsigned]) == {(1,): float(MOST_UNSIGNED)}
-
-
-def test_symbols_by_their_characters() -> None:
-    members = [(1, "b"), (1, "Z"), (1, ""), (2, "😀"), (2, "\uffff")]
-    assert folded("min", SYMBOL, members) == {(1,): "", (2,): "\uffff"}
-    assert folded("max", SYMBOL, members) == {(1,): "b", (2,): "😀"}
 
 
 def test_sum_of_floats_does_not_depend_on_the_order() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel import postings
+from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.relation import KernelRelation
 from elastalog.native.operators import Operator
@@ -91,6 +92,55 @@ def test_ctrl_c_after_any_operator(strategy: str, monkeypatch: pytest.MonkeyPatc
             db.apply(**inverse)
             assert state_of(db, strategy) == before, place
         assert interrupted > 10
+
+
+@pytest.mark.parametrize("strategy", ["dred", "dredc", "bfc"])
+def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+    .decl e(x: number, y: number)
+    .decl r(x: number)
+    .decl first(x: number)
+    r(x) :- first(x).
+    r(y) :- r(x), e(x, y).
+    """
+    keep = MachinePlan.keep
+    left = -1
+
+    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        keep(plan, relations, own)
+
+    monkeypatch.setattr(MachinePlan, "keep", interrupted)
+    chain = [(i, i + 1) for i in range(100)]
+    with elastalog.open(program, facts={"e": chain, "first": [(0,)]}, strategy=strategy, engine="local") as db:
+        for deleted, inserted in (({"e": chain[2:3]}, {}), ({}, {"e": chain[2:3]})):
+            before = set(db["r"])
+            left = 1
+            with pytest.raises(KeyboardInterrupt):
+                db.apply(deleted=deleted, inserted=inserted)
+            assert set(db["r"]) == before
+            db.apply(deleted=deleted, inserted=inserted)
+            assert set(db["r"]) == {(i,) for i in range(3 if deleted else 101)}
+
+
+def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(index: Index, rows: object, used: int) -> None:
+        raise MemoryError
+
+    with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
+        before = levels_of(db)
+        changes = {"inserted": {"edge": edges()[25:]}, "deleted": {"edge": edges()[:4]}}
+        with monkeypatch.context() as patched:
+            patched.setattr(Index, "extend", no_memory)
+            with pytest.raises(MemoryError):
+                db.apply(**changes)
+        assert levels_of(db) == before
+        db.apply(**changes)
+        with elastalog.open(PROGRAM, facts={"edge": edges()[4:]}, engine="local") as fresh:
+            assert levels_of(db) == levels_of(fresh)
 
 
 def test_ctrl_c_while_relations_are_told_how_far_they_go(monkeypatch: pytest.MonkeyPatch) -> None:

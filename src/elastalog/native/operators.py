@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from elastalog.native.outdated import remove_outdated
+from elastalog.native.sources import DIGEST, remove_outdated
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,13 +64,17 @@ class Operator:
         """The compiled function."""
         if self._compiled is None:
             remove_outdated()
+            name = self.function.__qualname__
             try:
+                self.function.__qualname__ = f"{name}-{DIGEST}"  # numba names the file in its cache after it
                 self._compiled = nb.njit(self._signature, cache=True, **self._options)(self.function)
             except RuntimeError as error:
                 # The package is imported from an archive that numba does not know as one, such as a wheel.
                 if "cannot cache" not in str(error):
                     raise
                 self._compiled = nb.njit(self._signature, **self._options)(self.function)
+            finally:
+                self.function.__qualname__ = name
         assert self._compiled is not None
         return self._compiled
 

@@ -1,4 +1,5 @@
-"""Tests whose evaluation may end in an error instead of a value: an overflow, a faulty regular expression."""
+"""Tests whose evaluation may end in an error instead of a value: an overflow, a range that is too long, a
+faulty regular expression."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def _can_overflow(expression: Expression) -> bool:
     match expression:
         case Apply():
             is_integer = expression.base in (Base.NUMBER, Base.UNSIGNED)
-            if is_integer and expression.functor in _OVERFLOWING:
+            if expression.functor == "range" or (is_integer and expression.functor in _OVERFLOWING):
                 return True
             return any(map(_can_overflow, expression.arguments))
         case Variable() | Constant():

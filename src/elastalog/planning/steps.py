@@ -43,10 +43,12 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Puts each result of a `range` into a slot, in a row of its own."""
+    """Puts each result of a `range` into a slot, in a row of its own. `drops_errors`: rows for which it fails have
+    none."""
 
     slot: int
     expression: Apply
+    drops_errors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,7 +282,7 @@ def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_err
         return Keep(goal.operator, goal.base, goal.left, goal.right, drops_errors)
     expression: Expression = goal.right if _is_variable(goal.left, binds) else goal.left
     if isinstance(expression, Apply) and expression.functor == "range":
-        return Generate(slots[binds], expression)
+        return Generate(slots[binds], expression, drops_errors)
     return Compute(slots[binds], expression, drops_errors)
 
 

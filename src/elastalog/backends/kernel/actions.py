@@ -12,7 +12,7 @@ from elastalog.backends.kernel.comparisons import Holds, compile_comparison
 from elastalog.backends.kernel.expressions import compile_column, words_of
 from elastalog.backends.kernel.ranges import compile_range
 from elastalog.backends.kernel.rows import compress
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
@@ -53,7 +53,8 @@ def _compile_action(action: Action, slots: Mapping[str, int], dictionary: Dictio
             run = _compute(action, slots, dictionary, source)
             return _dropping_errors(run) if action.drops_errors else run
         case Generate():
-            return _generate(action, slots, dictionary, source)
+            run = _generate(action, slots, dictionary, source)
+            return _dropping_errors(run) if action.drops_errors else run
         case Keep():
             run = _keep(compile_comparison(action, slots, dictionary, source))
             return _dropping_errors(run) if action.drops_errors else run
@@ -95,15 +96,18 @@ def _dropping_errors(run: Run) -> Run:
     def attempt(block: Matrix, used: int) -> tuple[Matrix, int]:
         try:
             return run(block, used)
+        except LimitReached:
+            raise
         except ElastalogError:
             # Which rows it is, is found by halving: it is rare.
             if used == 1:
                 return block, 0
-            half = used // 2
-            rest = block[half:used]
-            kept, more = attempt(block[:half], half)[1], attempt(rest, used - half)[1]
-            block[kept : kept + more] = rest[:more].copy()
-            return block, kept + more
+            halves = (attempt(half.copy(), len(half)) for half in (block[: used // 2], block[used // 2 : used]))
+            kept: Matrix = np.concatenate([half[:left] for half, left in halves])
+            if len(kept) > len(block):
+                return kept, len(kept)
+            block[: len(kept)] = kept
+            return block, len(kept)
 
     return attempt
 

@@ -164,16 +164,6 @@ def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
         touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
 
 
-@operator(INT, WORDS, MATRIX)
-def ways(entries, touched):  # type: ignore[no-untyped-def]
-    """Whether changes take something away (facts gone or raised, bit 0), and whether they bring something (bit 1)."""
-    found = 0
-    for i in range(entries.shape[0]):
-        marks = touched[entries[i], MARKS] & UNTOUCHED
-        found |= 3 if marks == UNTOUCHED else 1 if marks == WAS else 2 if marks == IS else 0
-    return found
-
-
 @operator(types.void, WORDS, MATRIX, INT, INT)
 def list_marked(entries, touched, added, removed):  # type: ignore[no-untyped-def]
     """Makes entries the list of deltas, and changes their marks."""

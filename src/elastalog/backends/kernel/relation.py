@@ -162,6 +162,11 @@ class KernelRelation:
             if index.done < self.used:
                 self._extend(columns, index)
 
+    def drop_outdated_indexes(self) -> None:
+        """Forgets the indexes that lack rows, instead of extending them, which takes memory."""
+        for columns in [columns for columns, index in self.indexes.items() if index.done < self.used]:
+            del self.indexes[columns]
+
     def _extend(self, columns: tuple[int, ...], index: Index) -> None:
         try:
             index.extend(self.rows, self.used)

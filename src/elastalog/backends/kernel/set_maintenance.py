@@ -83,6 +83,10 @@ class StratumSets(LookAhead):
         self._needs: Needs | None = None
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
 
+    def abandon(self) -> None:
+        super().abandon()
+        self._plan.keep(self._relations)
+
     # --- explicit facts --------------------------------------------------------------------------------------------
 
     def explicit_losses(self) -> Facts:

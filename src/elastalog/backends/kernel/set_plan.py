@@ -112,6 +112,12 @@ class SetPlan:
             )
         return self._plain_rounds
 
+    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Tells relations how far machines have brought them, if something has interrupted that."""
+        for machine in (self._spreading, self._plain_rounds):
+            if machine is not None:
+                machine.keep(relations)
+
     def _spreading_versions(self) -> list[DeltaPipeline]:
         recursive = self.forward[Rules.RECURSIVE]
         return [version for name in self._stratum.relations for version in recursive.get(name, ())]

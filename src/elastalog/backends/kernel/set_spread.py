@@ -30,6 +30,10 @@ class SpreadingPlan:
         self._plan = MachinePlan(own, _read(own, versions), versions, [], [], dictionary)
         self._bench = Workbench()
 
+    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Tells relations how far they go, if something has interrupted that."""
+        self._plan.keep(relations, self._own)
+
     def run(
         self,
         delta: Facts,
@@ -87,6 +91,10 @@ class PlainRoundsPlan:
         self._scans: Vector = np.array(
             [number for some in numbers for number in (*some, *[-1] * (self._most_scans - len(some)))], np.int32
         )
+
+    def keep(self, relations: Mapping[str, KernelRelation]) -> None:
+        """As that of `SpreadingPlan`."""
+        self._plan.keep(relations, self._own)
 
     def run(
         self, candidates: Facts, stamp: int, relations: Mapping[str, KernelRelation], watch: Watch

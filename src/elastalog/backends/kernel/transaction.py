@@ -115,8 +115,11 @@ def rollback(relation: KernelRelation) -> None:
     """The relation is as it was; rows added meanwhile stay, absent, and its indexes know them all."""
     if relation.touched_used:
         maintain.rollback(relation.touched, relation.touched_used, relation.level)
-    relation.extend_indexes()
     end(relation)
+    try:
+        relation.extend_indexes()
+    except MemoryError:  # it may be what ended the update
+        relation.drop_outdated_indexes()
 
 
 def end(relation: KernelRelation) -> None:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 PACKAGES = (
@@ -60,21 +59,11 @@ def warm() -> None:
     """Compiles every operator that is not in the cache."""
     from elastalog.native.operators import Operator
 
-    _forget_outdated_machines()
     for package in PACKAGES:
         for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
             for value in vars(import_module(module.name)).values():
                 if isinstance(value, Operator):
                     value.compile()
-
-
-def _forget_outdated_machines() -> None:
-    """The machines are made of other modules, which numba's cache does not look at."""
-    folder = Path(__file__).parent
-    newest = max(source.stat().st_mtime for source in folder.rglob("*.py"))
-    for index in (folder / "machine" / "__pycache__").glob("*.nbi"):
-        if index.stat().st_mtime < newest:
-            index.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -26,14 +26,15 @@ class Workbench:
         """Makes room for blocks of at least so many columns, step by step."""
         if widths in self._prepared:
             return
-        if len(widths) > len(self._blocks):
-            self.frames = np.zeros((len(widths), layout.FRAME_WIDTH), np.int64)
-            self._blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(self._blocks)))
+        blocks = list(self._blocks)
+        blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):
-            if len(self._blocks[depth]) < width * layout.BLOCK:
-                self._blocks[depth] = np.empty(width * layout.BLOCK, np.int32)
-        for depth, block in enumerate(self._blocks):
-            self.frames[depth, layout.USUAL] = address_of(block)
+            if len(blocks[depth]) < width * layout.BLOCK:
+                blocks[depth] = np.empty(width * layout.BLOCK, np.int32)
+        frames = np.zeros((len(blocks), layout.FRAME_WIDTH), np.int64)
+        frames[:, layout.USUAL] = [address_of(block) for block in blocks]
+        # Together, and last: Ctrl-C may have come before.
+        self._blocks, self.frames = blocks, frames
         self._prepared.add(widths)
 
     def block(self, depth: int, width: int) -> Matrix:
