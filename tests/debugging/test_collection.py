@@ -105,6 +105,31 @@ def test_what_was_interrupted_is_collected_again(few: int, monkeypatch: pytest.M
         assert texts(db.localise(unwanted=["path(1, 4)", "path(1, 3)"])) == ["+edge(2, 3)", "+edge(3, 4)"]
 
 
+@pytest.mark.parametrize(
+    ("few", "most", "is_too_large"),
+    # 4 derivations are asked about; those that the second rule makes of new paths, found at once, are 6.
+    [(0, 4, False), (0, 3, True), (collection.FEW_FACTS, 6, False), (collection.FEW_FACTS, 5, True)],
+)
+def test_there_is_a_limit_of_derivations(
+    few: int, most: int, is_too_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "FEW_FACTS", few)
+    monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
+    with elastalog.open(EDGES, facts={"edge": [(1, 2)]}) as db:
+        db.apply({"edge": [(2, 3), (3, 4), (2, 5), (5, 4)]})
+        assert len(db.suggest(unwanted=["path(1, 4)"]).elements) == 2
+        assert bool(db._debugger._investigations[1, 2]._too_large) == is_too_large
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_derivations_that_were_known_at_once_count_too(
+    wide: Session, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "MOST_DERIVATIONS", most)
+    assert texts(wide.suggest(unwanted=['named(1, "found")'])) == ['+row(1, 1, "n")', '+row(1, 2, "n")']
+    assert bool(wide._debugger._investigations[1, 2]._too_large) == (most < 2)
+
+
 # --- in how much of the program an answer is tried
 
 

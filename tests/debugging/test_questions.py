@@ -105,8 +105,23 @@ def test_a_session_of_an_earlier_epoch_knows_its_updates(tmp_path: Path) -> None
         refused(lambda: earlier.suggest(unwanted=["path(2, 3)"]).apply(), "E0814")
 
 
-def test_one_fact_may_be_given_alone(db: Session) -> None:
-    assert texts(db.suggest(missing="path(5, 6)")) == ["-edge(5, 6)"]
+@pytest.mark.parametrize("fact", ["path(5, 6)", ("path", (5, 6)), ("path", [5, 6])])
+def test_one_fact_may_be_given_alone(db: Session, fact: Any) -> None:
+    assert texts(db.suggest(missing=fact)) == ["-edge(5, 6)"]
+    assert texts(db.localise(missing=[fact])) == ["-edge(5, 6)"]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ["path(2, 9)", ("path", (3, 4))],
+        ("path(2, 9)", ("path", (3, 4))),
+        [("path", [2, 9]), "path(3, 4)"],
+        (("path", (2, 9)), ("path", [3, 4])),
+    ],
+)
+def test_two_facts_may_be_given_in_different_ways(db: Session, faults: Any) -> None:
+    assert texts(db.suggest(unwanted=faults, epochs=(1, 2))) == ["+edge(2, 9)", "+edge(3, 4)"]
 
 
 # --- negations

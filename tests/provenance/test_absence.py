@@ -4,6 +4,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import elastalog
@@ -252,3 +253,15 @@ def test_every_form_of_an_absence_can_be_made() -> None:
     forms = [absence.to_text(), absence.to_tree(), absence.to_json(), absence.to_dot(), absence.to_mermaid()]
     assert all("path(2, 1)" in form for form in random.sample(forms, 5))
     assert "path(2, 1)" in absence._repr_html_()
+
+
+def test_values_may_be_those_of_numpy() -> None:
+    program = ".decl m(x: float, t: symbol)\n.decl n(x: float)\nn(x) :- m(x, t), x > 1.0.\n"
+    with elastalog.open(program, {"m": [(0.5, "a")]}) as db:
+        plain = db.explain_absence("n(0.5)", bindings={"x": 0.5, "t": "a"})
+        given = {"x": np.float32(0.5), "t": np.str_("a")}
+        assert str(db.explain_absence(("n", (np.float64(0.5),)), bindings=given)) == str(plain)
+        assert "np." not in repr(db.explain_absence("n(2.0)", bindings={"x": np.int64(2)}))
+        for wrong in (np.bool_(True), 10**400, "0.5"):
+            with pytest.raises(elastalog.ElastalogError, match="`x` is a float"):
+                db.explain_absence("n(0.5)", bindings={"x": wrong})

@@ -52,6 +52,28 @@ def test_extremes_survive_the_round_trip_one_by_one(base):
         assert dictionary.find_value(base, value) == word
 
 
+def test_values_of_numpy_are_those_of_python():
+    dictionary = Dictionary()
+    for number in (7, -(2**40)):
+        assert dictionary.encode_value(Base.NUMBER, np.int64(number)) == dictionary.encode_value(Base.NUMBER, number)
+    assert dictionary.find_value(Base.UNSIGNED, np.uint64(2**64 - 1)) is None
+    assert dictionary.encode_value(Base.FLOAT, np.float32(0.5)) == dictionary.find_value(Base.FLOAT, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("base", "value"),
+    [
+        (Base.NUMBER, np.bool_(True)), (Base.NUMBER, np.float64(1)), (Base.NUMBER, np.array([1, 2])),
+        (Base.UNSIGNED, np.int64(-1)), (Base.FLOAT, None), (Base.FLOAT, 10**400), (Base.SYMBOL, None),
+    ],
+)  # fmt: skip
+def test_what_is_no_value_of_a_type_is_refused(base, value):
+    dictionary = Dictionary()
+    for ask in (dictionary.encode_value, dictionary.find_value):
+        with pytest.raises(ValueError, match=r"is not a|is outside the range of"):
+            ask(base, value)
+
+
 @pytest.mark.parametrize("base", Base)
 def test_columns_and_single_values_have_the_same_words(base):
     dictionary = Dictionary()

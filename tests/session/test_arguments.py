@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import elastalog
@@ -62,6 +63,8 @@ SLIPS: list[tuple[Callable[[Session], object], str, str]] = [
     (lambda db: db.explain_absence("path(4, 1)", rule="2"), "E0612", "`rule` cannot be '2'"),
     (lambda db: db.explain_absence("path(4,1)", bindings=3), "E0617", "`bindings` are values by variable, not 3 (int)"),
     (lambda db: db.explain_absence("path(4, 1)", bindings={"y": 1.5}), "E0711", "`y` is a number"),
+    (lambda db: db.explain_absence("path(4, 1)", bindings={"z": np.bool_(True)}), "E0711", "`z` is a number"),
+    (lambda db: db.explain_absence("path(4, 1)", bindings={"x": np.array([1])}), "E0711", "`x` is a number"),
     (lambda db: db.explain_absence("path(4, 1)").expand("0"), "E0617", "a position is a number, not '0' (str)"),
     (lambda db: db.at("1"), "E0617", "an epoch is a number, not '1' (str)"),
     (lambda db: db.at(1.5), "E0617", "an epoch is a number, not 1.5 (float)"),
@@ -101,6 +104,11 @@ def test_slips(db: Session, call: Callable[[Session], object], code: str, messag
 
 def test_what_is_nearly_right_is_understood(db: Session) -> None:
     assert db.fact(("path", [1, 4])) == ("path", (1, 4))
+    assert [type(value) for value in db.fact(("path", (np.int64(1), np.uint8(4))))[1]] == [int, int]
+    assert str(db.explain(("path", (np.int64(1), np.uint8(4))))) == str(db.explain("path(1, 4)"))
+    assert (np.int64(1), np.uint8(4)) in db["path"]
+    why_not = db.explain_absence("path(4, 1)", rule=np.int64(2), bindings={"y": np.int64(3)})
+    assert str(why_not) == str(db.explain_absence("path(4, 1)", rule=2, bindings={"y": 3}))
     assert [str(e) for e in db.suggest(unwanted=("path", (3, 4)), epochs=[1, 2]).elements] == ["+edge(3, 4)"]
     assert db.is_applied("s", 7) is False
     changes = db.apply({})

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.backends.spark import strata
 from elastalog.backends.spark.backend import SparkBackend
+from elastalog.backends.spark.jobs import run_tasks
+from elastalog.backends.watch import Watch
 from tests.engine.judging import levels_of
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -87,3 +90,22 @@ same(n) :- known(_, _, n).
         assert "driver" in wheres(db)
         # Two texts, so two numbers, whoever has them.
         assert len(db["same"]) == 2
+
+
+def test_a_failure_while_new_values_are_numbered_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tasks_in_this_process(tmp_path) as session, monkeypatch.context() as patch:
+
+        def fails(*_: Any) -> None:
+            raise OSError("the disk is full")
+
+        patch.setattr(strata, "with_numbers_of_driver", fails)
+        with pytest.raises(OSError, match="the disk is full"):
+            elastalog.open(WORDS, PARTS, engine="spark", spark=session)
+        assert list(tmp_path.rglob("stratum-*")) == []
+
+
+def test_without_shares_there_is_no_job() -> None:
+    no_spark: Any = None
+    assert run_tasks(no_spark, lambda share: iter(()), (), Watch(), are_together=False) == []

@@ -17,6 +17,7 @@ import elastalog
 import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
+from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
 
 PROGRAM = """
 .decl item(id: number, name: symbol)
@@ -215,6 +216,52 @@ def test_a_database_that_has_no_such_table(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ElastalogError, match="ITEMS") as raised:
         items(elastalog.spark.jdbc(url, "items"), spark)
     assert [d.code for d in raised.value.diagnostics] == ["E1105"]
+
+
+def test_a_password_is_not_told(spark: Any, tmp_path: Path) -> None:
+    url = f"jdbc:derby:{tmp_path / 'nowhere'};user=ann;password=hunter2"
+    with elastalog.open(PROGRAM, facts={"item": ROWS}, spark=spark) as db:
+        with pytest.raises(ElastalogError) as unwritten:
+            elastalog.spark.write(db, "item", "jdbc", url, options={"dbtable": "items"})
+        with pytest.raises(ElastalogError) as unread:
+            items(elastalog.spark.jdbc(url, "items"), spark)
+    for raised in (unread, unwritten):
+        (told,) = raised.value.diagnostics
+        assert "hunter2" not in repr(told)
+        assert "user=ann;password=***" in told.message
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("jdbc:postgresql://host/base?user=ann&password=a+b%20c&ssl=true", "base?user=ann&password=***&ssl=true"),
+        ("jdbc:mysql://ann:secret@host:3306/base", "jdbc:mysql://ann:***@host:3306/base"),
+        ("jdbc:oracle:thin:ann/secret@//host:1521/base", "jdbc:oracle:thin:ann/***@//host:1521/base"),
+        ("jdbc:sqlserver://host:1433;user=ann;Password=x;y=z", "user=ann;Password=***;y=z"),
+        ("no login for user=ann password=secret here", "user=ann password=*** here"),
+        ("s3a://bucket/a@b:c/d", "s3a://bucket/a@b:c/d"),
+        ("/data/password=1/x", "/data/password=1/x"),
+    ],
+)
+def test_secrets_are_masked(text: str, wanted: str) -> None:
+    assert without_secrets(text).endswith(wanted)
+
+
+def test_addresses_are_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in ("dbfs:/x", "hdfs:/x", "s3a://bucket/x", "abfss://a@b.net/x", "file:/x", "file:///x"):
+        assert absolute(address) == address
+    for path in ("x", "x/y:z", "C:/x", "a b:/c"):
+        assert absolute(path) == str(tmp_path / path)
+    assert absolute("/x") == "/x"
+
+
+def test_what_spark_refuses_without_a_word_is_told(spark: Any) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(ElastalogError, match="cannot read a stream from `x`") as raised, reading("a stream", "x"):
+        raise AnalysisException("")
+    assert raised.value.diagnostics[0].notes == ()
 
 
 # --- on the command line -------------------------------------------------------------------------------------------

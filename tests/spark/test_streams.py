@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +113,58 @@ def test_the_feed_is_made_up_after_a_crash(spark: Any, tmp_path: Path) -> None:
     assert sorted(tuple(row) for row in feed.collect()) == [("+", 1, 2, 2), ("+", 2, 3, 3), ("+", 3, 4, 4)]
 
 
+def test_a_feed_is_not_continued_by_another_store(spark: Any, tmp_path: Path) -> None:
+    """Even if that has as many epochs."""
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        play(spark, db, tmp_path, changes=tmp_path / "feed")
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "other") as db:
+        for number in range(3):
+            with pytest.raises(ElastalogError, match="is of another store") as raised:
+                play(spark, db, tmp_path, changes=tmp_path / "feed")
+            assert [d.code for d in raised.value.diagnostics] == ["E1112"]
+            db.apply({"edge": [(number, 7)]})
+
+
+def test_a_store_given_by_its_path_is_closed_if_the_stream_does_not_start(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    elastalog.open(PROGRAM, facts={}, store=tmp_path / "store").close()
+    options: Any = {"checkpoint": tmp_path / "notes"}
+    stream = source(spark, tmp_path / "in").drop("y")
+    with pytest.raises(ElastalogError, match="no column `y`"):
+        elastalog.spark.apply_updates(stream, tmp_path / "store", relation="edge", **options)
+    with pytest.raises(ElastalogError, match="no table `nowhere`"):
+        elastalog.spark.apply_table(spark, "nowhere", tmp_path / "store", **options)
+    (tmp_path / "diffs").mkdir()
+    (tmp_path / "diffs" / "1.diff").write_text("+edge(1, 2).\n", encoding="utf-8")
+    handle = elastalog.spark.apply_diff_files(
+        spark, tmp_path / "diffs", tmp_path / "store", available_now=True, **options
+    )
+    handle.wait()  # nobody else held the lock
+    with elastalog.open(store=tmp_path / "store", read_only=True) as db:
+        assert set(db["edge"]) == {(1, 2)}
+
+
+def test_an_operation_that_is_no_text_is_refused(spark: Any, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1, [("+", 1, 2)])
+    stream = source(spark, tmp_path / "in").selectExpr("1 AS op", "x", "y")
+    with elastalog.open(PROGRAM, facts={}) as db, pytest.raises(ElastalogError, match="`op` is int, not string"):
+        elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint=tmp_path / "notes")
+
+
+def test_files_of_any_age_are_applied(spark: Any, tmp_path: Path) -> None:
+    """Spark would pass over those that are a week older than one that it has seen."""
+    (tmp_path / "in").mkdir()
+    options: Any = {"checkpoint": tmp_path / "notes", "available_now": True, "changes": tmp_path / "feed"}
+    with elastalog.open(PROGRAM, facts={}) as db:
+        for number, age in ((1, 0), (2, 400), (3, 9000)):
+            path = tmp_path / "in" / f"{number}.diff"
+            path.write_text(f"+edge({number}, {number + 1}).\n", encoding="utf-8")
+            os.utime(path, (time.time() - age * 86400,) * 2)
+            elastalog.spark.apply_diff_files(spark, tmp_path / "in", db, **options).wait()
+        assert set(db["edge"]) == {(1, 2), (2, 3), (3, 4)}
+
+
 def test_a_strange_operation_is_refused_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
     put(tmp_path / "in", 1, [("+", 1, 2), ("*", 2, 3)])
     with elastalog.open(PROGRAM, facts={}) as db:
@@ -160,6 +214,60 @@ def test_the_command_applies_the_files_of_a_folder(spark: Any, tmp_path: Path) -
         assert set(db["path"]) == {(2, 3), (3, 4), (2, 4)}
 
 
+def call(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, ["stream", *arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a program, facts, and two updates, of which the second adds a rule."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edge.facts").write_text("1\t2\n", encoding="utf-8")
+    (tmp_path / "reach.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.diff").write_text("+edge(2, 3).\n-edge(1, 2).\n", encoding="utf-8")
+    (tmp_path / "in" / "2.diff").write_text("+rule: path(x, x) :- edge(x, _).\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_new_store_at_the_same_place_gets_all_updates(spark: Any, watched: Path) -> None:
+    command = ["reach.dl", "--source", "in", "--store", "store", "--once"]
+    assert call(*command).stderr == "epoch 3: 2 updates applied\n"
+    shutil.rmtree(watched / "store")
+    assert call(*command).stderr == "epoch 3: 2 updates applied\n"
+    # With a checkpoint of the user's own, that cannot be.
+    named = [*command, "--checkpoint", "notes"]
+    assert call(*named).stderr == "epoch 3: 0 updates applied, 2 had been before\n"
+    shutil.rmtree(watched / "store")
+    for _ in range(2):
+        refused = call(*named)
+        assert (refused.exit_code, "error[E1112]: the checkpoint `notes`" in refused.stderr) == (1, True)
+
+
+def test_the_command_continues_a_store_as_it_is_told(spark: Any, watched: Path) -> None:
+    command = ["reach.dl", "--source", "in", "--store", "store", "--once"]
+    first = call(*command, "--show-changes", "--stats", "stats.json")
+    assert first.stdout.splitlines() == [
+        "// 1.diff", "-edge(1, 2).", "+edge(2, 3).", "-path(1, 2).", "+path(2, 3).", "// 2.diff", "+path(2, 2).",
+    ]  # fmt: skip
+    rows = json.loads((watched / "stats.json").read_text(encoding="utf-8"))
+    assert [(row["batch"], row["epoch"], row["impact"]) for row in rows] == [("1.diff", 2, 4), ("2.diff", 3, 1)]
+    # Its rules are others by now, but the program that it was made for is the same.
+    (watched / "in" / "3.diff").write_text("+edge(3, 4).\n", encoding="utf-8")
+    given = []
+    with pytest.MonkeyPatch.context() as patch:
+        reopen = elastalog.open
+        patch.setattr(elastalog, "open", lambda *arguments, **options: given.append(options) or reopen(**options))
+        again = call(*command, "--stats", "-j", "2", "--engine", "local", "--timeout", "5m", "--max-memory", "2G")
+    wanted = {"jobs": 2, "engine": "local", "timeout": 300.0, "memory": 2 << 30, "strategy": None, "levels": None}
+    assert [wanted.items() <= options.items() for options in given] == [True]
+    assert (again.exit_code, "epoch 4: 1 update applied" in again.stderr, "3.diff" in again.stderr) == (0, True, True)
+    assert call(*command, "--strategy", "recompute").exit_code == 1
+    (watched / "reach.dl").write_text(PROGRAM + "path(7, 7).\n", encoding="utf-8")
+    other = call(*command)
+    assert (other.exit_code, "error[E0810]" in other.stderr) == (1, True)
+
+
 # --- several updates in a micro-batch ------------------------------------------------------------------------------
 
 STEPS = [
@@ -199,7 +307,9 @@ def test_every_step_is_an_epoch_that_knows_the_next(spark: Any, tmp_path: Path, 
         handle = play_steps(spark, db, tmp_path, marks=marks)
         assert (handle.applied, handle.repeated, db.epoch) == (4, 0, 5)
         # Step 1 is applied to epoch 1 and knows of step 2, and so on; of the first nobody was told, but asked whether.
-        assert announced == [(None, marks, 1), ("0.2", marks, 1), ("0.3", marks, 2), ("0.10", marks, 3)]
+        assert announced == [
+            (None, marks, 1), ("0 step 2", marks, 1), ("0 step 3", marks, 2), ("0 step 10", marks, 3)
+        ]  # fmt: skip
         # After 1: a cycle of 1, 2, 3. After 10: 2-3, 3-1, 2-4, 4-1.
         assert set(db["path"]) == {(2, 3), (3, 1), (2, 1), (2, 4), (4, 1)}
 
@@ -211,7 +321,7 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
         commit = db.commit
 
         def failing(update: Any, *rest: Any) -> Any:
-            if update.batch == "0.3":
+            if update.batch == "0 step 3":
                 raise OSError("the power failed")
             return commit(update, *rest)
 
@@ -295,8 +405,8 @@ KILLS, UPDATES_A_RUN = 20, 8
 def last_epoch(feed: Path) -> int:
     """The last epoch that a stream has told of."""
     try:
-        return int((feed / "_epoch").read_text(encoding="ascii"))
-    except (OSError, ValueError):
+        return int((feed / "_epoch").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
         return 0
 
 

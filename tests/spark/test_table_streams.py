@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,10 +57,45 @@ def test_every_file_of_a_table_is_an_epoch_once(spark: Any, database: str, tmp_p
         # One after the other: in one epoch, a fact that is inserted and deleted would stay.
         assert apply(spark, table, db, tmp_path / "notes").applied == 2
         assert set(db["path"]) == {(1, 2)}
+    before = {*(tmp_path / "lake" / "edge").glob("*.parquet")}
     append(spark, table, EDGES, ("+", 2, 4))
+    for path in {*(tmp_path / "lake" / "edge").glob("*.parquet")} - before:
+        os.utime(path, (time.time() - 30 * 86400,) * 2)  # its age does not matter
     with elastalog.open(store=tmp_path / "store") as db:
         assert apply(spark, table, db, tmp_path / "notes").applied == 1
         assert (db.epoch, set(db["path"])) == (4, {(1, 2), (2, 4), (1, 4)})
+
+
+def test_files_that_come_together_are_applied_one_by_one(spark: Any, database: str, tmp_path: Path) -> None:
+    """The oldest first, whatever its name and its age. A failure in between repeats none of them."""
+    table = f"{database}.edge"
+    append(spark, table, EDGES, ("+", 7, 8))
+    written = [*(tmp_path / "lake" / "edge").glob("part-*.parquet")]
+    for name, age, row in (("b", 900, ("+", 1, 2)), ("a", 800, ("-", 1, 2)), ("c", 800, ("+", 2, 3))):
+        append(spark, table, EDGES, row)
+        (path,) = {*(tmp_path / "lake" / "edge").glob("*.parquet")} - {*written}
+        written.append(path.rename(path.with_name(f"{name} 1.parquet")))
+        (path.parent / f".{path.name}.crc").rename(path.parent / f".{written[-1].name}.crc")
+        os.utime(written[-1], (time.time() - age * 86400,) * 2)
+    spark.catalog.refreshTable(table)
+    with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
+        commit = db.commit
+
+        def failing(update: Any, *rest: Any) -> Any:
+            if update.batch.endswith("c 1.parquet"):
+                raise OSError("the power failed")
+            return commit(update, *rest)
+
+        db.commit = failing  # type: ignore[assignment, method-assign]
+        with pytest.raises(OSError, match="the power failed"):
+            apply(spark, table, db, tmp_path / "notes")
+        assert (db.epoch, len(db["edge"])) == (3, 0)
+        del db.commit
+        handle = apply(spark, table, db, tmp_path / "notes")
+        assert (handle.applied, handle.repeated) == (2, 2)
+        folder = tmp_path / "lake" / "edge"
+        assert [entry.batch for entry in db.log()][1:4] == [f"0 file {folder / name} 1.parquet" for name in "bac"]
+        assert set(db["edge"]) == {(2, 3), (7, 8)}
 
 
 @pytest.mark.parametrize("column", ["step", "epoch", "batch"])
@@ -81,6 +118,16 @@ def test_a_column_may_say_which_relation_a_row_is_about(spark: Any, database: st
         assert apply(spark, table, db, tmp_path / "notes").applied == 2
         assert set(db["name"]) == {(2, "")}
         assert set(db["path"]) == {(1, 2), (2, 3), (1, 3)}
+
+
+def test_an_attribute_may_have_the_name_of_such_a_column(spark: Any, database: str, tmp_path: Path) -> None:
+    program = ".decl edge(pred: number, relation: symbol)\n.decl a1(a1: number)\n"
+    append(spark, f"{database}.edge", "op string, pred bigint, relation string", ("+", 1, "a1"))
+    append(spark, f"{database}.a1", "op string, relation string, a1 bigint", ("+", "a1", 7))
+    with elastalog.open(program, facts={}) as db:
+        apply(spark, f"{database}.edge", db, tmp_path / "notes")
+        apply(spark, f"{database}.a1", db, tmp_path / "more")
+        assert (set(db["edge"]), set(db["a1"])) == ({(1, "a1")}, {(7,)})
 
 
 def test_a_row_about_no_relation_is_refused(spark: Any, database: str, tmp_path: Path) -> None:
@@ -111,6 +158,15 @@ def test_a_streaming_view_is_a_table(spark: Any, tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, facts={}) as db:
         assert apply(spark, "edge", db, tmp_path / "notes").applied == 1
         assert set(db["edge"]) == {(1, 2)}
+        # Spark does not say of which file a row of a view is, nor which of them is the later one.
+        spark.createDataFrame([("-", 1, 2), ("+", 3, 4)], EDGES).coalesce(1).write.parquet(str(tmp_path / "in" / "a"))
+        spark.createDataFrame([("+", 1, 2)], EDGES).coalesce(1).write.parquet(str(tmp_path / "in" / "b"))
+        stream = spark.readStream.schema(EDGES).option("recursiveFileLookup", True).parquet(str(tmp_path / "in"))
+        stream.createOrReplaceTempView("edge")
+        with pytest.raises(ElastalogError, match=r"inserts and deletes edge\(1, 2\), and nothing says") as raised:
+            apply(spark, "edge", db, tmp_path / "more")
+        assert codes(raised) == ["E1108"]
+        assert db.epoch == 2
     spark.catalog.dropTempView("edge")
 
 

@@ -129,6 +129,42 @@ def test_the_turns_of_a_fact(folder: Path) -> None:
         assert session.turns("path(7, 7)") == ()
 
 
+def test_a_question_adds_nothing_to_the_dictionary(folder: Path) -> None:
+    with create(folder / "store") as session:
+        known = len(session._dictionary.symbols), len(session._dictionary.wide)
+        for fact in ('lone("unheard of")', ("lone", ("unheard of",)), ("label", (10**17, "unheard of"))):
+            session.explain_absence(fact)
+            assert session.turns(fact) == ()
+            with pytest.raises(elastalog.ElastalogError, match="E1008"):
+                session.blame(fact)
+        assert (len(session._dictionary.symbols), len(session._dictionary.wide)) == known
+
+
+def test_questions_of_a_reader_are_about_the_files_of_now(folder: Path) -> None:
+    """The writer goes on, and removes files that were there when the reader was opened."""
+    with create(folder / "store", journal_epochs=1, retention=2) as writer:
+        writer.apply({"edge": [(3, 4)]})
+        writer.apply({"edge": [(4, 5)]})
+        with elastalog.open(store=folder / "store", read_only=True) as reader, writer.at(3) as earlier:
+            for session in (reader, earlier):
+                found = session.suggest(unwanted=["path(4, 5)"])
+                assert [str(element) for element in found.elements] == ["+edge(4, 5)"]
+                assert session.blame("path(3, 4)").epoch == 2
+            writer.apply({"edge": [(5, 6)]})
+            for session in (reader, earlier):
+                assert session.blame("path(4, 5)").epoch == 3
+                assert session.blame("path(3, 4)").localisation is None  # it was there before the oldest epoch
+            writer.apply({"edge": [(6, 7)]})
+            for session in (reader, earlier):
+                with pytest.raises(elastalog.ElastalogError, match="E1004"):
+                    session.suggest(unwanted=["path(4, 5)"])
+            writer.apply({"edge": [(7, 8)]})
+            for session in (reader, earlier):
+                for ask in (session.suggest, session.localise, session.blame):
+                    with pytest.raises(elastalog.ElastalogError, match="there is no epoch 3"):
+                        ask("path(4, 5)")
+
+
 def test_a_session_without_a_store_has_no_earlier_epochs() -> None:
     session = elastalog.open(REACH)
     for ask in (lambda: session.at(1), lambda: session.diff(1, 1), lambda: session.turns("path(1, 2)")):
@@ -145,8 +181,13 @@ def test_an_earlier_epoch_has_the_past_up_to_it(folder: Path, journal_epochs: in
                 for earlier in (past, direct):
                     assert [entry.epoch for entry in earlier.log()] == list(range(1, epoch + 1))
                     assert state_of(earlier.at(1)) == EXPECTED[1]
-                    with pytest.raises(elastalog.ElastalogError, match=f"the store keeps epochs 1 to {epoch}\n"):
+                    told = f"there is no epoch {epoch + 1} here: this session looks at epochs 1 to {epoch} of"
+                    with pytest.raises(elastalog.ElastalogError, match=told):
                         earlier.at(epoch + 1)
+                    with pytest.raises(elastalog.ElastalogError, match=told):
+                        earlier.changed_rules(1, epoch + 1)
+        with pytest.raises(elastalog.ElastalogError, match="the store keeps epochs 1 to 6\n"):
+            elastalog.open(store=store, at=LAST + 1)
         session.apply({"edge": [(70, 71)]})  # closing the others has not closed this one
         assert session.epoch == LAST + 1
 
@@ -210,7 +251,8 @@ def test_batches_in_any_order_are_remembered_and_kept_small() -> None:
     assert batches.written() == again.written()
     assert again.written()["s"] == {
         "ranges": [[1, 1], [3, 5], [8, 10]],
-        "others": sorted(["x", "07", "-1", "1e3", "9" * 30]),
+        "others": ["9" * 30, "x"],
+        "names": {"**": [[7, 7]], "-*": [[1, 1]], "1e*": [[3, 3]]},
     }
     for known in ["5", "3", "4", "10", "1", "x", "07", "-1"]:
         assert ("s", known) in again
@@ -221,6 +263,45 @@ def test_batches_in_any_order_are_remembered_and_kept_small() -> None:
     for number in range(10_000):
         again.add("s", str(number))
     assert again.written()["s"]["ranges"] == [[0, 9999]]
+
+
+def test_batches_whose_names_differ_in_a_number_are_kept_small() -> None:
+    batches = Batches()
+    for number in range(1, 1200):
+        for name in (f"{number}.diff", f"day-{number:04}.csv", f"7-{number}-edge.csv", f"{number}*"):
+            assert ("s", name) not in batches
+            batches.add("s", name)
+    again = Batches(batches.written())
+    assert again.written()["s"]["names"] == {
+        "*.diff": [[1, 1199]],
+        "7-*-edge.csv": [[1, 1199]],
+        "day-****.csv": [[1, 999]],
+        "day-*.csv": [[1000, 1199]],
+    }
+    assert len(again.written()["s"]["others"]) == 1199  # what could be misread is kept as it is
+    for known in ("1.diff", "1199.diff", "day-0999.csv", "day-1000.csv", "7-12-edge.csv", "8*"):
+        assert ("s", known) in again
+    for unknown in ("0.diff", "1200.diff", "01.diff", "day-1.csv", "day-999.csv", "day-00999.csv", "12-7-edge.csv"):
+        assert ("s", unknown) not in again
+    # As they were written before there were ranges of names.
+    assert ("s", "3.diff") in Batches({"s": {"ranges": [], "others": ["3.diff"]}})
+
+
+def test_of_parts_only_those_of_the_latest_batch_are_kept() -> None:
+    batches = Batches()
+    for number in range(100):
+        for part in ("step 3", "step -1", "file /lake/edge/part-0 1.parquet"):
+            assert ("s", f"{number} {part}") not in batches
+            batches.add("s", f"{number} {part}")
+    again = Batches(batches.written())
+    assert again.written() == {
+        "s": {"ranges": [], "others": [], "parts": [99, ["file /lake/edge/part-0 1.parquet", "step -1", "step 3"]]}
+    }
+    for known in ("99 step 3", "99 step -1", "98 step 3", "0 file x"):
+        assert ("s", known) in again
+    for unknown in ("99 step 4", "100 step 3", "099 step 3", "99", "99 steps"):
+        assert ("s", unknown) not in again
+    assert ("t", "0 step 3") not in again
 
 
 def test_opening_goes_on_learning_where_it_stopped(folder: Path) -> None:

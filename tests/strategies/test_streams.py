@@ -73,6 +73,30 @@ def test_a_parquet_table_named_after_its_relation(tmp_path: Path) -> None:
     assert rows(second.diff.deleted["edge"]) == [(3, 4)]
 
 
+def test_a_table_named_after_a_relation_with_an_attribute_relation(tmp_path: Path) -> None:
+    path = tmp_path / "holds.csv"
+    path.write_text("step,op,relation,pred\n1,+,edge,1\n", encoding="utf-8")
+    (update,) = read_stream(path, Program.parse(PROGRAM + ".decl holds(pred: number, relation: symbol)\n"))
+    assert rows(update.diff.inserted["holds"]) == [(1, "edge")]
+
+
+@pytest.mark.parametrize("operations", [[1, 2], [["+"], ["-"]], [True, False], ["+", None]], ids=str)
+def test_an_operation_that_is_no_text_is_told(tmp_path: Path, operations: list[object]) -> None:
+    path = tmp_path / "edge.parquet"
+    pq.write_table(pa.table({"step": [1, 1], "op": operations, "x": [1, 3], "y": [2, 4]}), path)
+    with pytest.raises(elastalog.ElastalogError, match="`op`") as fault:
+        list(read_stream(path, Program.parse(PROGRAM)))
+    assert [found.code for found in fault.value.diagnostics] == ["E0904"]
+
+
+def test_an_operation_may_be_encoded(tmp_path: Path) -> None:
+    path = tmp_path / "edge.parquet"
+    operations = pa.array(["+", "-"]).dictionary_encode()
+    pq.write_table(pa.table({"step": [1, 1], "op": operations, "x": [1, 3], "y": [2, 4]}), path)
+    (update,) = read_stream(path, Program.parse(PROGRAM))
+    assert (rows(update.diff.inserted["edge"]), rows(update.diff.deleted["edge"])) == ([(1, 2)], [(3, 4)])
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

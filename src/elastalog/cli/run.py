@@ -10,6 +10,7 @@ import click
 
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.standard_output import checked_output
 
@@ -66,7 +67,7 @@ def run(
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
-            files = _write(session, output)
+            files = write_outputs(session, output)
             if stats == _TO_TERMINAL:
                 _print_profile(session)
             elif stats is not None:
@@ -97,25 +98,6 @@ def _evaluate(program: Program, options: SessionOptions, output: str, form: str,
     with progress_shown(program.checked, verbosity) as report:
         quarantine = "." if output == "-" else output
         return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)
-
-
-def _write(session: Session, output: str) -> list[Path]:
-    """Obeys the `.output` and `.printsize` directives; returns the files written."""
-    from elastalog.pipeline.files.write import print_facts, write_output
-
-    files: list[Path] = []
-    for name, relation in session.program.checked.relations.items():
-        kinds = [directive.kind for directive in relation.directives]
-        if output != "-" and "output" in kinds:
-            files += write_output(relation, session[name].to_arrow(), output)
-            continue
-        for directive in relation.directives:
-            if directive.kind == "output":
-                print_facts(session.schemas[name], session[name].to_arrow(), sys.stdout.buffer, directive.parameters)
-            elif directive.kind == "printsize":
-                sys.stdout.buffer.write(f"{name}\t{len(session[name])}\n".encode())
-    sys.stdout.buffer.flush()
-    return files
 
 
 def _print_profile(session: Session) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,15 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from elastalog.analysis.findings import counted
-from elastalog.cli.exits import Verbosity
+from elastalog.cli.exits import Verbosity, show_diagnostics
+from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
-from elastalog.cli.store_options import is_store, writing
+from elastalog.cli.store_options import is_store
+from elastalog.cli.update_reports import print_changes, report_stats, stats_row
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.spark.applying import StreamOptions
+    from elastalog.program import Program
     from elastalog.session import Session
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -38,6 +47,8 @@ class SparkStream:
     settings: Mapping[str, str] = field(default_factory=dict)
     marks: str = "none"
     output: str | None = None
+    show_changes: bool = False
+    stats: str | None = None
 
 
 def spark_stream_options(command: _Command) -> _Command:
@@ -62,7 +73,7 @@ def spark_stream_options(command: _Command) -> _Command:
         ),
         click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
         click.option(
-            "--checkpoint", type=click.Path(), metavar="DIR", help="Spark's notes.  [default: STORE.checkpoint]"
+            "--checkpoint", type=click.Path(), metavar="DIR", help="Spark's notes.  [default: in STORE.checkpoint]"
         ),
         click.option("--once", is_flag=True, help="End when all that is there has been applied."),
     )
@@ -86,15 +97,16 @@ def run_spark_stream(
 
     spark = spark_session(settings=asked.settings)
     is_table = _is_table(spark, asked.source, asked.relation)
+    rows: list[dict[str, Any]] = []
     with (
         TemporaryDirectory() as notes,
         announcing(verbosity),
-        _session(program, asked.store, options, form, verbosity) as session,
+        _session(program, asked, options, form, verbosity) as session,
     ):
-        default = notes if asked.store is None else f"{asked.store}.checkpoint"
         given: StreamOptions = {
-            "checkpoint": asked.checkpoint or default, "marks": asked.marks, "changes": asked.changes,
-            "available_now": asked.once,
+            "checkpoint": asked.checkpoint or _checkpoint(asked.store, asked.source, is_table) or notes,
+            "marks": asked.marks, "changes": asked.changes, "available_now": asked.once,
+            "on_update": partial(_told, rows, asked),
         }  # fmt: skip
         if is_table:
             handle = apply_table(spark, asked.source, session, relation=asked.relation, **given)
@@ -112,10 +124,30 @@ def run_spark_stream(
                 told = f"{counted(handle.applied, 'update')} applied"
                 told += f", {handle.repeated:,} had been before" if handle.repeated else ""
                 click.echo(f"epoch {session.epoch}: {told}", err=True)
+            if asked.stats is not None:  # of a watched source at Ctrl-C, too
+                report_stats(rows, asked.stats)
         if asked.output is not None:
-            from elastalog.cli.run import _write
+            write_outputs(session, asked.output)
 
-            _write(session, asked.output)
+
+def _told(rows: list[dict[str, Any]], asked: SparkStream, update: PendingUpdate) -> None:
+    """Notes and prints what is wanted of an update."""
+    if asked.stats is not None:
+        rows.append(stats_row(update.stats))
+    if asked.show_changes:
+        print_changes(update.stats.batch or "", update.changes)
+        sys.stdout.flush()
+
+
+def _checkpoint(store: str | None, source: str, is_table: bool) -> str | None:
+    """Where Spark notes how far it has come with a source for a store. Another store at the same place has to begin
+    with the first update, and another source has its own."""
+    if store is None:
+        return None
+    from elastalog.storage.manifest import read_manifest
+
+    place = f"table {source}" if is_table else os.path.abspath(source)
+    return f"{store}.checkpoint/{read_manifest(Path(store)).store}-{zlib.crc32(place.encode()):08x}"
 
 
 def _is_table(spark: Any, source: str, relation: str | None) -> bool:
@@ -142,9 +174,52 @@ def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 
 
 def _session(
-    program: str, store: str | None, options: SessionOptions, form: str, verbosity: Verbosity
+    program: str, asked: SparkStream, options: SessionOptions, form: str, verbosity: Verbosity
 ) -> AbstractContextManager[Session]:
-    if store is not None and is_store(store):
-        return writing(store, form, verbosity)
+    """The session of a store that is there, or a new one."""
     loaded = load_program(program, form, verbosity)
-    return open_session(loaded, options, form=form, verbosity=verbosity, store=store)
+    if asked.store is None or not is_store(asked.store):
+        _refuse_old_checkpoint(asked)
+        return open_session(loaded, options, form=form, verbosity=verbosity, store=asked.store)
+    import elastalog
+
+    session = elastalog.open(
+        None if _is_made_for(asked.store, loaded) else loaded,
+        store=asked.store,
+        engine=options.engine,
+        # What is not given is the store's.
+        strategy=None if options.strategy == "elastic" else options.strategy,
+        levels=None if options.levels == "local" else options.levels,
+        jobs=options.jobs,
+        memory=options.max_memory,
+        timeout=options.timeout,
+    )
+    if session.recovery:
+        show_diagnostics(session.recovery, form, verbosity)
+    return session
+
+
+def _is_made_for(store: str, program: Program) -> bool:
+    """Whether a store was made for a program, whatever updates have made of its rules since."""
+    from elastalog.storage.checked_files import read_checked
+    from elastalog.storage.manifest import read_manifest
+
+    root = Path(store)
+    return read_checked(root, read_manifest(root).program) == program.tree.source.text.encode()
+
+
+def _refuse_old_checkpoint(asked: SparkStream) -> None:
+    """A diagnostic if a new store would miss what Spark has noted as done."""
+    if asked.checkpoint is None or not Path(asked.checkpoint).is_dir() or not os.listdir(asked.checkpoint):
+        return
+    raise ElastalogError(
+        [
+            Diagnostic(
+                code="E1112",
+                message=f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{asked.store}`",
+                notes=("updates that it has as done would never be applied to the new store",),
+                help="name another folder, or leave --checkpoint out: then every store has its own",
+                location=asked.checkpoint,
+            )
+        ]
+    )

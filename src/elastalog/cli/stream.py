@@ -10,17 +10,16 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.spark_stream import SparkStream, run_spark_stream, spark_stream_options
 from elastalog.cli.standard_output import checked_output
+from elastalog.cli.update_reports import TO_TERMINAL, print_changes, report_stats, stats_row
 
 if TYPE_CHECKING:
-    from elastalog.evaluation.epochs import EpochRecord
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.streams import StreamedUpdate
     from elastalog.session import Session
-
-_TO_TERMINAL = "-"
 
 
 @click.command()
@@ -40,7 +39,7 @@ _TO_TERMINAL = "-"
 )
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-), update by update.")
 @click.option(
-    "--stats", is_flag=False, flag_value=_TO_TERMINAL, metavar="[FILE.json]",
+    "--stats", is_flag=False, flag_value=TO_TERMINAL, metavar="[FILE.json]",
     help="Print what every update did and cost, or write it to FILE.json.",
 )  # fmt: skip
 @format_option
@@ -77,7 +76,7 @@ def stream(
     its catalogue, with a column `op` and the attributes of the relation it is named after (or columns `op`,
     `relation`, `a1`, `a2`, …): every file of it becomes an epoch, or all rows with the same number in a column
     `step`, `epoch` or `batch`. With --store they are kept there, once, whatever is interrupted and started again;
-    without, every start begins with the facts.
+    without, every start begins with the facts. A store that is there goes on; its facts are not read again.
 
     \b
     Examples:
@@ -99,30 +98,29 @@ def stream(
         raise click.UsageError(f"{', '.join(misplaced)}: only with --source. `elastalog apply` updates a store.")
     with exit_codes(form, verbosity), checked_output():
         if updates is None:
-            asked = SparkStream(source, store, changes, checkpoint, once, relation, settings, marks, output)
+            asked = SparkStream(
+                source, store, changes, checkpoint, once, relation, settings, marks, output, show_changes, stats
+            )
             run_spark_stream(program, asked, SessionOptions(**options), form, verbosity)
             return
-        from elastalog.cli.run import _write
-
         loaded = load_program(program, form, verbosity)
         with announcing(verbosity):
             session = open_session(loaded, SessionOptions(**options), form=form, verbosity=verbosity)
-        records = _apply_all(session, updates, marks, show_changes, verbosity)
+        rows = _apply_all(session, updates, marks, show_changes, verbosity)
         if output is not None:
-            _write(session, output)
-        if stats == _TO_TERMINAL:
-            _print_stats(records)
-        elif stats is not None:
-            _write_stats(records, Path(stats))
+            write_outputs(session, output)
+        if stats is not None:
+            report_stats(rows, stats)
 
 
 def _apply_all(
     session: Session, updates: str, marks: str, show_changes: bool, verbosity: Verbosity
-) -> list[EpochRecord]:
+) -> list[dict[str, Any]]:
+    """Returns what every update did and cost."""
     from elastalog.pipeline.streams import read_stream, with_next
 
     source = Path(updates).name
-    records: list[EpochRecord] = []
+    rows: list[dict[str, Any]] = []
     stream = read_stream(updates, session.program)
     # Without marks nothing is read ahead: an update is applied although the next one is at fault.
     pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
@@ -131,52 +129,15 @@ def _apply_all(
             session.announce(_filled(session, source, following), marks)
         update = _filled(session, source, present)
         changes = update.commit()
-        records.append(update.stats)
+        rows.append(stats_row(update.stats))
         if verbosity == "verbose":
             click.echo(f"epoch {update.stats.epoch}: {present.batch}: {counted(changes.impact, 'change')}", err=True)
         if show_changes:
-            from elastalog.cli.fact_text import fact_text
-
-            click.echo(f"// {present.batch}")
-            for name, changed in changes.items():
-                for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
-                    for fact in sorted(facts):
-                        click.echo(f"{sign}{fact_text(name, fact)}.")
-    return records
+            print_changes(present.batch, changes)
+    return rows
 
 
 def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:
     pending = session.update(source, update.batch)
     pending.take(update.diff, update.batch)
     return pending
-
-
-def record_row(record: EpochRecord) -> dict[str, Any]:
-    """What an update did and cost, by name."""
-    return {
-        "batch": record.batch, "epoch": record.epoch, "deleted": record.deleted, "inserted": record.inserted,
-        "impact": record.impact, "seconds": round(record.seconds, 6), **record.work.counters.as_dict(),
-    }  # fmt: skip
-
-
-def _print_stats(records: list[EpochRecord]) -> None:
-    rows = [record_row(record) for record in records]
-    if not rows:
-        click.echo("no updates", err=True)
-        return
-    shown = [name for name in rows[0] if name in ("batch", "impact", "seconds") or any(row[name] for row in rows)]
-    total = {name: sum(row[name] for row in rows) for name in shown if name not in ("batch", "epoch")}
-    lines = [shown, *([str(row[name]) for name in shown] for row in rows)]
-    lines.append([str(total.get(name, "total" if name == "batch" else "")) for name in shown])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
-    for line in lines:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), err=True)
-
-
-def _write_stats(records: list[EpochRecord], path: Path) -> None:
-    import json
-
-    from elastalog.pipeline.files.atomic import replacing
-
-    with replacing(path) as out:
-        out.write(json.dumps([record_row(record) for record in records], indent=2).encode() + b"\n")

@@ -105,7 +105,7 @@ class CollectedDerivations:
         self._ascent = _Ascent(bracket)
         self._graph: DerivationGraph | None = None
 
-    def graph(self, roots: Sequence[WordFact], most: int = MOST_DERIVATIONS) -> DerivationGraph | None:
+    def graph(self, roots: Sequence[WordFact]) -> DerivationGraph | None:
         """A graph with all that some facts depend on; None if they do not vary, or not all is known about them. Raises
         TooLarge."""
         numbers = [
@@ -117,12 +117,12 @@ class CollectedDerivations:
         if not all(self._is_collected[number] for number in numbers):
             self._graph = None
             with _Ascent(self._bracket) as self._ascent:
-                self._collect(numbers, most)
+                self._collect(numbers)
         if self._graph is None:
             self._graph = self._compact()
         return self._graph
 
-    def _collect(self, roots: Iterable[int], most: int) -> None:
+    def _collect(self, roots: Iterable[int]) -> None:
         """Collects the derivations of some facts, and of all that they use."""
         pending: list[int] = []
         self._meet(roots, pending)
@@ -137,6 +137,7 @@ class CollectedDerivations:
                 first, last = ways.ends[place], ways.ends[place + 1]
                 if first < last:
                     taken.setdefault(owner, []).extend(range(first, last))
+                    self._number += last - first
                     self._meet(ways.known.bodies[first:last].ravel().tolist(), pending)
                 if ways.clauses:
                     waiting.setdefault(owner, []).append(fact)
@@ -145,12 +146,14 @@ class CollectedDerivations:
                 owner = max(waiting)
                 facts = np.array(sorted(waiting.pop(owner)), np.int64)
                 edges = merged(self._look_for(self._names[owner], facts, self._ways[owner].clauses))
-                self._keep(edges)
+                if len(edges):
+                    self._number += len(edges)
+                    self._edges.append(edges)
                 self._meet(np.unique(edges.bodies).tolist(), pending)
-            if self._number > most:
+            if self._number > MOST_DERIVATIONS:
                 raise TooLarge
         for owner, chosen in taken.items():
-            self._keep(self._ways[owner].known.taken(np.array(chosen)))
+            self._edges.append(self._ways[owner].known.taken(np.array(chosen)))
 
     def _meet(self, nodes: Iterable[int], pending: list[int]) -> None:
         """Adds the facts that nodes are, or are the absence of, to those whose derivations are to be collected."""
@@ -163,18 +166,13 @@ class CollectedDerivations:
                 self._is_collected[fact] = True
                 pending.append(fact)
 
-    def _keep(self, edges: Edges) -> None:
-        if len(edges):
-            self._number += len(edges)
-            self._edges.append(edges)
-
     def _numbers(self, relation: str, words: Matrix) -> Vector:
         """The numbers of facts, NOT for those that do not vary."""
         found = self._varying.find(relation, words).astype(np.int64)
         return np.where(found >= 0, found + self._first[relation], NOT)
 
     def _find_ways(self, owner: int) -> Ways:
-        """How the facts of a relation, given by its place among the names, are derived."""
+        """How the facts of a relation, given by its place among the names, are derived. Raises TooLarge."""
         relation, size = self._names[owner], self._varying.size(self._names[owner])
         stratum = next(each for each in self._backend.program.strata if each.number == self._strata[owner])
         clauses = [clause for clause in stratum.clauses if clause.head == relation and self._uses_nodes(clause)]
@@ -185,7 +183,10 @@ class CollectedDerivations:
         others = frozenset(clause.number for clause in clauses if not is_projection(clause))
         every = np.arange(self._starts[owner], self._starts[owner] + size + 1)
         if others and size <= FEW_FACTS:
-            parts += self._look_for(relation, every[:-1], others)
+            found = self._look_for(relation, every[:-1], others)
+            if self._number + sum(len(part.heads) for part in found) > MOST_DERIVATIONS:
+                raise TooLarge
+            parts += found
             others = frozenset()
         known = merged(parts)
         ways = self._ways[owner] = Ways(known, np.searchsorted(known.heads, every).tolist(), others)

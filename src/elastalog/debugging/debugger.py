@@ -378,8 +378,9 @@ def _pair(epochs: Any, now: int) -> tuple[int, int]:
 
 
 def _facts_in(told: str, given: Any) -> tuple[Any, ...]:
-    """Faults as given: a fact alone, in either way to write it, or several."""
+    """Faults as given: a fact alone, in either way to write it, or several. A fact alone is a tuple that begins with
+    the bare name of a relation; a list, or a tuple that begins with a fact, holds several."""
     match given:
-        case (str(), tuple()):
+        case (str() as name, tuple() | list()) if isinstance(given, tuple) and "(" not in name:
             return (given,)
     return listed(told, given, _FAULTS)

@@ -7,9 +7,7 @@ from functools import cached_property
 
 from elastalog.analysis.program import Apply
 from elastalog.planning.logical import LogicalProgram, LogicalStratum, Test
-
-COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
-"""Tests that have a result for all values."""
+from elastalog.syntax.words import COMPARISONS
 
 
 class Parts:
@@ -58,6 +56,8 @@ class Parts:
 
 
 def _may_fail(stratum: LogicalStratum) -> bool:
+    """Whether anything is computed. That may end in an error (see `planning.failing`), or go on for ever: rules that
+    make values, of texts and floats too, need not have an end in every state."""
     return stratum.aggregate is not None or any(
         goal.operator not in COMPARISONS or isinstance(goal.left, Apply) or isinstance(goal.right, Apply)
         for clause in stratum.clauses

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -12,74 +13,74 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.provenance.reading import WordFact
 from elastalog.storage.entries import JournalRecord
+from elastalog.storage.history import turns
 from elastalog.storage.store import Store
 
 
 class Past:
-    """Reads the records of a session, or the journal of its store where there is one."""
+    """Reads the records of a session, or the journal of its store where there is one. `stored`: a block in which the
+    files of the store stay where they are."""
 
     def __init__(
-        self, records: Sequence[EpochRecord], store: Callable[[], Store | None], epoch: Callable[[], int]
+        self,
+        records: Sequence[EpochRecord],
+        stored: Callable[[], AbstractContextManager[Store | None]],
+        epoch: Callable[[], int],
     ) -> None:
         self._records = records
-        self._store = store
+        self._stored = stored
         self._epoch = epoch
 
     @property
     def oldest(self) -> int:
         """The earliest epoch from which every update is known."""
-        store = self._store()
-        if store is not None:
-            return store.first_epoch
+        with self._stored() as store:
+            if store is not None:
+                return store.first_epoch
         return self._records[0].epoch if self._records else self._epoch()
 
     def updates(self, after: int, until: int) -> list[Update]:
         """The updates of the epochs after one until another, as they took effect."""
-        store = self._store()
-        if store is not None:
-            return [explicit_update(record) for record in store.records(after, until)]
+        with self._stored() as store:
+            if store is not None:
+                return [explicit_update(record) for record in store.records(after, until)]
         return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
 
     def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
         """The rules that the epochs after one have changed, for those that changed any, oldest first."""
-        store = self._store()
-        if store is not None:
-            entries = (record.entry for record in store.records(after, store.epoch))
-            found = [(e.epoch, RuleTexts(e.removed_rules, e.added_rules)) for e in entries]
-        else:
-            found = [(record.epoch, record.rules) for record in self._records if record.epoch > after]
+        with self._stored() as store:
+            if store is not None:
+                entries = (record.entry for record in store.records(after, store.epoch))
+                found = [(e.epoch, RuleTexts(e.removed_rules, e.added_rules)) for e in entries]
+            else:
+                found = [(record.epoch, record.rules) for record in self._records if record.epoch > after]
         return [(epoch, rules) for epoch, rules in found if rules]
 
     def turn(self, epoch: int, fact: WordFact) -> What | None:
         """What an epoch did to the presence of a fact."""
-        return next((what for number, what in self._turns(fact, epoch - 1, epoch) if number == epoch), None)
+        return next((what for _, what in self._turns(fact, epoch - 1, epoch)), None)
 
     def last_turn(self, fact: WordFact) -> tuple[int, What] | None:
         """The epoch in which a fact last appeared or disappeared, if any is known."""
-        found: tuple[int, What] | None = None
-        for found in self._turns(fact, self.oldest, None):  # noqa: B007
-            pass
-        return found
+        found = self._turns(fact, self.oldest, self._epoch())
+        return found[-1] if found else None
 
-    def _turns(self, fact: WordFact, after: int, until: int | None) -> Iterator[tuple[int, What]]:
+    def _turns(self, fact: WordFact, after: int, until: int) -> list[tuple[int, What]]:
+        """The epochs after one until another in which a fact appeared or disappeared, oldest first."""
         relation, row = fact
-        store = self._store()
-        if store is not None:
-            for record in store.records(after, store.epoch if until is None else until):
-                changes = record.changes.get(relation)
-                if changes is not None:
-                    for i in np.flatnonzero((changes.words == np.array(row)).all(axis=1)).tolist():
-                        was, level = int(changes.was[i]), int(changes.level[i])
-                        if (was < 0) != (level < 0):
-                            yield record.entry.epoch, "appeared" if was < 0 else "disappeared"
-            return
+        with self._stored() as store:
+            if store is not None:
+                all_turns = turns(store.records(after, until), relation, np.array([row], np.int32))
+                return [(turn.epoch, turn.what) for turn in all_turns if turn.what != "moved"]
+        found: list[tuple[int, What]] = []
         for kept in self._records:
-            if after < kept.epoch and (until is None or kept.epoch <= until) and relation in kept.changes:
+            if after < kept.epoch <= until and relation in kept.changes:
                 came, went = kept.changes[relation]
                 if _has(came, row):
-                    yield kept.epoch, "appeared"
+                    found.append((kept.epoch, "appeared"))
                 elif _has(went, row):
-                    yield kept.epoch, "disappeared"
+                    found.append((kept.epoch, "disappeared"))
+        return found
 
 
 def explicit_update(record: JournalRecord) -> Update:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -41,9 +42,10 @@ def require_mapping(what: str, given: object, advice: str) -> None:
         raise wrong_kind(what, given, advice)
 
 
-def listed(what: str, given: Any, advice: str) -> tuple[Any, ...]:
-    """One or several things as a tuple; a text is one. Raises WrongArgument for what can be neither."""
-    if isinstance(given, str):
+def listed(what: str, given: Any, advice: str, one: tuple[type, ...] = (str,)) -> tuple[Any, ...]:
+    """One or several things as a tuple; what is of a kind in `one` is one. Raises WrongArgument for what can be
+    neither."""
+    if isinstance(given, one):
         return (given,)
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
         raise wrong_kind(what, given, advice)
@@ -52,7 +54,11 @@ def listed(what: str, given: Any, advice: str) -> tuple[Any, ...]:
 
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number; True and False are none."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    try:
+        index(value)  # type: ignore[arg-type]
+    except TypeError:  # as for arrays, though they have the method
+        return False
+    return not isinstance(value, bool)
 
 
 def require_whole(what: str, given: object, advice: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from elastalog.diagnostics.arguments import require_path, wrong_kind
+from elastalog.diagnostics.arguments import listed, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
@@ -71,12 +71,12 @@ class PendingUpdate:
     def add_rules(self, rules: str | Iterable[str]) -> None:
         """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
         that is there already is not added again."""
-        texts = _listed(rules, "rules to add are program text", (str,))
+        texts = _rules_in("rules to add are program text", rules, (str,))
         self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
         """Rules to remove: by their number in the program of the session, or by their text, however it is laid out."""
-        wanted = _listed(rules, "rules to remove are numbers or texts", (int, str))
+        wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._target.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
@@ -176,11 +176,11 @@ def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: blocks[0] if len(blocks) == 1 else np.concatenate(blocks) for name, blocks in parts.items()}
 
 
-def _listed(given: Any, told: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+def _rules_in(told: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """One or several rules as a tuple. Raises WrongArgument when one is none."""
-    listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else (given,)
-    for rule in listed:
+    advice = "write a rule as in the language: `path(x, y) :- edge(x, y).`"
+    rules = listed(told, given, advice, kinds)
+    for rule in rules:
         if not isinstance(rule, kinds) or isinstance(rule, bool):
-            advice = "write a rule as in the language: `path(x, y) :- edge(x, y).`"
             raise wrong_kind(told, rule, advice)
-    return listed
+    return rules

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
-from typing import assert_never
+from numbers import Real
+from operator import index
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -47,11 +49,6 @@ from elastalog.relations.words import Dictionary
 
 LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
-
-
-_KINDS: dict[Base, tuple[type, ...]] = {
-    Base.SYMBOL: (str,), Base.NUMBER: (int,), Base.UNSIGNED: (int,), Base.FLOAT: (int, float)
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +185,9 @@ class _OfEpoch:
         rules = tuple(r for r in self._setting.program.rules if r.head.relation == fact.relation)
         if rule is not None:
             rules = (self._chosen(fact, rules, rule),)
-        for name, value in bindings.items():
-            _check_variable(rules, name, value)
+        bound = {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
         return explain_absence(
-            fact, rules, self._look_up, self._reading.ordinal, limit, bindings, self,
+            fact, rules, self._look_up, self._reading.ordinal, limit, bound, self,
             self._setting.backend.is_complete,
         )  # fmt: skip
 
@@ -237,17 +233,36 @@ def variables_of_rule(rule: Rule) -> dict[str, Base]:
     return found
 
 
-def _check_variable(rules: tuple[Rule, ...], name: str, value: Value) -> None:
+def _value_of_variable(rules: tuple[Rule, ...], name: str, value: object) -> Value:
+    """The value that a user gives to a variable of a rule, as facts have it. Raises E0711."""
     known = {variable: base for rule in rules for variable, base in variables_of_rule(rule).items()}
     base = known.get(name)
     if base is None:
-        close = nearest(name, known)
+        close = nearest(str(name), known)
         advice = f"did you mean `{close}`?" if close else "its variables are: " + ", ".join(known)
         raise ElastalogError([Diagnostic("E0711", f"there is no variable `{name}` in the rule", help=advice)])
-    if not isinstance(value, _KINDS[base]) or isinstance(value, bool):
+    found = _value_of(base, value)
+    if found is None:
         raise ElastalogError(
             [Diagnostic("E0711", f"`{name}` is a {base.value}", help=f"give a {base.value}, not {value!r}")]
         )
+    return found
+
+
+def _value_of(base: Base, given: Any) -> Value | None:
+    """What is given for a value of a base type, which NumPy may have made, as Python has it; None if it is none."""
+    match base:
+        case Base.SYMBOL:
+            return str(given) if isinstance(given, str) else None
+        case Base.NUMBER | Base.UNSIGNED:
+            return index(given) if is_whole(given) else None
+        case Base.FLOAT:
+            try:
+                return float(given) if not isinstance(given, bool) and isinstance(given, Real) else None
+            except OverflowError:
+                return None
+        case _:
+            assert_never(base)
 
 
 def metric_named(name: str) -> Metric:

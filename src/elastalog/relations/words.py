@@ -13,6 +13,7 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 from __future__ import annotations
 
 import struct
+from operator import index
 from typing import assert_never
 
 import numpy as np
@@ -182,13 +183,19 @@ def _narrow_or_pattern(base: Base, value: Value) -> tuple[int | None, int]:
     if isinstance(value, str | bool):
         raise ValueError(f"{value!r} is not a {base.value}")
     if base is Base.FLOAT:
-        number = float(value) + 0.0
+        try:
+            number = float(value) + 0.0
+        except (TypeError, OverflowError):
+            raise ValueError(f"{value!r} is not a float") from None
         if number != number:
             number = float("nan")
         pattern: int = struct.unpack("<q", struct.pack("<d", number))[0]
         return None, pattern
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} is not a {base.value}")
+        try:
+            value = index(value)  # type: ignore[arg-type]  # those of NumPy are whole numbers too
+        except TypeError:
+            raise ValueError(f"{value!r} is not a {base.value}") from None
     least, most = (LEAST_NUMBER, MOST_NUMBER) if base is Base.NUMBER else (0, MOST_UNSIGNED)
     if not least <= value <= most:
         raise ValueError(f"{value} is outside the range of {base.value}")

@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,15 +18,11 @@ from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.differences import Difference, Verification, compare, difference
 from elastalog.evaluation.epochs import EpochRecord, Epochs
-from elastalog.evaluation.stored import (
-    DurableEpochs,
-    create_store,
-    log_entry,
-    restore,
-    unmoved,
-)
+from elastalog.evaluation.stored import DurableEpochs, create_store, log_entry, restore, unmoved
 from elastalog.evaluation.update import RuleTexts
 from elastalog.program import Program, declarations_in
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.reading import Reading
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -120,7 +116,7 @@ class KeptEpochs(ABC):
         for epoch in (first, last):
             if not entries[0].epoch <= epoch <= entries[-1].epoch:
                 path = None if self._store is None else self._store.root
-                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch)
+                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self._is_read_only)
         if last < first:
             back = self.changed_rules(last, first)
             return RuleTexts(back.added, back.removed)
@@ -146,7 +142,10 @@ class KeptEpochs(ABC):
         goes."""
         name, values = self.fact(fact)
         with self._lock, self._stored() as store:
-            return turns(store.records(store.first_epoch, store.epoch), name, self.encode(name, [values]))
+            found = Reading(self._backend, self._dictionary).words(Fact(name, values))
+            if found is None:
+                return ()  # a value that no fact has ever had
+            return turns(store.records(store.first_epoch, store.epoch), name, np.array([found[1]], np.int32))
 
     def verify(self) -> Verification:
         """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
@@ -167,6 +166,10 @@ class KeptEpochs(ABC):
             store = Store.open(self._store.root, read_only=True, until=self.epoch)
             store.require(self.epoch)  # its past may be gone by now
             yield store
+
+    def _store_if_any(self) -> AbstractContextManager[Store | None]:
+        """The store, as `_stored` gives it, or None."""
+        return nullcontext() if self._store is None else self._stored()
 
 
 def _require_epochs(*epochs: object) -> None:

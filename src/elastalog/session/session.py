@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -20,30 +19,18 @@ from elastalog.debugging.answers import Suggestion
 from elastalog.debugging.debugger import Debugger
 from elastalog.debugging.faults import gone_on
 from elastalog.debugging.past import Past
-from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
+from elastalog.diagnostics.arguments import require_text, wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.epochs import EpochRecord, Epochs
-from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.statistics import Statistics, statistics_of
-from elastalog.evaluation.stored import (
-    DurableEpochs,
-)
-from elastalog.evaluation.strategies import make_strategy, marks_of
-from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.marking import Marks
-from elastalog.evaluation.strategies.protocol import Strategy, Work
-from elastalog.evaluation.update import Update
+from elastalog.evaluation.stored import DurableEpochs
+from elastalog.evaluation.strategies import make_strategy
+from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.pipeline.files.policy import Policy, Report
-from elastalog.pipeline.spark.engine import (
-    filed_in,
-    is_spark_rows,
-    make_frame,
-    read_spark_rows,
-)
+from elastalog.pipeline.spark.engine import filed_in, is_spark_rows, make_frame, read_spark_rows
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import lower
 from elastalog.planning.transition import Transition
@@ -56,7 +43,7 @@ from elastalog.relations.words import Dictionary
 from elastalog.session.first_facts import Rows, first_facts
 from elastalog.session.kept import KeptEpochs
 from elastalog.session.questions import Questions
-from elastalog.storage import faults
+from elastalog.session.updating import Updates
 from elastalog.storage.batches import Batches
 from elastalog.storage.store import Store
 
@@ -66,7 +53,7 @@ Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
 
 
-class Session(KeptEpochs, Questions):
+class Session(KeptEpochs, Updates, Questions):
     """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
 
     def __init__(
@@ -129,7 +116,7 @@ class Session(KeptEpochs, Questions):
             program.checked, self._backend, self._dictionary, self._has_levels, self._is_global, self._metric
         )
         self._explainer = Explainer(setting, lambda: self.epoch, self._lock)
-        past = Past(self._history, lambda: self._store, lambda: self.epoch)
+        past = Past(self._history, self._store_if_any, lambda: self.epoch)
         self._debugger = Debugger(
             program, setting, self._epochs, past, self.fact, self._undo_suggested, self._evaluate_anew
         )
@@ -147,9 +134,10 @@ class Session(KeptEpochs, Questions):
 
     def close(self) -> None:
         """Ends the session: it cannot be updated any more. Its store, if it has one, is free for another writer."""
-        self._is_closed = True
-        if self._store is not None:
-            self._store.close()
+        with self._lock:
+            self._is_closed = True
+            if self._store is not None:
+                self._store.close()
 
     def __repr__(self) -> str:
         with self._lock:
@@ -229,14 +217,18 @@ class Session(KeptEpochs, Questions):
             return statistics_of(self._backend)
 
     def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
-        """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations."""
+        """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations. Its values are
+        those that facts have: plain numbers and texts, whatever was given."""
         given: Any = written
         match given:
             case str():
                 return parse_fact(given, self.program.checked)
             case (str() as name, tuple() | list() as values):
-                self.encode(name, [tuple(values)])
-                return name, tuple(values)
+                schema = self._schema(name)
+                apart = Dictionary()  # a fact that is only asked about must not make that of the session larger
+                words = to_words(schema, [tuple(values)], apart)[0].tolist()
+                bases = (column.base for column in schema.columns)
+                return name, tuple(apart.decode_value(base, word) for base, word in zip(bases, words, strict=True))
         advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
         raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
 
@@ -270,159 +262,3 @@ class Session(KeptEpochs, Questions):
         epochs = Epochs(backend, strategy)
         epochs.number = self.epoch
         return epochs
-
-    # --- updating --------------------------------------------------------------------------------------------------
-
-    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
-        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
-        update that carries a batch that its source has sent before does nothing."""
-        return PendingUpdate(self, source, _batch_id(source, batch))
-
-    def apply(
-        self,
-        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        source: str | None = None,
-        batch: str | int | None = None,
-    ) -> Changes:
-        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
-        update = self.update(source, batch)
-        if isinstance(inserted, str | os.PathLike):
-            update.read(inserted)
-            inserted = None
-        _fill(update, inserted, deleted)
-        return update.commit()
-
-    def change_rules(
-        self,
-        added: str | Iterable[str] = "",
-        removed: int | str | Iterable[int | str] = (),
-        *,
-        source: str | None = None,
-        batch: str | int | None = None,
-    ) -> Changes:
-        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
-        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
-        that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
-        update = self.update(source, batch)
-        update.remove_rules(removed)
-        update.add_rules(added)
-        return update.commit()
-
-    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
-        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
-        strategy = self._epochs.strategy
-        require_one_of("marks", marks, tuple(kind.value for kind in Marks))
-        if not isinstance(upcoming, PendingUpdate):
-            raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
-        if Marks(marks) not in marks_of(strategy):
-            advice = "`eager` and `linked` marks are for dred, bf and bfc"
-            raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
-        if isinstance(strategy, MaintainingStrategy):
-            strategy.announce(upcoming.as_update(), Marks(marks))
-
-    def prepare(self) -> None:
-        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        with self._lock:
-            for stratum in self._backend.program.strata:
-                self._backend.prepare(stratum)
-
-    def forecast(
-        self,
-        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
-        deleted: Mapping[str, Rows] | None = None,
-        *,
-        added: str | Iterable[str] = "",
-        removed: int | str | Iterable[int | str] = (),
-    ) -> tuple[Forecast, ...]:
-        """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
-        change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
-        given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
-        if isinstance(inserted, PendingUpdate):
-            update = inserted
-        else:
-            update = self.update()
-            if removed != ():
-                update.remove_rules(removed)
-            if added != "":
-                update.add_rules(added)
-            _fill(update, inserted, deleted)
-        with self._lock:
-            return self._epochs.forecast(update.as_update())
-
-    def exclusively(self) -> AbstractContextManager[object]:
-        """A block in which no other thread updates the session: updates and questions of others wait."""
-        return self._lock
-
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
-        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
-        is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
-        with self._lock:
-            if self._is_closed:
-                raise faults.closed()
-            if self._is_read_only:
-                raise faults.read_only("it cannot be updated")
-            if (update.source, update.batch) in self._batches:
-                record = EpochRecord(
-                    self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
-                )
-                committed(record)
-                return record
-            if update.rules is not None and update.rules.before is not self.program:
-                raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            self._start_clock()
-            before = self.epoch
-            try:
-                record = self._epochs.apply(update)
-            finally:
-                last = self._epochs.last
-                if self.epoch > before and last is not None:
-                    self._batches.add(update.source, update.batch)
-                    if update.rules is not None:
-                        self._follow(update.rules.after)
-                    self._history.append(last)
-                    if self._durable is not None:
-                        del self._history[:-1]  # the store has the others
-                    committed(last)
-            if self._durable is not None:
-                self._durable.after_commit()
-            return record
-
-    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
-        """Whether a batch of a source has been applied before."""
-        return (source, _batch_id(source, batch)) in self._batches
-
-    def changes_of(self, record: EpochRecord) -> Changes:
-        """What an epoch changed, as relations."""
-        schemas = self.schemas  # those of now, whatever becomes of the rules
-
-        def relation(name: str, words: np.ndarray | None) -> Relation:
-            schema = schema_named(schemas, name)
-            facts = np.empty((0, schema.arity), np.int32) if words is None else words
-            return Relation.of(schema, self._dictionary, facts)
-
-        return Changes(record.changes, relation)
-
-
-_DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
-
-
-def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: Mapping[str, Rows] | None) -> None:
-    for told, rows_of, take in ((_DELETED, deleted, update.delete), (_INSERTED, inserted, update.insert)):
-        if rows_of is not None:
-            require_mapping(told, rows_of, 'give a mapping, as `{"edge": [(1, 2)]}`')
-            for name, rows in rows_of.items():
-                take(name, rows)
-
-
-def _batch_id(source: object, batch: object) -> str | None:
-    """How a batch is remembered, once it and its source are what they must be."""
-    if source is not None:
-        require_text("`source` is a text", source, "give the name of where updates come from")
-    if batch is None or isinstance(batch, str):
-        return batch
-    if isinstance(batch, int):
-        return str(batch)
-    raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")

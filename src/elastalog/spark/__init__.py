@@ -13,12 +13,11 @@ from __future__ import annotations
 from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
 from elastalog.pipeline.spark.session import spark_session as session
 from elastalog.pipeline.spark.sources import Source
-from elastalog.pipeline.spark.streamed_tables import apply_table
-from elastalog.pipeline.spark.streams import apply_diff_files, change_feed
+from elastalog.pipeline.spark.streams import change_feed
 from elastalog.spark.results import bad_rows, write
 from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
 from elastalog.spark.stores import init_store, read_relation
-from elastalog.spark.updates import apply_updates
+from elastalog.spark.updates import apply_diff_files, apply_table, apply_updates
 
 __all__ = [
     "Source", "StreamHandle", "StreamOptions", "apply_diff_files", "apply_table", "apply_updates", "bad_rows",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
-from elastalog.pipeline.spark import streams
+from elastalog.pipeline.spark import streamed_tables, streams
 from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
 
 if TYPE_CHECKING:
@@ -27,9 +29,58 @@ def apply_updates(
     both inserts and deletes is inserted.
 
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
-    order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`: see `StreamOptions`."""
-    if isinstance(db, str | os.PathLike):
-        import elastalog
+    order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`, `on_update`: see `StreamOptions`."""
+    with _opened(db) as session:
+        return streams.apply_updates(stream, session, relation=relation, source=source, step=step, **options)
 
-        db = elastalog.open(store=db)
-    return streams.apply_updates(stream, db, relation=relation, source=source, step=step, **options)
+
+def apply_diff_files(
+    spark: Any,
+    folder: str | os.PathLike[str],
+    db: Session | str | os.PathLike[str],
+    *,
+    files_at_once: int | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """Applies the diff files that appear in a folder, each an epoch, to a session or to the store at a path. Those that
+    Spark finds together are applied in natural order of their names; with `files_at_once`, it takes no more at a time,
+    the oldest first. Files must appear whole: write them elsewhere and rename them. For the rest see
+    `StreamOptions`."""
+    with _opened(db) as session:
+        return streams.apply_diff_files(spark, folder, session, files_at_once=files_at_once, **options)
+
+
+def apply_table(
+    spark: Any,
+    name: str,
+    db: Session | str | os.PathLike[str],
+    *,
+    relation: str | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """Applies what a table of the catalogue holds, then what is appended to it, to a session or to the store at a path.
+    Rows have `op` (`+` or `-`) and the columns of `relation`, by default the one that the table is named after; or a
+    column `relation` and values `a1`, `a2`, ….
+
+    Rows with the same whole number in a column `step`, `epoch` or `batch` are an epoch, in ascending order, as far as
+    they arrive together; without one, every file of the table is, the oldest first. Where Spark does not tell files
+    apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
+    `StreamOptions`."""
+    with _opened(db) as session:
+        return streamed_tables.apply_table(spark, name, session, relation=relation, **options)
+
+
+@contextmanager
+def _opened(db: Session | str | os.PathLike[str]) -> Iterator[Session]:
+    """The session to apply updates to. One that is opened here is closed if the stream does not start."""
+    if not isinstance(db, str | os.PathLike):
+        yield db
+        return
+    import elastalog
+
+    session = elastalog.open(store=db)
+    try:
+        yield session
+    except BaseException:
+        session.close()
+        raise

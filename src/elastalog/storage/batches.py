@@ -1,65 +1,116 @@
 """Which batches of which sources have been applied, so that none is applied twice.
 
-Streams number their batches one after the other: those are kept as ranges, which stay few however long the stream runs.
+What is kept stays small however long a stream runs. Batches that differ in a number only, as `7` and `8`, or `7.diff`
+and `8.diff`, are kept as ranges of it. A batch `12 step 3` or `12 file edge.csv` is a part of the twelfth batch of a
+source that sends one batch after the other, and again only the last: so it says that all before the twelfth have been
+applied, and only parts of that are kept.
 """
 
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+_PART = re.compile(r"(0|[1-9][0-9]{0,17}) ((?:step|file) .+)", re.ASCII | re.DOTALL)
+_LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.ASCII | re.DOTALL)
+
+_Ranges = list[list[int]]
+
+
+@dataclass(slots=True)
+class _Known:
+    """The batches of a source: ranges of the number in names that are otherwise the same, the names without a number,
+    and the last batch that came in parts, with those."""
+
+    ranges: dict[str, _Ranges] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
+    parted: int = -1
+    parts: set[str] = field(default_factory=set)
+
+    def __contains__(self, batch: str) -> bool:
+        if (part := _PART.fullmatch(batch)) is not None:
+            number = int(part[1])
+            return number < self.parted or (number == self.parted and part[2] in self.parts)
+        if (numbered := _numbered(batch)) is not None:
+            name, number = numbered
+            ranges = self.ranges.get(name, [])
+            place = bisect.bisect_right(ranges, number, key=lambda span: span[0]) - 1
+            return place >= 0 and number <= ranges[place][1]
+        return batch in self.others
+
+    def add(self, batch: str) -> None:
+        """Remembers one that is not known."""
+        if (part := _PART.fullmatch(batch)) is not None:
+            if int(part[1]) != self.parted:
+                self.parted = int(part[1])
+                self.parts = set()
+            self.parts.add(part[2])
+        elif (numbered := _numbered(batch)) is not None:
+            name, number = numbered
+            _extend(self.ranges.setdefault(name, []), number)
+        else:
+            self.others.add(batch)
 
 
 class Batches:
     """A set of (source, batch)."""
 
     def __init__(self, written: Mapping[str, Any] | None = None) -> None:
-        self._ranges: dict[str, list[list[int]]] = {}
-        self._others: dict[str, set[str]] = {}
+        self._known: dict[str, _Known] = {}
         for source, kept in (written or {}).items():
-            self._ranges[source] = [[int(first), int(last)] for first, last in kept["ranges"]]
-            self._others[source] = {str(batch) for batch in kept["others"]}
+            known = self._known[source] = _Known({"": [[int(first), int(last)] for first, last in kept["ranges"]]})
+            for name, ranges in kept.get("names", {}).items():
+                known.ranges[name] = [[int(first), int(last)] for first, last in ranges]
+            if "parts" in kept:
+                known.parted, known.parts = int(kept["parts"][0]), {str(part) for part in kept["parts"][1]}
+            for batch in kept["others"]:
+                known.add(str(batch))
 
     def __contains__(self, identity: tuple[str | None, str | None]) -> bool:
         source, batch = identity
-        if batch is None:
-            return False
-        number = _number(batch)
-        if number is None:
-            return batch in self._others.get(source or "", ())
-        ranges = self._ranges.get(source or "", [])
-        place = bisect.bisect_right(ranges, number, key=lambda span: span[0]) - 1
-        return place >= 0 and number <= ranges[place][1]
+        known = self._known.get(source or "")
+        return batch is not None and known is not None and batch in known
 
     def add(self, source: str | None, batch: str | None) -> None:
         """Remembers a batch; an update without one needs no remembering."""
         if batch is None or (source, batch) in self:
             return
-        number = _number(batch)
-        if number is None:
-            self._others.setdefault(source or "", set()).add(batch)
-            return
-        ranges = self._ranges.setdefault(source or "", [])
-        place = bisect.bisect_right(ranges, number, key=lambda span: span[0])
-        ranges.insert(place, [number, number])
-        if place + 1 < len(ranges) and ranges[place + 1][0] == number + 1:
-            ranges[place][1] = ranges.pop(place + 1)[1]
-        if place and ranges[place - 1][1] == number - 1:
-            ranges[place - 1][1] = ranges.pop(place)[1]
+        self._known.setdefault(source or "", _Known()).add(batch)
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
-        sources = sorted({*self._ranges, *self._others})
-        return {
-            source: {
-                "ranges": [[*span] for span in self._ranges.get(source, [])],
-                "others": sorted(self._others.get(source, ())),
-            }
-            for source in sources
-        }
+        return {source: _written(known) for source, known in sorted(self._known.items())}
 
 
-def _number(batch: str) -> int | None:
-    """The number that a batch id is, if it is written as numbers are: `7`, not `07`."""
-    is_plain = batch.isascii() and batch.isdigit() and len(batch) <= 18 and (batch == "0" or batch[0] != "0")
-    return int(batch) if is_plain else None
+def _written(known: _Known) -> dict[str, Any]:
+    names = {name: [[*span] for span in ranges] for name, ranges in sorted(known.ranges.items()) if name}
+    return {
+        "ranges": [[*span] for span in known.ranges.get("", [])],
+        "others": sorted(known.others),
+        **({"names": names} if names else {}),
+        **({"parts": [known.parted, sorted(known.parts)]} if known.parts else {}),
+    }
+
+
+def _numbered(batch: str) -> tuple[str, int] | None:
+    """A batch as its last number and the rest: `7` is 7 of ``, `3-7.csv` is 7 of `3-*.csv`, `07.csv` is 7 of
+    `**.csv`. None if there is no number, or if the rest could be misread."""
+    match = _LAST_NUMBER.fullmatch(batch)
+    if match is None or "*" in batch or match[1][-1:].isdecimal():
+        return None
+    digits = match[2]
+    stars = "*" if digits == str(int(digits)) else "*" * len(digits)
+    name = f"{match[1]}{stars}{match[3]}"
+    return ("" if name == "*" else name), int(digits)
+
+
+def _extend(ranges: _Ranges, number: int) -> None:
+    place = bisect.bisect_right(ranges, number, key=lambda span: span[0])
+    ranges.insert(place, [number, number])
+    if place + 1 < len(ranges) and ranges[place + 1][0] == number + 1:
+        ranges[place][1] = ranges.pop(place + 1)[1]
+    if place and ranges[place - 1][1] == number - 1:
+        ranges[place - 1][1] = ranges.pop(place)[1]

@@ -81,11 +81,15 @@ def other_layout(path: Path) -> ElastalogError:
     return _error("E0812", message, path, "export the facts with the older version, and make the store anew")
 
 
-def epoch_unknown(path: Path | None, epoch: int, first: int, last: int) -> ElastalogError:
-    """Of a store, or, without a path, of a session that has none."""
+def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
+    """Of a store, or, without a path, of a session that has none. `is_part`: later epochs may be kept too, but whoever
+    asks does not look at them."""
     if path is None:
         message = f"there is no epoch {epoch}: the session has had epochs {first} to {last}"
         return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has an entry for each of them")])
+    if is_part:
+        message = f"there is no epoch {epoch} here: this session looks at epochs {first} to {last} of its store"
+        return _error("E0813", message, path, "ask a session of a later epoch, or the one that writes the store")
     message = f"there is no epoch {epoch}: the store keeps epochs {first} to {last}"
     return _error("E0813", message, path, "see `elastalog log`; older epochs go when `retention` is reached")
 

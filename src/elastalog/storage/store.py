@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
@@ -29,7 +29,7 @@ from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
-from elastalog.storage.journal import JournalReader, JournalWriter, write_empty
+from elastalog.storage.journal import JournalWriter, write_empty
 from elastalog.storage.lock import WriterLock
 from elastalog.storage.manifest import (
     FORMAT,
@@ -46,8 +46,8 @@ from elastalog.storage.manifest import (
     write_manifest,
 )
 from elastalog.storage.program_change import ProgramChange
+from elastalog.storage.recorded import RecordedEpochs
 from elastalog.storage.retention import retained
-from elastalog.storage.state import StoredState
 
 log = logging.getLogger("elastalog.storage")
 
@@ -60,24 +60,15 @@ WriteElsewhere = Callable[[Path, Mapping[str, tuple[str, ...]], int], Mapping[st
 PROGRAM = "program.dl"
 
 
-class Store:
+class Store(RecordedEpochs):
     """A store that is open. Made by `create` and `open`. `discarded`: what recovery had to throw away."""
 
     def __init__(self, root: Path, files: FileSystem, lock: WriterLock | None, manifest: Manifest) -> None:
-        self.root = root
-        self.manifest = manifest
+        super().__init__(root, manifest)
         self.discarded: list[Diagnostic] = []
-        self.epoch = manifest.snapshots[-1].epoch
-        self._entry = manifest.snapshots[-1].entry
-        self.batches = Batches(manifest.snapshots[-1].batches)
-        self._learnt: dict[str, Any] = dict(manifest.snapshots[-1].learnt)
         self._files = files
         self._lock = lock
         self._journal: JournalWriter | None = None
-        self._symbols = manifest.known_symbols
-        self._patterns = manifest.known_patterns
-        self._changed: set[str] = set()
-        self._program: tuple[int, ProgramChange] | None = None
         self._coming: BackgroundSnapshot | None = None
 
     # --- life ------------------------------------------------------------------------------------------------------
@@ -137,6 +128,7 @@ class Store:
         check_format(root)
         if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
+            store._until = until
             store._follow_journals(until)
             if until is not None and store.first_epoch <= until < store.epoch:
                 store.epoch = until  # the last snapshot is later: what follows is not for this reader
@@ -173,84 +165,6 @@ class Store:
     @property
     def is_read_only(self) -> bool:
         return self._lock is None
-
-    def _follow_journals(self, until: int | None = None) -> JournalReader:
-        """Takes note of the epochs after the last snapshot. Returns the reader of the last journal."""
-        reader: JournalReader | None = None
-        for journal, end in _with_ends(self.manifest.journals):
-            if end is not None and end <= self.epoch:
-                continue
-            reader = self._reader(journal)
-            while until is None or self.epoch < until:
-                record = next(reader, None) if reader.epoch != end else None
-                if record is None:
-                    break
-                if record.entry.epoch > self.epoch:
-                    self._note(record)
-            if end is not None and reader.epoch < end and (until is None or self.epoch < until):
-                raise _ends_early(reader, end)
-        assert reader is not None
-        return reader
-
-    def _reader(self, journal: JournalFile) -> JournalReader:
-        return JournalReader(self.root, journal.name, self.manifest.store, journal.epoch)
-
-    def _note(self, record: JournalRecord) -> None:
-        self.epoch = record.entry.epoch
-        self._entry = record.entry
-        self.batches.add(record.entry.source, record.entry.batch)
-        self._learnt.update(record.learnt)
-        self._changed.update(record.changes)
-        if record.program is not None:
-            # Strata have other numbers, and names of hidden relations mean others, or ones that were not there.
-            self._program = record.entry.epoch, record.program
-            self._learnt = dict(record.learnt)
-            self._changed.update((*record.program.renamed, *record.program.renamed.values(), *record.program.fresh))
-        self._symbols = max(self._symbols, record.first_symbol + len(record.symbols))
-        self._patterns = max(self._patterns, record.first_pattern + len(record.patterns))
-
-    # --- reading ---------------------------------------------------------------------------------------------------
-
-    @property
-    def first_epoch(self) -> int:
-        """The oldest epoch that can be read."""
-        return self.manifest.snapshots[0].epoch
-
-    def state(self, epoch: int | None = None) -> StoredState:
-        """Everything stored at an epoch, the last one by default."""
-        epoch = self.require(self.epoch if epoch is None else epoch)
-        snapshot = max((s for s in self.manifest.snapshots if s.epoch <= epoch), key=lambda s: s.epoch)
-        records = list(self.records(snapshot.epoch, epoch))
-        learnt = dict(snapshot.learnt)
-        for record in records:
-            learnt.update(record.learnt)
-        return StoredState(self.root, self.manifest, snapshot, records, learnt)
-
-    def records(self, after: int, until: int) -> Iterator[JournalRecord]:
-        """The records of the epochs after one, until another."""
-        for journal, last in _with_ends(self.manifest.journals):
-            end = until if last is None else min(until, last)
-            if journal.epoch >= until or end <= after:
-                continue
-            reader = self._reader(journal)
-            for record in reader:
-                if record.entry.epoch > after:
-                    yield record
-                if record.entry.epoch == end:
-                    break
-            if reader.epoch < end:
-                raise _ends_early(reader, end)
-
-    def log(self) -> tuple[LogEntry, ...]:
-        """The entries of all epochs kept, oldest first."""
-        first = self.manifest.snapshots[0]
-        return (first.entry, *(record.entry for record in self.records(first.epoch, self.epoch)))
-
-    def require(self, epoch: int) -> int:
-        """The epoch, if it is kept. Raises ElastalogError otherwise."""
-        if not self.first_epoch <= epoch <= self.epoch:
-            raise faults.epoch_unknown(self.root, epoch, self.first_epoch, self.epoch)
-        return epoch
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -402,15 +316,6 @@ def _giving_up(lock: WriterLock, root: Path) -> Iterator[None]:
     except BaseException:
         lock.release()
         raise
-
-
-def _with_ends(journals: Sequence[JournalFile]) -> Iterator[tuple[JournalFile, int | None]]:
-    """Journals with the last epoch that belongs to each; None for the last, which goes on."""
-    return zip(journals, (*(journal.epoch for journal in journals[1:]), None), strict=True)
-
-
-def _ends_early(reader: JournalReader, end: int) -> ElastalogError:
-    return faults.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
 
 
 def refuse_existing(root: Path) -> None:

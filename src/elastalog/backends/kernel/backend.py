@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from elastalog.backends.kernel import aggregate as aggregates
-from elastalog.backends.kernel import maintain, rebuild, reprogram, restore, shifts, transaction
-from elastalog.backends.kernel.backward import BackwardEvaluation
-from elastalog.backends.kernel.dense_fixpoint import evaluate_dense
+from elastalog.backends.kernel import maintain, rebuild, restore, shifts, transaction
 from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
-from elastalog.backends.kernel.fixpoint import StratumPipelines, evaluate
-from elastalog.backends.kernel.heights import HeightEvaluation
-from elastalog.backends.kernel.kernel_facts import KernelFacts
+from elastalog.backends.kernel.kernel_evaluation import KernelEvaluation
 from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.marks import ABSENT, FIXED
 from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.parallel import make_workers
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.kernel.set_fixpoint import evaluate_counted
 from elastalog.backends.kernel.set_maintenance import StratumSets
 from elastalog.backends.kernel.set_plan import SetPlan
 from elastalog.backends.kernel.transaction import Transaction
-from elastalog.backends.kernel.vectors import Vectors
-from elastalog.backends.protocol import ChangedWords, ClauseDerivations, StateChanges
+from elastalog.backends.protocol import ChangedWords, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
-from elastalog.relations.facts import FactWords
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.relations.words import Dictionary
 
 T = TypeVar("T")
 
 
-class KernelBackend(KernelFacts):
+class KernelBackend(KernelEvaluation):
     """See `backends.protocol.Backend`. With `is_annotated` every fact has a level and a count and updates can be
     maintained; without, relations can only be evaluated anew."""
 
@@ -54,116 +45,26 @@ class KernelBackend(KernelFacts):
         jobs: int = 1,
         watch: Watch | None = None,
     ) -> None:
-        super().__init__(program, is_annotated, support)
-        self.dictionary = dictionary
-        self.is_global = is_global
-        self.watch = watch or Watch()
-        self.pipelines: dict[int, StratumPipelines] = {}
-        self._workers = make_workers(self.relations, self.watch, jobs)
         self._scratch = Scratch()
         self._bench = Workbench()
         self._transaction = Transaction()
         self._maintenance: StratumMaintenance | DenseMaintenance | StratumSets | None = None
         self._departures = 0
-        self.is_complete = self._was_complete = True
-        self._follow(program)
+        self._was_complete = True
+        super().__init__(program, dictionary, is_annotated, is_global, support, jobs, watch or Watch())
 
     def _follow(self, program: LogicalProgram) -> None:
-        """Everything that depends on the program and on nothing else."""
-        self.program = program
+        super()._follow(program)
         self._plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
-        self._backward = BackwardEvaluation(program, self.relations, self.dictionary)
         self._flat = program.flat
-        self._limits = {
-            relation.name: int(directive.parameters["n"])
-            for relation in program.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
-        self._limited = frozenset(
-            stratum.number
-            for stratum in program.strata
-            if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
-        )
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
-        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
             if not stratum.clauses and stratum.aggregate is None
             for name in stratum.relations
         )
-
-    def reprogram(
-        self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
-    ) -> None:
-        """Goes over to another program, outside an update. Facts stay; some hidden relations may have other names,
-        relations that the other program does not have go, and those it has in addition are empty, but for `guards` that
-        hold their fact."""
-        reprogram.rename(self.relations, renamed, program.relations)
-        reprogram.rename(self._explicit, renamed, program.relations)
-        reprogram.rename(self.vectors, renamed, program.relations)
-        for name in renamed.values():
-            self.relations[name].name = name
-        for name, stored in program.relations.items():
-            if name not in self.relations:
-                self.relations[name] = KernelRelation(name, stored.width, self.is_annotated)
-                if self.support is Support.VECTORS:
-                    self.vectors[name] = Vectors()
-        for name, is_on in (guards or {}).items():
-            self._set_guard(name, is_on)
-        self.pipelines = reprogram.renumber(self.pipelines, self.program, program)
-        self._follow(program)
-
-    def _set_guard(self, name: str, is_on: bool) -> None:
-        fact = np.zeros((1, 1), np.int32)
-        if is_on:
-            self.load(name, fact)
-            if self.support is Support.VECTORS:
-                self.vectors[name].change(np.zeros(1, np.int32), 0, 1)
-                self.vectors[name].commit()
-        elif self.is_annotated:
-            # A row, though absent, tells the planner how small the relation is.
-            transaction.add_rows(self.relations[name], fact)
-
-    def derivations(
-        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
-    ) -> list[ClauseDerivations]:
-        """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
-        return self._backward.derivations(relation, words, is_sought)
-
-    # --- bootstrap -------------------------------------------------------------------------------------------------
-
-    def bootstrap(self, stratum: LogicalStratum) -> int:
-        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations
-        enumerated."""
-        return self.evaluate(stratum)
-
-    def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
-        """Does what `bootstrap` promises, in this process; with the pipelines of an earlier evaluation, if given."""
-        before = self.watch.derivations
-        if stratum.aggregate is not None:
-            aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
-        elif stratum.clauses and self.is_global:
-            if stratum.number in self._limited:
-                raise ElastalogError([_unlimited(stratum)])
-            HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
-        elif stratum.clauses or self.support is Support.VECTORS:
-            if pipelines is None:
-                pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
-                self.pipelines[stratum.number] = pipelines
-            pipelines.restart()
-            watch, limits = self.watch, self._limits
-            if self.support is Support.LEVELS:
-                is_complete = evaluate(stratum, pipelines, self.relations, self._workers, watch, limits)
-            elif self.support is Support.VECTORS:
-                vectors, is_complete = evaluate_dense(stratum, pipelines, self.relations, watch, limits)
-                self.vectors.update(vectors)
-            else:
-                is_complete = evaluate_counted(stratum, pipelines, self.relations, self.support, watch, limits)
-            self.is_complete = self.is_complete and is_complete
-        return self.watch.derivations - before
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
@@ -397,16 +298,6 @@ class KernelBackend(KernelFacts):
                 found[name] = restore.maintained_changes(relation)
         return {name: changes for name, changes in found.items() if len(changes)}
 
-    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
-        """Sets a relation to stored facts, after stored changes in their order, instead of a bootstrap."""
-        width = self.program.relations[relation].width
-        self.relations[relation], self._explicit[relation] = restore.restored(
-            relation, width, self.is_annotated, facts, changes
-        )
-        if any(relation in self._own[number] for number in self._limited):
-            # A store does not say whether its evaluation was cut short; one that was has filled its relation.
-            self.is_complete &= self.size(relation) < self._limits.get(relation, self.size(relation) + 1)
-
     def commit(self) -> None:
         """Ends the update: its state becomes that of the new epoch."""
         self._was_complete = self.is_complete
@@ -501,11 +392,3 @@ def _is_in(words: Matrix, others: Matrix) -> Vector:
     scratch.load(np.ascontiguousarray(others))
     result: Vector = scratch.find(words) >= 0
     return result
-
-
-def _unlimited(stratum: LogicalStratum) -> Diagnostic:
-    return Diagnostic(
-        "E0902",
-        f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
-        help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
-    )

@@ -116,16 +116,7 @@ def _mean(base: Base, words: Words, starts: Positions, sizes: Positions, diction
 
 def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: Dictionary) -> Words:
     """The word of the least or greatest value of each group; NaN counts only where there is nothing else."""
-    is_minimum = rule.operator == "min"
-    reduce: Any = np.fmin if is_minimum else np.fmax
-    if rule.target_base is Base.SYMBOL:
-        distinct, position = np.unique(words, return_inverse=True)
-        texts = dictionary.symbols.texts(distinct)
-        by_text = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
-        rank = np.empty(len(texts), np.int64)
-        rank[by_text] = np.arange(len(texts))
-        chosen: Words = distinct[by_text[reduce.reduceat(rank[position], starts)]]
-        return chosen
+    reduce: Any = np.fmin if rule.operator == "min" else np.fmax
     values = _values(rule.target_base, words, dictionary)
     best = reduce.reduceat(values, starts)
     match rule.target_base:

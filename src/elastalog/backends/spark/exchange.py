@@ -32,7 +32,7 @@ _MUCH_ROOM, _FEW_HEADS = 8, 64
 
 def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
     """The part of one task in the fixpoint of a stratum."""
-    return together(spec, share, lambda post: ExchangingTask(spec, share, post).run())
+    return together(spec, share, lambda post: ExchangingEvaluation(spec, share, post).run())
 
 
 def together(spec: StratumSpec, share: int, work: Callable[[Post], Iterator[Result]]) -> Iterator[Result]:
@@ -59,7 +59,8 @@ def attempt_folder(spec: StratumSpec) -> Path:
 
 
 class ExchangingTask:
-    """One task: its copies, and the heads it derives in an iteration."""
+    """One of the tasks that work on a stratum together. `program`: the clauses that are the task's, their heads in
+    relations of their own. `own`: the relations of the stratum; `owners`: of each, the copy that tellers speak of."""
 
     def __init__(self, spec: StratumSpec, share: int, post: Post) -> None:
         self.spec = spec
@@ -67,30 +68,42 @@ class ExchangingTask:
         self.post = post
         self.watch = Watch()
         self.dictionary = spec.values.dictionary()
-        own = frozenset(spec.plan.stratum.relations)
-        self.own_copies = [copy for copy in spec.plan.copies if copy.relation in own]
-        self.owners = {spec.plan.owner(name).name for name in own}
+        self.own = spec.plan.stratum.relations
+        self.owners = {name: spec.plan.owner(name).name for name in self.own}
+        self.own_copies = [copy for copy in spec.plan.copies if copy.relation in self.own]
         clauses = tuple(
             replace(clause, head=head_name(clause.head)) for clause in spec.clauses_of(share, self.dictionary)
         )
-        program = with_copies(spec.program, spec.plan, clauses)
-        self.stratum = program.strata[0]
-        self.relations = {
-            name: KernelRelation(name, stored.width, name in self.owners) for name, stored in program.relations.items()
-        }
+        self.program = with_copies(spec.program, spec.plan, clauses)
+        self.widths = {name: spec.program.relations[name].width for name in self.own}
+        self.relations: dict[str, KernelRelation] = {}
+
+    def make_heads(self, name: str) -> None:
+        """Makes the relation for the heads in a relation, empty."""
+        self.relations[head_name(name)] = KernelRelation(head_name(name), self.widths[name], is_annotated=True)
+
+
+class ExchangingEvaluation(ExchangingTask):
+    """The fixpoint of a stratum: the copies of one task, and the heads it derives in an iteration."""
+
+    def __init__(self, spec: StratumSpec, share: int, post: Post) -> None:
+        super().__init__(spec, share, post)
+        told = frozenset(self.owners.values())
+        for name, stored in self.program.relations.items():
+            self.relations[name] = KernelRelation(name, stored.width, name in told)
         for copy in spec.plan.copies:
-            words = spec.explicit(copy, share) if copy.relation in own else spec.present(copy, share)
+            words = spec.explicit(copy, share) if copy.relation in self.own else spec.present(copy, share)
             self.relations[copy.name].load(words)
-        self.widths = {name: spec.program.relations[name].width for name in own}
         self.empty_heads()
-        self.pipelines = StratumPipelines(self.stratum, self.relations, self.dictionary, program.checked.source)
+        source = self.program.checked.source
+        self.pipelines = StratumPipelines(self.program.strata[0], self.relations, self.dictionary, source)
         self.workers = Workers(self.relations, self.watch)
 
     def empty_heads(self) -> None:
-        for name, width in self.widths.items():
+        for name in self.own:
             heads = self.relations.get(head_name(name))
             if heads is None or len(heads.table) > _MUCH_ROOM * max(heads.used, _FEW_HEADS):
-                self.relations[head_name(name)] = KernelRelation(head_name(name), width, is_annotated=True)
+                self.make_heads(name)
             elif heads.used:
                 heads.table.fill(0)
                 heads.used = 0

@@ -22,7 +22,7 @@ from elastalog.backends.kernel.marks import ABSENT, COUNT, DELTA, FIXED, IS, LOS
 from elastalog.backends.kernel.memory import Matrix, Vector
 from elastalog.backends.kernel.pipeline import Scratch
 from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.spark.exchange import head_name, together
+from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.post import Outgoing, Parcel, Post
 from elastalog.backends.spark.routing import EVERYWHERE
 from elastalog.backends.spark.states import levels_before
@@ -30,8 +30,6 @@ from elastalog.backends.spark.task import Result
 from elastalog.backends.spark.update_task import UpdateSpec, told_changes, with_outcome
 from elastalog.backends.spark.word_files import read_changes, read_words
 from elastalog.backends.spark.word_files import together as as_one
-from elastalog.backends.watch import Watch
-from elastalog.planning.decompose import with_copies
 
 Lists = dict[str, Vector]
 """Touched entries, by copy."""
@@ -67,43 +65,28 @@ class Found:
         return np.column_stack((self._rows.rows[:used], self._rows.count[:used]))
 
 
-class ExchangingUpdate:
+class ExchangingUpdate(ExchangingTask):
     """See `backends.protocol.Maintenance`: the part of one task."""
 
     def __init__(self, spec: UpdateSpec, share: int, post: Post) -> None:
         base = spec.stratum
-        self.spec = base
-        self.share = share
-        self.post = post
-        self.watch = Watch()
-        self.dictionary = base.values.dictionary()
-        self.own = base.plan.stratum.relations
-        self.owners = {name: base.plan.owner(name).name for name in self.own}
-        self.own_copies = [copy for copy in base.plan.copies if copy.relation in self.own]
-        clauses = tuple(
-            replace(clause, head=head_name(clause.head)) for clause in base.clauses_of(share, self.dictionary)
-        )
-        program = with_copies(base.program, base.plan, clauses)
-        self.relations = {
-            copy.name: restore.restored(copy.name, base.width(copy), True, *base.facts(copy, share))[0]
-            for copy in base.plan.copies
-        }
-        self.widths = {name: base.program.relations[name].width for name in self.own}
-        self._clear_heads()
+        super().__init__(base, share, post)
+        for copy in base.plan.copies:
+            facts = base.facts(copy, share)
+            self.relations[copy.name], _ = restore.restored(copy.name, base.width(copy), True, *facts)
+        for name in self.own:
+            self.make_heads(name)
         self.inputs = self._received(spec)
         self.deleted, self.inserted = self._explicit_changes()
         flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
+        source = self.program.checked.source
         self.plan = MaintenancePlan(
-            program.strata[0], self.relations, flat, self.dictionary, program.checked.source, is_global=False
+            self.program.strata[0], self.relations, flat, self.dictionary, source, is_global=False
         )
         self.scratch = Scratch()
         self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}
         self.waiting: dict[int, list[tuple[str, Vector]]] = {}
         self.watch.allow(spec.budget)
-
-    def _clear_heads(self) -> None:
-        for name, width in self.widths.items():
-            self.relations[head_name(name)] = KernelRelation(head_name(name), width, is_annotated=True)
 
     def _received(self, spec: UpdateSpec) -> Lists:
         """The changes of lower relations, in the copies of this task."""
@@ -309,7 +292,7 @@ class ExchangingUpdate:
 
         for pipeline in versions.get(head.name, ()):
             pipeline.run(self.relations, self.plan.flat, entries, GAINS, self.scratch, sink)
-        self._clear_heads()
+        self.make_heads(name)
 
     def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:
         outgoing = {}

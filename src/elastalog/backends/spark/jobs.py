@@ -37,6 +37,8 @@ def run_tasks(
 ) -> list[Result]:
     """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all
     do, and the job is repeated. `check` is called while they run: it may raise to give them up."""
+    if not shares:  # of which Spark would make a job without partitions, or none
+        return []
     task: Callable[[Iterable[int]], Iterator[Result]] = partial(run_shares, work, tuple(shares))
 
     def job() -> list[Result]:

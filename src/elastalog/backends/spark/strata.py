@@ -243,14 +243,15 @@ class StratumJobs:
             found = run_tasks(self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=check)
             if any(result.fault == OVER_BUDGET for result in found):
                 raise BudgetExceeded
+            is_at_fault = any(result.fault is not None for result in found)
+            if not is_at_fault and any(result.made is not None for result in found):
+                found = with_numbers_of_driver(spec, found, self._dictionary)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        if any(result.fault is not None for result in found):
+        if is_at_fault:
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        if any(result.made is not None for result in found):
-            found = with_numbers_of_driver(spec, found, self._dictionary)
         _remove_others(folder, {result.path for result in found})
         outcome = Outcome(tuple(found), {name: spec.teller(name) for name in plan.stratum.relations})
         self._watch.derivations += outcome.derivations

@@ -66,7 +66,8 @@ SPARK: tuple[Entry, ...] = (
         "E1108",
         "update stream of the wrong form",
         "A stream of updates is a streaming DataFrame with a column `op` (`+` or `-`) and the columns of a relation, or"
-        " with columns `op`, `relation`, `a1`, `a2`, ….",
+        " with columns `op`, `relation`, `a1`, `a2`, …. Where nothing says in which order rows are meant, an update"
+        " must not both insert and delete a fact.",
         'elastalog.spark.apply_updates(spark.readStream.table("edges"), db, relation="edge")  # without `op`',
         'stream = spark.readStream.table("edges").selectExpr("\'+\' AS op", "*")\n'
         'elastalog.spark.apply_updates(stream, db, relation="edge", checkpoint="edges.checkpoint")',
@@ -95,5 +96,14 @@ SPARK: tuple[Entry, ...] = (
         " has Spark's reason.",
         'elastalog.spark.write(db, "path", "parquet", "out/path")  # for the second time',
         'elastalog.spark.write(db, "path", "parquet", "out/path", mode="overwrite")',
+    ),
+    Entry(
+        "E1112",
+        "notes of another store",
+        "A change feed, and the checkpoint of a stream, go with one store: they say which of its epochs have been told,"
+        " and which updates it has. Another store, though it be at the same place, needs others.",
+        "rm -r reach.store\nelastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/",
+        "rm -r reach.store feed\n"
+        "elastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/",
     ),
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict
 
-from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.spark.feed import ChangeFeed
 from elastalog.pipeline.spark.refusals import absolute
@@ -41,6 +41,8 @@ class Updatable(Protocol):
 
     def diff(self, first: int, last: int) -> Mapping[str, Any]: ...
 
+    def log(self) -> Sequence[Any]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
@@ -56,14 +58,17 @@ class StreamOptions(TypedDict, total=False):
     """How a stream is applied.
 
     `checkpoint`: where Spark keeps how far it has come. `marks`: how each update prepares for the next of its
-    micro-batch, `eager` or `linked`; see `Session.announce`. `changes`: a folder for the change feed. `available_now`:
-    ends when everything there is has been applied; `interval`: how often to look, as `10 seconds`."""
+    micro-batch, `eager` or `linked`; see `Session.announce`. `changes`: a folder for the change feed, which belongs to
+    one store. `available_now`: ends when everything there is has been applied; `interval`: how often to look, as
+    `10 seconds`. `on_update`: is called after each update, in another thread, with the update: its `changes` and
+    `stats`."""
 
     checkpoint: Required[str | os.PathLike[str]]
     marks: str
     changes: str | os.PathLike[str] | None
     available_now: bool
     interval: str | None
+    on_update: Callable[[Any], None] | None
 
 
 @dataclass
@@ -108,6 +113,7 @@ def start(
     changes: str | os.PathLike[str] | None = None,
     available_now: bool = False,
     interval: str | None = None,
+    on_update: Callable[[Any], None] | None = None,
 ) -> StreamHandle:
     """Starts a stream whose micro-batches hold updates, as `updates` finds them. For the rest see `StreamOptions`."""
     if marks != "none":
@@ -118,10 +124,16 @@ def start(
         make_up(feed, db)
     lock = threading.Lock()
 
+    def committed(update: Any) -> None:
+        if feed is not None:
+            feed.add(update.stats.epoch, update.stats.time, update.changes)
+        if on_update is not None:
+            on_update(update)
+
     def apply(batch: DataFrame, number: int) -> None:
         try:
             with lock:
-                _apply_all(db, updates(batch, number), marks, feed, handle)
+                _apply_all(db, updates(batch, number), marks, committed, handle)
         except BaseException as error:
             handle.error = error
             raise
@@ -136,20 +148,19 @@ def start(
 
 
 def _apply_all(
-    db: Updatable, arrived: Sequence[Arrived], marks: str, feed: ChangeFeed | None, handle: StreamHandle
+    db: Updatable, arrived: Sequence[Arrived], marks: str, committed: Callable[[Any], None], handle: StreamHandle
 ) -> None:
     ahead: Any = None
     for update, following in zip(arrived, (*arrived[1:], None), strict=True):
         pending = ahead or _pending(db, update)
         ahead = None if marks == "none" or following is None else _announced(db, pending, following, marks)
         before = db.epoch
-        changed = pending.commit()
+        pending.commit()
         if db.epoch == before:
             handle.repeated += 1
-            continue
-        handle.applied += 1
-        if feed is not None:
-            feed.add(db.epoch, changed)
+        else:
+            handle.applied += 1
+            committed(pending)
 
 
 def _announced(db: Updatable, present: Any, following: Arrived, marks: str) -> Any:
@@ -175,10 +186,27 @@ def _pending(db: Updatable, update: Arrived) -> Any:
 
 
 def make_up(feed: ChangeFeed, db: Updatable) -> None:
-    """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch."""
+    """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. A diagnostic
+    if the feed is not of this session."""
+    times = {entry.epoch: entry.time for entry in db.log()}
     last = feed.last
     if last is None:
-        feed.begin(db.epoch)
+        feed.begin(db.epoch, times[db.epoch])
         return
+    # Epochs are numbered from 1 in every store: only the time of one tells whose it is. That of an epoch before the
+    # retention is not known any more, and `diff` says so.
+    if last > db.epoch or (feed.last_time is not None and times.get(last, feed.last_time) != feed.last_time):
+        raise ElastalogError([_other_feed(feed, last)])
     for epoch in range(last + 1, db.epoch + 1):
-        feed.add(epoch, db.diff(epoch - 1, epoch))
+        changed = db.diff(epoch - 1, epoch)
+        feed.add(epoch, times[epoch], changed)
+
+
+def _other_feed(feed: ChangeFeed, last: int) -> Diagnostic:
+    return Diagnostic(
+        code="E1112",
+        message=f"the change feed `{feed.folder}` is of another store",
+        notes=(f"its last epoch, {last}, is not one of this store",),
+        help="name another folder, or remove this one: a feed belongs to one store, from where it was begun",
+        location=str(feed.folder),
+    )

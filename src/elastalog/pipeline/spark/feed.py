@@ -2,7 +2,8 @@
 
 A folder a relation, a file an epoch that changed it; columns `op` (`+` or `-`), those of the relation, and `epoch`.
 Files are named after the epoch and appear whole, so that writing an epoch again changes nothing; `_epoch` holds the
-last one that is complete. What a crash between a commit and its files has left out is made up from the store.
+last one that is complete, and when it was committed. What a crash between a commit and its files has left out is made
+up from the store.
 """
 
 from __future__ import annotations
@@ -38,16 +39,22 @@ class ChangeFeed:
     @property
     def last(self) -> int | None:
         """The last epoch that the feed has, None if it has none."""
-        path = self.folder / _LAST
-        return int(path.read_text(encoding="ascii")) if path.exists() else None
+        noted = self._noted()
+        return int(noted[0]) if noted else None
 
-    def begin(self, epoch: int) -> None:
+    @property
+    def last_time(self) -> float | None:
+        """When that epoch was committed, None if it was not noted."""
+        noted = self._noted()
+        return float(noted[1]) if len(noted) > 1 else None
+
+    def begin(self, epoch: int, time: float) -> None:
         """The feed starts after an epoch: those before it are not told."""
         if self.last is None:
-            self._note(epoch)
+            self._note(epoch, time)
 
-    def add(self, epoch: int, changes: Mapping[str, ChangesOfRelation]) -> None:
-        """Writes what an epoch changed."""
+    def add(self, epoch: int, time: float, changes: Mapping[str, ChangesOfRelation]) -> None:
+        """Writes what an epoch changed, which was committed at a time."""
         from pyarrow import parquet
 
         for name, changed in changes.items():
@@ -59,11 +66,15 @@ class ChangeFeed:
             fresh = folder / f"_{epoch:012}.{os.getpid()}"
             parquet.write_table(table, fresh)
             os.replace(fresh, folder / f"epoch-{epoch:012}.parquet")
-        self._note(epoch)
+        self._note(epoch, time)
 
-    def _note(self, epoch: int) -> None:
+    def _noted(self) -> list[str]:
+        path = self.folder / _LAST
+        return path.read_text(encoding="ascii").split() if path.exists() else []
+
+    def _note(self, epoch: int, time: float) -> None:
         with replacing(self.folder / _LAST) as out:
-            out.write(str(epoch).encode())
+            out.write(f"{epoch} {time!r}".encode())
 
 
 def _signed(changed: ChangesOfRelation, epoch: int) -> Iterator[pa.Table]:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/|file:")
+_SECRET = re.compile(r"(?i)(?<=[?&;,(\s])([\w.]*(?:password|passwd|pwd|secret|token)\w*=)[^&;,)\s`]+")
+_USER = re.compile(r"(//[^/?#@:\s]*:)[^/?#@\s]*(?=@)")
+_ORACLE = re.compile(r"(jdbc:oracle:\w+:[^/@:\s]+/)[^@\s]+(?=@)")
+
+
+def without_secrets(text: str) -> str:
+    """An address, or a text in which one stands, with `***` for passwords."""
+    return _ORACLE.sub(r"\1***", _USER.sub(r"\1***", _SECRET.sub(r"\1***", text)))
+
 
 def absolute(place: str | os.PathLike[str]) -> str:
     """A path as Java understands it, whose working folder may be another; addresses as they are."""
     text = os.fspath(place)
-    return text if "://" in text or text.startswith("file:") else os.path.abspath(text)
+    return text if _ADDRESS.match(text) else os.path.abspath(text)
 
 
 @contextmanager
@@ -49,10 +60,10 @@ def _told(code: str, what: str, place: str, advice: str) -> Iterator[None]:
         [
             Diagnostic(
                 code=code,
-                message=f"Spark {what} `{place}`: {reason}",
-                notes=(text.splitlines()[0][:300],),
+                message=f"Spark {what} `{without_secrets(place)}`: {reason}",
+                notes=tuple(without_secrets(line)[:300] for line in text.splitlines()[:1]),
                 help=advice,
-                location=place,
+                location=without_secrets(place),
             )
         ]
     )

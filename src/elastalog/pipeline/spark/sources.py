@@ -17,7 +17,7 @@ from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
-from elastalog.pipeline.spark.refusals import absolute, reading
+from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
 from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
@@ -42,7 +42,8 @@ class Source:
 def read_source(spark: SparkSession, schema: Schema, source: Source, policy: Policy | None = None) -> FactsRead:
     """The facts of a source, in the driver, and how the reading went."""
     table, bad = _read(spark, schema, source)
-    return FactsRead(table, settle(policy or Policy(), schema.name, [source.place], table.num_rows, bad))
+    places = [without_secrets(source.place)]
+    return FactsRead(table, settle(policy or Policy(), schema.name, places, table.num_rows, bad))
 
 
 def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -> FactsRead:

@@ -7,14 +7,19 @@ see `elastalog.pipeline.streams.changes`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
+from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions, Updatable
+from elastalog.pipeline.spark.parts import ByFiles, BySteps, Whole, with_files
 from elastalog.pipeline.spark.refusals import reading
-from elastalog.pipeline.spark.streams import apply_updates
-from elastalog.pipeline.streams.changes import relation_column
+from elastalog.pipeline.spark.streams import EVERY_AGE, apply_parts
+from elastalog.pipeline.spark.wrong_form import wrong_form
+from elastalog.pipeline.streams.changes import named_relation
+from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,9 +27,20 @@ if TYPE_CHECKING:
 STEPS = ("step", "epoch", "batch")
 """Columns that say which update a row belongs to; the first that there is counts."""
 
+_ORDERED = (
+    f"give the table a column `{'`, `'.join(STEPS[:-1])}` or `{STEPS[-1]}`: rows with the same number there are an"
+    " update, in ascending order"
+)
 _PART = r"(?:\w+|`[^`]+`)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _MOST_LISTED = 10
+_MOST_BYTES = 1 << 28
+"""Files of a table that are taken at a time, all rows of which are in the driver then; at least one."""
+
+
+class _Given(TypedDict):
+    relation: str | None
+    source: str
 
 
 def is_table_name(text: str) -> bool:
@@ -39,18 +55,48 @@ def apply_table(
     `relation`, by default the one that the table is named after; or a column `relation` and values `a1`, `a2`, ….
 
     Rows with the same whole number in a column `step`, `epoch` or `batch` are an epoch, in ascending order, as far as
-    they arrive together; without one, every file of the table is. For the rest see `StreamOptions`."""
+    they arrive together; without one, every file of the table is, the oldest first. Where Spark does not tell files
+    apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
+    `StreamOptions`."""
     require_table(spark, name)
-    with reading("a stream", f"table {name}"):
-        stream = spark.readStream.table(name)
-    if relation is None and relation_column(stream.columns) is None:
-        relation = _last_part(name)
+    stream = _table_stream(spark, name, {})
+    if relation is None:
+        relation = _relation_of(name, stream.columns, db.schemas)
     step = _step(stream, db, relation)
-    if step is None:
-        # A fact that one file inserts and a later one deletes has to be gone.
-        with reading("a stream", f"table {name}"):
-            stream = spark.readStream.option("maxFilesPerTrigger", 1).table(name)
-    return apply_updates(stream, db, relation=relation, source=f"table:{name}", step=step, **options)
+    given: _Given = {"relation": relation, "source": f"table:{name}"}
+    if step is not None:
+        return apply_parts(stream, db, BySteps(step), **given, **options)
+    # A fact that one file inserts and a later one deletes has to be gone, however many files come together.
+    known = with_files(_table_stream(spark, name, {"maxBytesPerTrigger": str(_MOST_BYTES)}))
+    if known is not None:
+        return apply_parts(known, db, ByFiles(), **given, **options)
+    # One file at a time is not promised, and not every kind of table knows the option.
+    stream = _table_stream(spark, name, {"maxFilesPerTrigger": "1"})
+    return apply_parts(stream, db, Whole(), check=_require_order, **given, **options)
+
+
+def _table_stream(spark: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame:
+    with reading("a stream", f"table {name}"):
+        return spark.readStream.options(**EVERY_AGE, **options).table(name)
+
+
+def _relation_of(name: str, columns: Sequence[str], schemas: Mapping[str, Schema]) -> str | None:
+    """The relation that a table is named after; None if a column, which is no attribute of that, names relations."""
+    last = _last_part(name)
+    return last if named_relation(columns, schemas.get(last)) is None else None
+
+
+def _require_order(diff: Diff, place: str) -> None:
+    """A diagnostic if a fact comes and goes in an update, which may be several that have arrived together."""
+    for name in diff.inserted.keys() & diff.deleted.keys():
+        inserted, deleted = diff.inserted[name], diff.deleted[name]
+        if inserted.num_columns:
+            both = inserted.join(deleted, inserted.column_names, join_type="left semi").slice(0, 1).to_pylist()
+        else:  # with rows, but nothing to join by
+            both = [{}] if inserted.num_rows and deleted.num_rows else []
+        for fact in both:
+            text = f"{name}({', '.join(map(repr, fact.values()))})"
+            raise wrong_form(f"{place} inserts and deletes {text}, and nothing says which comes last", advice=_ORDERED)
 
 
 def _step(stream: DataFrame, db: Updatable, relation: str | None) -> str | None:

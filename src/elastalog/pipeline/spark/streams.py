@@ -1,8 +1,9 @@
 """Streams of updates: Structured Streaming hands over micro-batches, in which updates are found.
 
 Of a folder of diff files each file is an update and its name the batch, so that not even a lost checkpoint applies one
-twice. Of any other stream a micro-batch is an update, or every step in it; its batch is Spark's number (and the step)
-under the identity that the checkpoint gives the query. How they are applied: `applying`; tables: `streamed_tables`.
+twice. Of any other stream a micro-batch is an update, or every part of it (`parts`); its batch is Spark's number (and
+what the part is) under the identity that the checkpoint gives the query. How they are applied: `applying`; tables:
+`streamed_tables`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,23 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import Policy, settle
 from elastalog.pipeline.spark.applying import Arrived, StreamHandle, StreamOptions, Updatable, start
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
+from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
 from elastalog.pipeline.spark.refusals import absolute, reading
+from elastalog.pipeline.spark.wrong_form import wrong_form
 from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import Schema, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+EVERY_AGE = {"maxFileAge": "36500d"}
+"""Left to itself Spark passes over files that are a week older than the newest it has seen."""
 
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
@@ -50,21 +55,42 @@ def apply_updates(
 
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
     order. `source`: the name of the stream in the log. For the rest see `StreamOptions`."""
-    read: Callable[[pa.Table, int, Any], Diff]
+    parting = Whole() if step is None else BySteps(step)
+    return apply_parts(stream, db, parting, relation=relation, source=source, **options)
+
+
+def apply_parts(
+    stream: DataFrame,
+    db: Updatable,
+    parting: Parting,
+    *,
+    relation: str | None,
+    source: str,
+    check: Callable[[Diff, str], None] | None = None,
+    **options: Unpack[StreamOptions],
+) -> StreamHandle:
+    """The same for micro-batches that are taken apart in any way. `check` may refuse an update; it is told where the
+    update is from."""
+    read: Callable[[pa.Table, str, Any], Diff]
     if relation is None:
-        columns, read = [name for name in stream.columns if name != step], _mixed_diff
-        _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION], step)
+        columns, read = [name for name in stream.columns if name not in parting.columns], _mixed_diff
+        _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION, *parting.columns])
     else:
         schema = schema_named(db.schemas, relation)
         columns, read = [OPERATION, *schema.names], partial(_diff, schema)
-        _require_form(stream, columns, step)
-    selected = [f"`{name}`" for name in ([] if step is None else [step]) + columns]
+        _require_form(stream, [*columns, *parting.columns])
+    selected = [f"`{name}`" for name in (*parting.columns, *columns)]
+
+    def checked(part: Part, pending: Any) -> Diff:
+        diff = read(part.rows, part.place, pending)
+        if check is not None:
+            check(diff, part.place)
+        return diff
 
     def updates(batch: DataFrame, number: int) -> list[Arrived]:
         rows = frame_to_arrow(batch.select(*selected))
-        identity = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        parts = [(str(number), rows)] if step is None else _steps(rows, number)
-        return [Arrived(f"{source}:{identity}", name, partial(read, part, number)) for name, part in parts]
+        identity = f"{source}:{batch.sparkSession.sparkContext.getLocalProperty('sql.streaming.queryId')}"
+        return [Arrived(identity, part.batch, partial(checked, part)) for part in parting.parts(rows, number)]
 
     return start(stream, db, updates, **options)
 
@@ -80,7 +106,7 @@ def apply_diff_files(
     """Applies the diff files that appear in a folder, each an epoch. Those that Spark finds together are applied
     in natural order of their names; with `files_at_once`, it takes no more at a time, the oldest first. Files must
     appear whole: write them elsewhere and rename them. For the rest see `StreamOptions`."""
-    reader = spark.readStream.format("binaryFile").option("pathGlobFilter", "[!._]*")
+    reader = spark.readStream.options(**EVERY_AGE).format("binaryFile").option("pathGlobFilter", "[!._]*")
     if files_at_once is not None:
         reader = reader.option("maxFilesPerTrigger", files_at_once)
     with reading("updates", os.fspath(folder)):
@@ -106,37 +132,28 @@ def change_feed(
     if not stream:
         return spark.read.parquet(path)
     schema = spark.read.parquet(path).schema
-    return spark.readStream.schema(schema).parquet(path)
+    return spark.readStream.options(**EVERY_AGE).schema(schema).parquet(path)
 
 
-def _steps(rows: pa.Table, number: int) -> list[tuple[str, pa.Table]]:
-    """The rows of every step of a micro-batch, in order, and what names it."""
-    steps = rows.column(0)
-    if steps.null_count or not pa.types.is_integer(steps.type):
-        raise ElastalogError([_wrong_form(f"batch {number} has steps that are no whole numbers")])
-    rest = rows.remove_column(0)
-    return [(f"{number}.{step}", rest.filter(pc.equal(steps, step))) for step in sorted(pc.unique(steps).to_pylist())]
-
-
-def _diff(schema: Schema, table: pa.Table, number: int, _pending: Any) -> Diff:
+def _diff(schema: Schema, table: pa.Table, place: str, _pending: Any) -> Diff:
     """The facts to insert and those to delete."""
     operation = table.column(0)
     known = pc.is_in(operation, value_set=pa.array(["+", "-"]))
     if not pc.all(known).as_py():
         strange = table.filter(pc.invert(known)).column(0)[0].as_py()
-        raise ElastalogError([_wrong_form(f"batch {number} has `{strange}` in column `op`, not `+` or `-`")])
+        raise wrong_form(f"{place} has `{strange}` in column `op`, not `+` or `-`")
     sides = []
     for sign in ("+", "-"):
         rows = table.filter(pc.equal(operation, sign)).drop_columns([OPERATION])
-        facts, bad = read_parquet_table(schema, rows, f"batch {number}")
-        settle(Policy(), schema.name, [f"batch {number}"], facts.num_rows, bad)
+        facts, bad = read_parquet_table(schema, rows, place)
+        settle(Policy(), schema.name, [place], facts.num_rows, bad)
         sides.append(facts)
     return Diff({schema.name: sides[0]}, {schema.name: sides[1]})
 
 
-def _mixed_diff(table: pa.Table, number: int, pending: Any) -> Diff:
+def _mixed_diff(table: pa.Table, place: str, pending: Any) -> Diff:
     """The same for rows that say which relation they are about."""
-    return read_changes(numbered(table), pending.schemas, RELATION, f"batch {number}")
+    return read_changes(numbered(table), pending.schemas, None, place)
 
 
 def _read_file(path: Path, content: Callable[[], bytes], pending: Any) -> Diff:
@@ -154,19 +171,12 @@ def _content(batch: DataFrame, uri: str) -> bytes:
     return bytes(batch.filter(batch.path == uri).first().content)  # type: ignore[union-attr]  # it is in the batch
 
 
-def _require_form(stream: DataFrame, wanted: Sequence[str], step: str | None) -> None:
-    missing = [name for name in (*([] if step is None else [step]), *wanted) if name not in stream.columns]
+def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in stream.columns]
     if missing:
-        raise ElastalogError([_wrong_form(f"the stream has no column {', '.join(f'`{n}`' for n in missing)}", stream)])
+        raise wrong_form(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
     if not stream.isStreaming:
-        raise ElastalogError([_wrong_form("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")])
-
-
-def _wrong_form(message: str, stream: DataFrame | None = None) -> Diagnostic:
-    return Diagnostic(
-        code="E1108",
-        message=message,
-        notes=() if stream is None else (f"its columns are {', '.join(stream.columns)}",),
-        help="a stream of updates has a column `op` of `+` and `-`, and the columns of the relation; or a column"
-        " `relation` and the values in `a1`, `a2`, …",
-    )
+        raise wrong_form("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")
+    kind = dict(stream.dtypes)[OPERATION]
+    if kind.split(" ")[0] != "string":
+        raise wrong_form(f"column `op` is {kind}, not string")

@@ -30,22 +30,29 @@ def relation_column(columns: Sequence[str]) -> str | None:
     return next((name for name in _NAMES_OF_RELATION if name in columns), None)
 
 
+def named_relation(columns: Sequence[str], schema: Schema | None) -> str | None:
+    """The same for a table that is named after a relation: if it has all attributes of that, none of them is meant."""
+    own = () if schema is None or not set(schema.names) <= set(columns) else schema.names
+    return relation_column([name for name in columns if name not in own])
+
+
 def numbered(rows: pa.Table) -> pa.Table:
     """The rows with their numbers, from 1, by which diagnostics name them."""
     return rows.append_column(_ROW, pa.array(range(1, rows.num_rows + 1), pa.int64()))
 
 
-def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str, place: str) -> Diff:
-    """The update that numbered rows describe. `relation`: what they are about unless they say it; `place`: where they
-    come from, for diagnostics."""
+def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str | None, place: str) -> Diff:
+    """The update that numbered rows describe. `relation`: what they are about unless they say it, None if they do;
+    `place`: where they come from, for diagnostics."""
     diff = Diff()
-    named = relation_column(rows.column_names)
+    named = named_relation(rows.column_names, None if relation is None else schemas.get(relation))
     if named is None:
-        parts = {relation: rows}
+        parts = {relation or "": rows}
     else:
         column = column_as(place, rows, named, pa.string())
         parts = {name: rows.filter(pc.equal(column, name)) for name in pc.unique(column).to_pylist()}
-    wrong = rows.filter(pc.invert(pc.is_in(rows.column(OPERATION), pa.array(["+", "-"]))))
+    operation = column_as(place, rows, OPERATION, pa.string())
+    wrong = rows.filter(pc.invert(pc.is_in(operation, pa.array(["+", "-"]))))
     if wrong.num_rows:
         raise fault(place, f"row {wrong.column(_ROW)[0]}: `op` is neither `+` nor `-`", "write `+` or `-`")
     for name, part in parts.items():
@@ -55,7 +62,7 @@ def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str, p
             raise fault(place, f"row {part.column(_ROW)[0]}: no relation `{name}`", advice)
         schema = schemas[name]
         for op, side in (("+", diff.inserted), ("-", diff.deleted)):
-            chosen = part.filter(pc.equal(part.column(OPERATION), op))
+            chosen = part.filter(pc.equal(part.column(OPERATION).cast(pa.string()), op))
             if chosen.num_rows:
                 side[name] = _facts(place, chosen, schema, named is not None)
     return diff

@@ -1,0 +1,29 @@
+"""Writing what the `.output` and `.printsize` directives of a program ask for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elastalog.session import Session
+
+
+def write_outputs(session: Session, output: str) -> list[Path]:
+    """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written."""
+    from elastalog.pipeline.files.write import print_facts, write_output
+
+    files: list[Path] = []
+    for name, relation in session.program.checked.relations.items():
+        kinds = [directive.kind for directive in relation.directives]
+        if output != "-" and "output" in kinds:
+            files += write_output(relation, session[name].to_arrow(), output)
+            continue
+        for directive in relation.directives:
+            if directive.kind == "output":
+                print_facts(session.schemas[name], session[name].to_arrow(), sys.stdout.buffer, directive.parameters)
+            elif directive.kind == "printsize":
+                sys.stdout.buffer.write(f"{name}\t{len(session[name])}\n".encode())
+    sys.stdout.buffer.flush()
+    return files
