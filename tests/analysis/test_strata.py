@@ -120,6 +120,7 @@ def test_deep_nesting(nested: str) -> None:
     accepted(EDGES + f"path(x, x) :- edge(x, _), {nested}.")
 
 
+@pytest.mark.slow
 def test_chain_of_a_hundred_thousand_relations_does_not_recurse() -> None:
     size = 100_000
     lines = [f".decl r{i}(x: number)" for i in range(size)]

@@ -120,6 +120,7 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
     assert found["path"] == closure_by_matrices(edge, nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "edges", "is_repeating"), [(1200, 1800, False), (600, 12_000, True)])
 def test_closure_at_the_real_thresholds(
     nodes: int, edges: int, is_repeating: bool, monkeypatch: pytest.MonkeyPatch

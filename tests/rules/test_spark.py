@@ -11,6 +11,8 @@ from tests.rules.playing import case_of
 from tests.rules.test_random import play
 from tests.spark.without_spark import tasks_in_this_process
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_elastic(tmp_path: Path, kind: Kind) -> None:

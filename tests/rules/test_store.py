@@ -210,6 +210,7 @@ def stopped_lives(folder: Path, first: int, last: int) -> Iterator[tuple[Path, i
         shutil.rmtree(path)
 
 
+@pytest.mark.slow
 def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
