@@ -94,6 +94,26 @@ def test_ctrl_c_after_any_operator(strategy: str, monkeypatch: pytest.MonkeyPatc
         assert interrupted > 10
 
 
+class Countdown:
+    """How many times relations may still be told how far they go before Ctrl-C comes."""
+
+    left = -1
+
+
+def interrupt_keeping(monkeypatch: pytest.MonkeyPatch) -> Countdown:
+    countdown = Countdown()
+    keep = MachinePlan.keep
+
+    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
+        countdown.left -= 1
+        if countdown.left == 0:
+            raise KeyboardInterrupt
+        keep(plan, relations, own)
+
+    monkeypatch.setattr(MachinePlan, "keep", interrupted)
+    return countdown
+
+
 @pytest.mark.parametrize("strategy", ["dred", "dredc", "bfc"])
 def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
@@ -103,22 +123,12 @@ def test_ctrl_c_while_machines_tell_relations_of_sets(strategy: str, monkeypatch
     r(x) :- first(x).
     r(y) :- r(x), e(x, y).
     """
-    keep = MachinePlan.keep
-    left = -1
-
-    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise KeyboardInterrupt
-        keep(plan, relations, own)
-
-    monkeypatch.setattr(MachinePlan, "keep", interrupted)
+    countdown = interrupt_keeping(monkeypatch)
     chain = [(i, i + 1) for i in range(100)]
     with elastalog.open(program, facts={"e": chain, "first": [(0,)]}, strategy=strategy, engine="local") as db:
         for deleted, inserted in (({"e": chain[2:3]}, {}), ({}, {"e": chain[2:3]})):
             before = set(db["r"])
-            left = 1
+            countdown.left = 1
             with pytest.raises(KeyboardInterrupt):
                 db.apply(deleted=deleted, inserted=inserted)
             assert set(db["r"]) == before
@@ -132,7 +142,7 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
         before = levels_of(db)
-        changes = {"inserted": {"edge": edges()[25:]}, "deleted": {"edge": edges()[:4]}}
+        changes: dict[str, Any] = {"inserted": {"edge": edges()[25:]}, "deleted": {"edge": edges()[:4]}}
         with monkeypatch.context() as patched:
             patched.setattr(Index, "extend", no_memory)
             with pytest.raises(MemoryError):
@@ -144,21 +154,11 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_while_relations_are_told_how_far_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = MachinePlan.keep
-    left = -1
-
-    def interrupted(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise KeyboardInterrupt
-        keep(plan, relations, own)
-
-    monkeypatch.setattr(MachinePlan, "keep", interrupted)
+    countdown = interrupt_keeping(monkeypatch)
     with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
         before = levels_of(db)
         for place in range(1, 6):
-            left = place
+            countdown.left = place
             with pytest.raises(KeyboardInterrupt):
                 db.apply(inserted={"edge": edges()[25:]}, deleted={"edge": edges()[:4]})
             assert levels_of(db) == before
