@@ -28,7 +28,7 @@ demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
 
 test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 runs these too)
-	$(BIN)/python -m elastalog.backends.kernel.warm
+	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
 check: $(READY) ## format, lint, types, layers and the fast tests

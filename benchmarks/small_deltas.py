@@ -14,8 +14,8 @@ import numpy as np
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.pipeline import Bounds, Pipeline, Scratch
-from elastalog.backends.kernel.statistics import KernelStatistics
+from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.planning.variants import plan_from_goal
 
 SIZES = (1_000_000, 10_000_000)

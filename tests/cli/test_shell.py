@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import elastalog
-from elastalog.backends.kernel.warm import warm
+from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli import prompt, shell
 from elastalog.cli.main import cli
 from elastalog.cli.shell_commands import Piece, ShellState

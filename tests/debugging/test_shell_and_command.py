@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from elastalog.backends.kernel.warm import warm
+from elastalog.backends.kernel.compile.warm import warm
 from elastalog.cli.main import cli
 
 PROGRAM = """\

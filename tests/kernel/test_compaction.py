@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import relation as kernel_relation
-from elastalog.backends.kernel import transaction
-from elastalog.backends.kernel.marks import ABSENT
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store import relation as kernel_relation
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.annotations import ABSENT
+from elastalog.backends.kernel.store.relation import KernelRelation
 
 PROGRAM = """
 .decl edge(x: number, y: number)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
-from elastalog.backends.kernel.actions import compile_actions
-from elastalog.backends.kernel.expressions import compile_expression
+from elastalog.backends.kernel.expressions.actions import compile_actions
+from elastalog.backends.kernel.expressions.terms import compile_expression
 from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source, Span

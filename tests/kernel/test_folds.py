@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.program import Aggregation, Atom, Base, Rule, Value, Variable
-from elastalog.backends.kernel.folds import fold, group_order
+from elastalog.backends.kernel.expressions.folds import fold, group_order
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule

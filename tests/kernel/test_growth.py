@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import fixpoint, heights
+from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
 from elastalog.backends.kernel.machine import growth, layout, run
 from elastalog.backends.watch import Progress
 from tests.engine.judging import LEVEL_KINDS, Kind, levels_of
@@ -30,7 +30,7 @@ def reasons(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 
     monkeypatch.setattr(growth, "grow", counting)
     monkeypatch.setattr(fixpoint, "PATIENCE", 1)
-    monkeypatch.setattr(heights, "PATIENCE", 1)
+    monkeypatch.setattr(global_levels, "PATIENCE", 1)
     return seen
 
 
@@ -47,7 +47,7 @@ def test_random_programs(kind: Kind, reasons: Counter[int]) -> None:
 def test_progress_is_told_while_the_machine_runs(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_MOST_WORK", 500)
     monkeypatch.setattr(fixpoint, "PATIENCE", 20)
-    monkeypatch.setattr(heights, "PATIENCE", 20)
+    monkeypatch.setattr(global_levels, "PATIENCE", 20)
     told: list[Progress] = []
     program = """
     .decl edge(x: number, y: number)

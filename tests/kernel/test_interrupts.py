@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import postings
-from elastalog.backends.kernel.index import Index
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.native.operators import Operator
+from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.jit.operators import Operator
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import fixpoint, heights, relation, vectors
-from elastalog.backends.kernel.index import Index
+from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
 from elastalog.backends.kernel.machine import layout, run, update
-from elastalog.backends.kernel.machine.bench import Workbench
-from elastalog.backends.kernel.marks import TOUCHED_WIDTH
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.store import count_vectors, relation
+from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.relation import KernelRelation
 from tests.engine.judging import Kind, levels_of
 from tests.engine.judging import judge as judge_by_reference
 from tests.generators.seeded import seeded_case
@@ -183,9 +184,9 @@ def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, m
 
     monkeypatch.setattr(run, "_MOST_WORK", 1)
     monkeypatch.setattr(fixpoint, "PATIENCE", 1)
-    monkeypatch.setattr(heights, "PATIENCE", 1)
+    monkeypatch.setattr(global_levels, "PATIENCE", 1)
     monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
-    monkeypatch.setattr(vectors, "_SPARE", 1)
+    monkeypatch.setattr(count_vectors, "_SPARE", 1)
     monkeypatch.setattr(Workbench, "__init__", small_bench)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.kernel import parallel_growth, parallel_run, parallel_workers
-from elastalog.backends.kernel.parallel_growth import Growth
-from elastalog.backends.kernel.parallel_run import SharedRun, in_threads
-from elastalog.backends.kernel.parallel_workers import ParallelWorkers
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.threads import growth, run, workers
+from elastalog.backends.kernel.threads.growth import Growth
+from elastalog.backends.kernel.threads.run import SharedRun, in_threads
+from elastalog.backends.kernel.threads.workers import ParallelWorkers
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from tests.generators.construction import Features
@@ -62,10 +62,10 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds so low that small data take the ways of large data."""
     least_rows, candidates = request.param
-    monkeypatch.setattr(parallel_workers, "LEAST_ROWS", least_rows)
-    monkeypatch.setattr(parallel_run, "LEAST_GROWTH", least_rows)
-    monkeypatch.setattr(parallel_run, "CANDIDATES", candidates)
-    monkeypatch.setattr(parallel_run, "LEAST_SHARE", 16)
+    monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
+    monkeypatch.setattr(run, "LEAST_GROWTH", least_rows)
+    monkeypatch.setattr(run, "CANDIDATES", candidates)
+    monkeypatch.setattr(run, "LEAST_SHARE", 16)
 
 
 def graph(nodes: int, edges: int, seed: int) -> np.ndarray[Any, Any]:
@@ -184,15 +184,15 @@ def test_updates_that_evaluate_anew() -> None:
 @pytest.mark.parametrize("noted", [0, 1 << 12])
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_growth_keeps_every_row(width: int, noted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_growth, "_NOTED", noted)
+    monkeypatch.setattr(growth, "_NOTED", noted)
     relation = KernelRelation("r", width, is_annotated=True)
     block = np.random.default_rng(5).permutation(3 * 7000).astype(np.int32)[: width * 7000].reshape(-1, width)
     relation.load(block)
     relation.count[: relation.used] = np.arange(relation.used)
-    growth = Growth(relation, 40_000, 3)
+    grown = Growth(relation, 40_000, 3)
     for thread in (2, 0, 1):
-        growth.work(thread)
-    growth.finish()
+        grown.work(thread)
+    grown.finish()
     assert len(relation.rows) >= 40_000
     assert len(relation.table) * 11 >= 40_000 * 16
     assert np.count_nonzero(relation.table) == relation.used == 7000
@@ -307,7 +307,7 @@ def test_one_thread_loads_no_operators_of_several() -> None:
     script = (
         "import sys, elastalog\n"
         "elastalog.open('.decl a(x: number)\\na(1).\\n.output a', jobs={jobs})\n"
-        "print('elastalog.backends.kernel.parallel_operators' in sys.modules)"
+        "print('elastalog.backends.kernel.threads.inserting' in sys.modules)"
     )
     for jobs, expected in ((1, "False"), (2, "True")):
         command = [sys.executable, "-c", script.format(jobs=jobs)]

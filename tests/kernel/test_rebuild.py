@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import elastalog
-from elastalog.backends.kernel import rebuild
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.fixpoint import StratumPipelines
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.bootstrap import rebuild
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.session import Session
 

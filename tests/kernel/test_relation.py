@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elastalog.backends.kernel import index as kernel_index
-from elastalog.backends.kernel import join as join_operators
-from elastalog.backends.kernel import memory
-from elastalog.backends.kernel.index import Index
-from elastalog.backends.kernel.join import DIRECT, HASHED
-from elastalog.backends.kernel.memory import FULL_AT_ONCE, LARGE_TABLE, rows_for, slots_at_once, slots_for
-from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.execution import join as join_operators
+from elastalog.backends.kernel.store import index as kernel_index
+from elastalog.backends.kernel.store import memory
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.memory import FULL_AT_ONCE, LARGE_TABLE, rows_for, slots_at_once, slots_for
+from elastalog.backends.kernel.store.postings import DIRECT, HASHED
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 
 NARROW = st.integers(0, 6)
 WORDS = st.one_of(NARROW, st.integers(-3, 3), st.sampled_from([2**30, 2**31 - 1, -(2**30), 100_000]))

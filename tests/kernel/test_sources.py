@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from elastalog.native.sources import DIGEST, FOLDERS, digest_of, remove_outdated
+from elastalog.jit.sources import DIGEST, FOLDERS, digest_of, remove_outdated
 
 
 def _package(root: Path) -> Path:
@@ -21,10 +21,15 @@ def test_a_changed_piece_changes_the_digest(tmp_path: Path) -> None:
     for folder in FOLDERS:
         (package / folder / "pieces.py").write_text("ONE = 11\n")
         digests.add(digest_of(package))
-    os.utime(package / "native" / "pieces.py", (1, 1))
+    os.utime(package / "jit" / "pieces.py", (1, 1))
     digests.add(digest_of(package))
     assert len(digests) == len(FOLDERS) + 2
-    (package / "native" / ".#pieces.py").symlink_to("nowhere")
+    room = package / "backends" / "kernel" / "store"
+    room.mkdir()
+    (room / "pieces.py").write_text("ONE = 1\n")
+    assert digest_of(package) not in digests
+    digests.add(digest_of(package))
+    (package / "jit" / ".#pieces.py").symlink_to("nowhere")
     assert digest_of(package) in digests
 
 
@@ -39,9 +44,9 @@ def test_operators_of_other_sources_go(tmp_path: Path) -> None:
 
 
 def test_the_cache_knows_the_digest() -> None:
-    from elastalog.backends.kernel import rows
+    from elastalog.backends.kernel.store import set_table
 
-    rows.find.compile()  # type: ignore[attr-defined]
-    cached = list((Path(rows.__file__).parent / "__pycache__").glob(f"rows.find-{DIGEST}-*.nbi"))
+    set_table.find.compile()  # type: ignore[attr-defined]
+    cached = list((Path(set_table.__file__).parent / "__pycache__").glob(f"set_table.find-{DIGEST}-*.nbi"))
     assert len(cached) == 1
-    assert rows.find.function.__qualname__ == "find"  # type: ignore[attr-defined]
+    assert set_table.find.function.__qualname__ == "find"  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.marks import COUNT, NEW, REFERENCE
+from elastalog.backends.kernel.store.annotations import COUNT, NEW, REFERENCE
 from elastalog.backends.sets import Mark
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies import dredc

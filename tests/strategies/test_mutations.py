@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elastalog.backends.kernel.marks import COUNT, IS, NEW, WAS, view
-from elastalog.backends.kernel.set_maintenance import PHASES, StratumSets
+from elastalog.backends.kernel.sets.set_update import PHASES, StratumSets
+from elastalog.backends.kernel.store.annotations import COUNT, IS, NEW, WAS, view
 from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules
 from elastalog.evaluation.strategies.bfc import BFC
 from tests.generators.construction import Features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elastalog.backends.kernel import set_backward, set_spread
+from elastalog.backends.kernel.sets import heads_backward, set_rounds
 from elastalog.evaluation.strategies import bfc
 from tests.generators.construction import Features
 from tests.strategies.running import NO_RECURSION, failure
@@ -34,8 +34,8 @@ def test_backward_search_may_give_up(
     strategy: str, features: Features, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At once, or in the middle of a search: then clauses are enumerated and their derivations remembered."""
-    monkeypatch.setattr(set_backward, "FIRST_LIMIT", rows)
-    monkeypatch.setattr(set_backward, "_CHUNK", 2)
+    monkeypatch.setattr(heads_backward, "FIRST_LIMIT", rows)
+    monkeypatch.setattr(heads_backward, "_CHUNK", 2)
     for seed in range(FAST):
         assert failure(seed, strategy, features) is None
 
@@ -46,7 +46,7 @@ def test_backward_search_may_give_up(
 def test_the_machine_may_take_over(
     strategy: str, features: Features, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(set_spread, "PATIENCE", rounds)
+    monkeypatch.setattr(set_rounds, "PATIENCE", rounds)
     monkeypatch.setattr(bfc, "PATIENCE", rounds)
     for seed in range(FAST):
         assert failure(seed, strategy, features) is None

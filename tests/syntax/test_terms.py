@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from elastalog.syntax.keywords import FUNCTORS
 from elastalog.syntax.tree import Aggregate, Atom, Call, Float, Integer, String, Wildcard
-from elastalog.syntax.words import FUNCTORS
 from tests.syntax.reading import findings, read_item, read_term, shape
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from elastalog.syntax import tree as t
-from elastalog.syntax.words import FUNCTORS, PRECEDENCE, RESERVED
+from elastalog.syntax.keywords import FUNCTORS, PRECEDENCE, RESERVED
 from tests.syntax.strip_spans import NOWHERE
 
 names = st.from_regex(r"[A-Za-z_?][A-Za-z0-9_?]{0,5}", fullmatch=True).filter(lambda n: n != "_" and n not in RESERVED)

@@ -61,7 +61,7 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
 def run_here(workload: Workload, strategy: str) -> Outcome:
     """Runs a workload in this process."""
     import elastalog
-    from elastalog.backends.kernel.warm import announced_compilation
+    from elastalog.backends.kernel.compile.warm import announced_compilation
     from elastalog.pipeline.streams import read_stream, with_next
 
     name, _, marks = strategy.partition("+")

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from elastalog.analysis.program import Apply
 from elastalog.planning.logical import LogicalProgram, LogicalStratum, Test
-from elastalog.syntax.words import COMPARISONS
+from elastalog.syntax.keywords import COMPARISONS
 
 
 class Parts:

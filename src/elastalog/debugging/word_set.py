@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.planning.logical import LogicalProgram
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, types, uint64
 
-from elastalog.native.operators import (
+from elastalog.jit.operators import (
     FINISH,
     GROUP,
     HALF,

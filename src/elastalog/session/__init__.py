@@ -1,7 +1,7 @@
 """The front door: `elastalog.open` and the session that it makes."""
 
 from elastalog.evaluation.pending import PendingUpdate
-from elastalog.session.first_facts import Rows
+from elastalog.session.initial_facts import Rows
 from elastalog.session.opening import open  # noqa: A004  # its public name
 from elastalog.session.session import Session
 

@@ -34,7 +34,7 @@ from elastalog.pipeline.spark.engine import (
     choose_spark,
 )
 from elastalog.program import Program
-from elastalog.session.first_facts import Rows
+from elastalog.session.initial_facts import Rows
 from elastalog.session.session import Session
 from elastalog.storage import faults
 from elastalog.storage.manifest import Options

@@ -40,8 +40,8 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
-from elastalog.session.first_facts import Rows, first_facts
-from elastalog.session.kept import KeptEpochs
+from elastalog.session.history import KeptEpochs
+from elastalog.session.initial_facts import Rows, first_facts
 from elastalog.session.questions import Questions
 from elastalog.session.updating import Updates
 from elastalog.storage.batches import Batches

@@ -28,7 +28,7 @@ from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.relations.words import Dictionary
-from elastalog.session.first_facts import Rows
+from elastalog.session.initial_facts import Rows
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.cursor import MOST_NESTED, UnreadableItemError
+from elastalog.syntax.keywords import AGGREGATES
 from elastalog.syntax.literals import LiteralParser
 from elastalog.syntax.tokens import DIRECTIVE, END, INTEGER, KEYWORD, NAME
 from elastalog.syntax.tree import (
@@ -22,7 +23,6 @@ from elastalog.syntax.tree import (
     Plan,
     Term,
 )
-from elastalog.syntax.words import AGGREGATES
 
 _ARROW_HABITS = frozenset({":=", "=>", "<-", "->", ":", "if"})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
+from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
 from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
-from elastalog.syntax.words import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 
 _WRITE_OUT = "write the relations and rules of the component out"
 

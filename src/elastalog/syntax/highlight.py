@@ -7,7 +7,7 @@ from typing import ClassVar
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from elastalog.syntax.words import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, LATER_DIRECTIVES, QUALIFIERS
+from elastalog.syntax.keywords import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, LATER_DIRECTIVES, QUALIFIERS
 
 _END = r"(?![A-Za-z0-9_?])"
 

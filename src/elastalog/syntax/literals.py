@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
+from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
 from elastalog.syntax.terms import TermParser, new_span
 from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
 from elastalog.syntax.tree import Atom, Body, Call, Comparison, Disjunction, Literal, Negation, Term, Truth
-from elastalog.syntax.words import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
 
 # What other languages write, and what it is here.
 _COMPARISON_HABITS = {"==": "=", "=<": "<=", "=>": ">=", "<>": "!=", "\\=": "!=", ":=": "="}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.syntax.constants import write_string
+from elastalog.syntax.keywords import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
@@ -30,7 +31,6 @@ from elastalog.syntax.tree import (
     Variable,
     Wildcard,
 )
-from elastalog.syntax.words import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
 
 _OPERAND = 12
 """Binds stronger than any operator."""

@@ -8,9 +8,9 @@ from math import isinf
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import read_integer
 from elastalog.syntax.cursor import MOST_NESTED, Cursor
+from elastalog.syntax.keywords import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
 from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
 from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Float, Integer, String, Term, Variable, Wildcard
-from elastalog.syntax.words import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
 
 # Half the time of `Span(start, end)`, for the places that make most of the spans.
 new_span = tuple.__new__

@@ -14,7 +14,7 @@ from itertools import accumulate, compress
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
-from elastalog.syntax.words import DIRECTIVES, LATER_DIRECTIVES, RESERVED
+from elastalog.syntax.keywords import DIRECTIVES, LATER_DIRECTIVES, RESERVED
 
 MOST_ERRORS = 50
 

@@ -8,19 +8,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from elastalog.backends.kernel import aggregate as aggregates
-from elastalog.backends.kernel import maintain, rebuild, restore, shifts, transaction
-from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
-from elastalog.backends.kernel.kernel_evaluation import KernelEvaluation
-from elastalog.backends.kernel.machine.bench import Workbench
-from elastalog.backends.kernel.maintenance import MaintenancePlan, StratumMaintenance, load_operators
-from elastalog.backends.kernel.marks import ABSENT, FIXED
-from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.pipeline import Scratch
-from elastalog.backends.kernel.relation import KernelRelation
-from elastalog.backends.kernel.set_maintenance import StratumSets
-from elastalog.backends.kernel.set_plan import SetPlan
-from elastalog.backends.kernel.transaction import Transaction
+from elastalog.backends.kernel.bootstrap import rebuild
+from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution import aggregates as aggregates
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.sets.set_plan import SetPlan
+from elastalog.backends.kernel.sets.set_update import StratumSets
+from elastalog.backends.kernel.store import bookkeeping, shifts, snapshot, transaction
+from elastalog.backends.kernel.store.annotations import ABSENT, FIXED
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import ChangedWords, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
@@ -160,7 +161,7 @@ class KernelBackend(KernelEvaluation):
                 deleted[name] = transaction.touch(relation, relation.find(done.deleted[name]))
             if name in done.inserted:
                 inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
-                maintain.mark(inserted[name], relation.touched, FIXED, 0)
+                bookkeeping.mark(inserted[name], relation.touched, FIXED, 0)
         inputs = {name: done.changed[name] for name in self._reads[stratum.number] if name in done.changed}
         plan = self._plan(stratum)
         maintenance: StratumMaintenance | DenseMaintenance
@@ -290,12 +291,12 @@ class KernelBackend(KernelEvaluation):
             if name in done.replaced:
                 old = done.replaced[name]
                 if self.is_annotated:
-                    found[name] = restore.replaced_changes(relation, old)
+                    found[name] = snapshot.replaced_changes(relation, old)
                 else:
                     explicit = self._explicit.get(name, 0)
-                    found[name] = restore.recomputed_changes(relation, self._explicit_after(name), old, explicit)
+                    found[name] = snapshot.recomputed_changes(relation, self._explicit_after(name), old, explicit)
             elif relation.touched_used:
-                found[name] = restore.maintained_changes(relation)
+                found[name] = snapshot.maintained_changes(relation)
         return {name: changes for name, changes in found.items() if len(changes)}
 
     def commit(self) -> None:

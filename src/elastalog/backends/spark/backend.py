@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from elastalog.backends.kernel import restore, transaction
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.backward import BackwardEvaluation
-from elastalog.backends.kernel.parallel import make_workers
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.execution.backward import BackwardEvaluation
+from elastalog.backends.kernel.store import snapshot, transaction
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import GONE, ChangedWords, Matrix, StateChanges, Vector
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.filed import Coming, FiledRelation, RelationFiles
@@ -41,9 +41,9 @@ from elastalog.relations.words import Dictionary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from elastalog.backends.kernel.dense_maintenance import DenseMaintenance
-    from elastalog.backends.kernel.maintenance import StratumMaintenance
-    from elastalog.backends.kernel.set_maintenance import StratumSets
+    from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+    from elastalog.backends.kernel.levels.stratum_update import StratumMaintenance
+    from elastalog.backends.kernel.sets.set_update import StratumSets
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ class SparkBackend(KernelBackend):
     def state(self, relation: str) -> FactWords:
         if relation not in self._away.away:
             return super().state(relation)
-        return restore.state(*self._read(relation, self.files.current[relation]))
+        return snapshot.state(*self._read(relation, self.files.current[relation]))
 
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         if relation not in self._away.away:
@@ -133,7 +133,7 @@ class SparkBackend(KernelBackend):
         shares = [0] if routing is None else np.unique(routing.shares_of(words)).tolist()
         for share in shares:
             width = self.program.relations[relation].width
-            held, _ = restore.restored(relation, width, True, *filed.read(width, routing, share))
+            held, _ = snapshot.restored(relation, width, True, *filed.read(width, routing, share))
             rows = held.find(words)
             is_held = rows >= 0
             found[is_held] |= are_explicit(old_levels(held), self.support)[rows[is_held]]
@@ -153,7 +153,7 @@ class SparkBackend(KernelBackend):
 
     def _read(self, name: str, filed: FiledRelation) -> tuple[KernelRelation, int]:
         width = self.program.relations[name].width
-        return restore.restored(name, width, self.is_annotated, *filed.read(width))
+        return snapshot.restored(name, width, self.is_annotated, *filed.read(width))
 
     def _fetch(self, name: str) -> KernelRelation:
         """The relation in memory, with what the update under way has changed in it so far."""
@@ -188,12 +188,12 @@ class SparkBackend(KernelBackend):
         if coming is None and (name in done.changed or name in done.replaced):
             relation = self.relations[name]
             if name not in done.replaced:
-                changes = restore.maintained_changes(relation)
+                changes = snapshot.maintained_changes(relation)
             elif self.is_annotated:
-                changes = restore.replaced_changes(relation, done.replaced[name])
+                changes = snapshot.replaced_changes(relation, done.replaced[name])
             else:
                 explicit = self._explicit_after(name), self._explicit.get(name, 0)
-                changes = restore.recomputed_changes(relation, explicit[0], done.replaced[name], explicit[1])
+                changes = snapshot.recomputed_changes(relation, explicit[0], done.replaced[name], explicit[1])
             before = self._before(name)
             file = write_changes(self._folder, name, changes, self.support)
             heard = int(are_heard(changes, self.is_global).sum())

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from elastalog.backends.kernel.fixpoint import StratumPipelines, Workers
-from elastalog.backends.kernel.pipeline import Bounds
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers
+from elastalog.backends.kernel.execution.bound_variant import Bounds
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.parcel_operators import add_counts
 from elastalog.backends.spark.post import Outgoing, Post, TaskFailed
 from elastalog.backends.spark.task import GROWN, Result, StratumSpec, facts_with, results_of

@@ -15,13 +15,25 @@ from functools import partial
 
 import numpy as np
 
-from elastalog.backends.kernel import maintain, restore, transaction
-from elastalog.backends.kernel.delta_pipeline import GAINS, LOSSES, DeltaPipeline, Phase
-from elastalog.backends.kernel.maintenance import MaintenancePlan
-from elastalog.backends.kernel.marks import ABSENT, COUNT, DELTA, FIXED, IS, LOST, MARKS, NEW, OTHER, PENDING, ROW
-from elastalog.backends.kernel.memory import Matrix, Vector
-from elastalog.backends.kernel.pipeline import Scratch
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
+from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
+from elastalog.backends.kernel.store.annotations import (
+    ABSENT,
+    COUNT,
+    DELTA,
+    FIXED,
+    IS,
+    LOST,
+    MARKS,
+    NEW,
+    OTHER,
+    PENDING,
+    ROW,
+)
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
 from elastalog.backends.spark.post import Outgoing, Parcel, Post
 from elastalog.backends.spark.routing import EVERYWHERE
@@ -73,7 +85,7 @@ class ExchangingUpdate(ExchangingTask):
         super().__init__(base, share, post)
         for copy in base.plan.copies:
             facts = base.facts(copy, share)
-            self.relations[copy.name], _ = restore.restored(copy.name, base.width(copy), True, *facts)
+            self.relations[copy.name], _ = snapshot.restored(copy.name, base.width(copy), True, *facts)
         for name in self.own:
             self.make_heads(name)
         self.inputs = self._received(spec)
@@ -111,7 +123,7 @@ class ExchangingUpdate(ExchangingTask):
                 deleted[copy.name] = transaction.touch(relation, relation.find(gone))
             if len(come):
                 inserted[copy.name] = transaction.touch(relation, transaction.add_rows(relation, come))
-                maintain.mark(inserted[copy.name], relation.touched, FIXED, 0)
+                bookkeeping.mark(inserted[copy.name], relation.touched, FIXED, 0)
         return deleted, inserted
 
     # --- phases ----------------------------------------------------------------------------------------------------
@@ -127,7 +139,7 @@ class ExchangingUpdate(ExchangingTask):
                 if name in self.inputs:
                     self._mark({name: entries}, LOST, DELTA)
                 else:
-                    maintain.lose(entries, self.relations[name].touched)
+                    bookkeeping.lose(entries, self.relations[name].touched)
             if not is_first:
                 self._remember_lost(delta)
             told = self._told_to_copies(emptied)
@@ -142,7 +154,7 @@ class ExchangingUpdate(ExchangingTask):
         them, each among the derivations that it can find."""
         self._mark(self.inputs, DELTA, LOST)
         for name, entries in self.inserted.items():
-            maintain.make_explicit(entries, self.relations[name].touched)
+            bookkeeping.make_explicit(entries, self.relations[name].touched)
         found = {name: Found(width) for name, width in self.widths.items()}
         for name, width in self.widths.items():
             if name in self.spec.deleted:
@@ -168,7 +180,7 @@ class ExchangingUpdate(ExchangingTask):
         for name in self.own:
             relation = self.relations[self.owners[name]]
             transaction.changed_entries(relation, is_level_change=False)
-            changes = restore.maintained_changes(relation)
+            changes = snapshot.maintained_changes(relation)
             is_mine = self.spec.teller(name).shares_of(changes.words) == self.share
             changes = replace(
                 changes, words=changes.words[is_mine], was=changes.was[is_mine], level=changes.level[is_mine],
@@ -249,7 +261,7 @@ class ExchangingUpdate(ExchangingTask):
             self.waiting.setdefault(level, []).extend(mine.items())
         elif mine:
             for name, entries in mine.items():
-                maintain.settle(entries, self.relations[self.owners[name]].touched, lowest, np.empty_like(entries))
+                bookkeeping.settle(entries, self.relations[self.owners[name]].touched, lowest, np.empty_like(entries))
         return self._in_copies([parcel for parcel in parcels if parcel.note == lowest], lowest)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
@@ -352,4 +364,4 @@ class ExchangingUpdate(ExchangingTask):
 
     def _mark(self, lists: Lists, added: int, removed: int) -> None:
         for name, entries in lists.items():
-            maintain.mark(entries, self.relations[name].touched, added, removed)
+            bookkeeping.mark(entries, self.relations[name].touched, added, removed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.compiled import (
+from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
     HALF,

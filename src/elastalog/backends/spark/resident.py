@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import KernelRelation
 
 
 class ResidentRelations(dict[str, KernelRelation]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.marks import ABSENT, OLD, REFERENCE
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from elastalog.analysis.program import Constant
-from elastalog.backends.kernel import restore
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.filed import FiledRelation
@@ -88,7 +88,7 @@ class StratumSpec:
         facts, changes = self.facts(copy, share)
         if not changes:
             return facts.words
-        relation, _ = restore.restored(copy.name, self.width(copy), True, facts, changes)
+        relation, _ = snapshot.restored(copy.name, self.width(copy), True, facts, changes)
         return relation.rows[relation.present_rows()]
 
     def explicit_changes(self, copy: Copy, share: int) -> tuple[Matrix, Matrix]:
@@ -106,7 +106,7 @@ class StratumSpec:
         words: Matrix = np.empty((0, self.width(copy)), np.int32)
         if self.inputs[copy.relation].has_explicit:
             before, changes = self.facts(copy, share)
-            old, _ = restore.restored(copy.name, self.width(copy), True, before, changes)
+            old, _ = snapshot.restored(copy.name, self.width(copy), True, before, changes)
             words = old.rows[: old.used][are_explicit(old_levels(old), self.support)]
         gone, come = self.explicit_changes(copy, share)
         if len(gone):
@@ -218,7 +218,7 @@ def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords, deriv
     folder = Path(spec.folder)
     yield Result.of(share, STATE, name, write_words(folder, name, facts, spec.support), derivations)
     if spec.is_rebuilt:
-        old, _ = restore.restored(name, facts.words.shape[1], True, *spec.told(name, share))
+        old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.told(name, share))
         changes = changes_between(old, facts)
         if len(changes):
             heard = int(are_heard(changes, spec.is_global).sum())

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elastalog.backends.kernel import transaction
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.spark.groups import groups_concerned, only_groups

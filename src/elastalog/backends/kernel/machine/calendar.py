@@ -6,9 +6,9 @@ head. Nodes whose derivations have been taken are used again."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, int64, operator
-from elastalog.backends.kernel.join_levels import LEVELS
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, int64, operator
+from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine.layout import (
     COUNTS,
     DONE,
@@ -32,9 +32,8 @@ from elastalog.backends.kernel.machine.layout import (
     WIDTH,
 )
 from elastalog.backends.kernel.machine.queue import file_node, take_lowest
-from elastalog.backends.kernel.maintain import find_row
-from elastalog.backends.kernel.new_rows import add_row
-from elastalog.backends.kernel.rows import FILLED
+from elastalog.backends.kernel.store.bookkeeping import find_row
+from elastalog.backends.kernel.store.set_table import FILLED, add_row
 
 
 @piece

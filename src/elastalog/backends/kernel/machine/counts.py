@@ -3,8 +3,8 @@ level where they fired to the one where they fire (see `vectors`)."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, np_int32, operator, types
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, np_int32, operator, types
 from elastalog.backends.kernel.machine.layout import (
     COUNTS,
     LEVEL,
@@ -22,8 +22,7 @@ from elastalog.backends.kernel.machine.layout import (
     WIDTH,
 )
 from elastalog.backends.kernel.machine.queue import wait
-from elastalog.backends.kernel.maintain import find_row, touch
-from elastalog.backends.kernel.marks import (
+from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     DELTA,
     FIXED,
@@ -38,8 +37,8 @@ from elastalog.backends.kernel.marks import (
     REFERENCE,
     TOUCHED_WIDTH,
 )
-from elastalog.backends.kernel.new_rows import add_row
-from elastalog.backends.kernel.vectors import (
+from elastalog.backends.kernel.store.bookkeeping import find_row, touch
+from elastalog.backends.kernel.store.count_vectors import (
     FIRST_AT,
     FIRST_SIZE,
     LOG_AT,
@@ -53,6 +52,7 @@ from elastalog.backends.kernel.vectors import (
     STEP_WIDTH,
     change,
 )
+from elastalog.backends.kernel.store.set_table import add_row
 
 MOST_STEPS = 2
 """A derivation moves from one count to another."""

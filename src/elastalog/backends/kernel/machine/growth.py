@@ -9,11 +9,10 @@ With global levels bindings carry levels, and iterations are levels: what fires 
 
 from __future__ import annotations
 
-from elastalog.backends.kernel import join as join_operators
-from elastalog.backends.kernel import rows as row_operators
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
-from elastalog.backends.kernel.join_levels import MEMBER
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
+from elastalog.backends.kernel.execution import join as join_operators
+from elastalog.backends.kernel.execution.join_levels import MEMBER
 from elastalog.backends.kernel.machine.calendar import insert_due, put_off
 from elastalog.backends.kernel.machine.layout import (
     AT,
@@ -90,10 +89,11 @@ from elastalog.backends.kernel.machine.layout import (
 )
 from elastalog.backends.kernel.machine.level_probe import probe_levels
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.versions import begin_version, runner
-from elastalog.backends.kernel.marks import TOUCHED_WIDTH
-from elastalog.backends.kernel.postings import SLOT_WIDTH
-from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 
 _join = piece(join_operators.join)
 _member = piece(row_operators.member)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import int64, np_int32
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import int64, np_int32
 from elastalog.backends.kernel.machine.layout import (
     COUNTS,
     LEVEL,
@@ -20,8 +20,7 @@ from elastalog.backends.kernel.machine.layout import (
     WIDTH,
 )
 from elastalog.backends.kernel.machine.queue import wait
-from elastalog.backends.kernel.maintain import find_row, offer, touch
-from elastalog.backends.kernel.marks import (
+from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
     DELTA,
@@ -33,7 +32,8 @@ from elastalog.backends.kernel.marks import (
     REFERENCE,
     TOUCHED_WIDTH,
 )
-from elastalog.backends.kernel.new_rows import add_row
+from elastalog.backends.kernel.store.bookkeeping import find_row, offer, touch
+from elastalog.backends.kernel.store.set_table import add_row
 
 
 @piece

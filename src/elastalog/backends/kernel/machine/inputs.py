@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, operator, types
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, operator, types
 from elastalog.backends.kernel.machine.layout import (
     AGAINST,
     FORWARDS,
@@ -21,7 +21,18 @@ from elastalog.backends.kernel.machine.layout import (
     TOUCHED,
     TOUCHED_ROOM,
 )
-from elastalog.backends.kernel.marks import DELTA, DELTAS, IS, LOST, MARKS, NEW, OLD, TOUCHED_WIDTH, UNTOUCHED, WAS
+from elastalog.backends.kernel.store.annotations import (
+    DELTA,
+    DELTAS,
+    IS,
+    LOST,
+    MARKS,
+    NEW,
+    OLD,
+    TOUCHED_WIDTH,
+    UNTOUCHED,
+    WAS,
+)
 
 LOSES, GAINS = 1, 2
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel import delta_pipeline
-from elastalog.backends.kernel import join_levels as level_operators
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.execution import delta_variant
+from elastalog.backends.kernel.execution import join_levels as level_operators
 from elastalog.backends.kernel.machine.layout import (
     BEGUN,
     BLOCK,
@@ -50,14 +50,14 @@ from elastalog.backends.kernel.machine.layout import (
     USUAL,
     WIDTH,
 )
-from elastalog.backends.kernel.marks import TOUCHED_WIDTH
-from elastalog.backends.kernel.postings import SLOT_WIDTH
-from elastalog.backends.kernel.rows import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 
 VIEWS = np.array(
     [
         [phase.sees, phase.sees_before, phase.lacks, phase.lacks_before]
-        for phase in (delta_pipeline.LOSSES, delta_pipeline.GAINS, delta_pipeline.GAINS, delta_pipeline.SURVIVING)
+        for phase in (delta_variant.LOSSES, delta_variant.GAINS, delta_variant.GAINS, delta_variant.SURVIVING)
     ],
     np.int64,
 )  # fmt: skip

@@ -9,8 +9,8 @@ then derivations of the candidates are looked for. Deltas and candidates lie in 
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, np_int32, operator
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, np_int32, operator
 from elastalog.backends.kernel.machine.layout import (
     AT,
     BEGUN,
@@ -52,11 +52,10 @@ from elastalog.backends.kernel.machine.layout import (
     WORK,
     WORK_ALLOWED,
 )
-from elastalog.backends.kernel.machine.spread import gather_delta, probe_seen
-from elastalog.backends.kernel.machine.versions import begin_version, runner
-from elastalog.backends.kernel.maintain import find_row
-from elastalog.backends.kernel.marks import COUNT, DELTA, DELTAS, IS, MARKS, OTHER, REFERENCE, TOUCHED_WIDTH
-from elastalog.backends.kernel.set_operators import touch
+from elastalog.backends.kernel.machine.propagate import gather_delta, probe_seen
+from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DELTAS, IS, MARKS, OTHER, REFERENCE, TOUCHED_WIDTH
+from elastalog.backends.kernel.store.bookkeeping import find_row, touch_counters
 
 CHECKED, PROVED, DELAYED = 8, 16, 32
 """Marks, as in `backends.sets`."""
@@ -89,7 +88,7 @@ def _list_heads(state, relations, version, code, block, used, nodes, how):  # ty
         if row < 0:
             continue
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, head[TOUCHED_USED])
+            touch_counters(row, level, count, touched, head[TOUCHED_USED])
             head[TOUCHED_USED] += 1
         entry = level[row] - REFERENCE
         if touched[entry, OTHER] != how[STAMP]:

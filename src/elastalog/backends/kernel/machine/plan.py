@@ -9,16 +9,16 @@ from weakref import ref
 
 import numpy as np
 
-from elastalog.backends.kernel.addresses import address_of
-from elastalog.backends.kernel.delta_pipeline import DeltaPipeline
-from elastalog.backends.kernel.index import Index
-from elastalog.backends.kernel.join import EVERY
-from elastalog.backends.kernel.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.execution.bound_variant import BoundProbe, Pipeline, Transform
+from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.marks import DELTAS, LOSSES
-from elastalog.backends.kernel.memory import Vector
-from elastalog.backends.kernel.pipeline import BoundProbe, Pipeline, Transform
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.store.annotations import DELTAS, LOSSES
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
 

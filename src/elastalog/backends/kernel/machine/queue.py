@@ -5,7 +5,7 @@ list."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.addresses import piece
+from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.machine.layout import (
     LEVELS_WAITING,
     NODE_ENTRY,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from elastalog.backends.kernel import maintain
-from elastalog.backends.kernel.addresses import address_of
+from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.bench import Workbench
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.memory import Matrix
-from elastalog.backends.kernel.relation import KernelRelation
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 
 _MOST_WORK = 1 << 17
@@ -70,7 +70,7 @@ class MachineRun:
                 number = int(state[layout.FULL])
                 head = self.relations[plan.names[number]]
                 head.reserve(head.used + max(rows, 1))
-                head.touched = maintain.room(head.touched, head.touched_used + rows)
+                head.touched = bookkeeping.room(head.touched, head.touched_used + rows)
                 plan.refresh_relation(number, head)
             case layout.NO_NODES:
                 bench.reserve_nodes(rows)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel import postings
-from elastalog.backends.kernel.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compiled import np_int32
-from elastalog.backends.kernel.join import DIRECT
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import np_int32
 from elastalog.backends.kernel.machine.layout import (
     ACTED,
     ACTION,
@@ -45,7 +43,8 @@ from elastalog.backends.kernel.machine.layout import (
     USUAL,
     WIDTH,
 )
-from elastalog.backends.kernel.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH
 
 _append = piece(postings.append)
 

@@ -9,9 +9,9 @@ grow, an expression to evaluate, limits to look at. Every step is resumable, for
 
 from __future__ import annotations
 
-from elastalog.backends.kernel import join_levels as level_operators
-from elastalog.backends.kernel.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compiled import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
+from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
+from elastalog.backends.kernel.execution import join_levels as level_operators
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
 from elastalog.backends.kernel.machine.layout import (
@@ -80,8 +80,8 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_probe import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.queue import take_lowest
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.versions import begin_version, runner
-from elastalog.backends.kernel.marks import (
+from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
     DELTA,

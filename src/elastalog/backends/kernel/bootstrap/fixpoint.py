@@ -1,0 +1,213 @@
+"""Bootstrap of one stratum: semi-naive evaluation with counts, on fresh relations (algorithms 3 and 4.2).
+
+Explicit facts are the first rows of each relation. Every iteration appends what it finds, so the rows of a relation are
+in order of level, the delta of an iteration is a range of rows, and "facts before it" is a bound on row numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import ClassVar
+
+from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
+from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch, Sink
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.source import Source
+from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.variants import plan_from_goal, plan_full
+from elastalog.relations.words import Dictionary
+
+_GROWN = 4
+"""Plans are made anew when the relations of a recursive stratum have grown by this factor."""
+
+
+class StratumPipelines:
+    """The versions of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum
+    will hold is not known beforehand, so its plans are made anew as it grows."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        source: Source,
+    ) -> None:
+        self._stratum = stratum
+        self._relations = relations
+        self.dictionary = dictionary
+        self._bind = lambda variant: Pipeline(variant, frozenset(stratum.relations), dictionary, source)
+        statistics = KernelStatistics(relations)
+        clauses = stratum.clauses
+        self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
+        self.by_delta = [
+            self._bind(plan_from_goal(clause, goal, statistics))
+            for clause in clauses
+            for goal in clause.recursive_goals
+        ]
+        self._planned_size = self._size()
+        self._read_sizes = self._sizes_read()
+
+    def __iter__(self) -> Iterator[Pipeline]:
+        yield from self.once
+        yield from self.by_delta
+
+    def _size(self) -> int:
+        return sum(self._relations[name].used for name in self._stratum.relations)
+
+    def _sizes_read(self) -> list[int]:
+        return [self._relations[name].used for name in sorted(self._stratum.reads)]
+
+    def suit(self, stratum: LogicalStratum) -> bool:
+        """Whether the plans are still good: the rules are the same, and relations have about the sizes for which the
+        plans were made."""
+        if stratum is not self._stratum:
+            return False
+        pairs = zip((*self._read_sizes, self._planned_size), (*self._sizes_read(), self._size()), strict=True)
+        return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
+
+    def restart(self) -> None:
+        """Nothing has been derived by these versions yet."""
+        for pipeline in self:
+            pipeline.derivations, pipeline.seconds = 0, 0.0
+
+    def indexes_of(self, relation: str) -> set[tuple[int, ...]]:
+        """The columns by which the versions that follow a delta look facts of a relation up."""
+        probes = (probe for pipeline in self.by_delta for probe in pipeline.probes)
+        return {p.key_columns for p in probes if p.relation == relation and p.key_columns and not p.is_member}
+
+    @property
+    def still_planned_for(self) -> int:
+        """How many more facts the plans are good for."""
+        return _GROWN * self._planned_size + 1000 - self._size()
+
+    def adapt(self) -> None:
+        """Plans the versions that follow a delta anew, if the stratum has grown much since they were planned."""
+        if self.still_planned_for > 0:
+            return
+        self._planned_size = self._size()
+        statistics = KernelStatistics(self._relations)
+        for i, pipeline in enumerate(self.by_delta):
+            goal = pipeline.gather.goal
+            assert goal is not None
+            variant = plan_from_goal(pipeline.variant.clause, goal, statistics)
+            if variant != pipeline.variant:
+                renewed = self.by_delta[i] = self._bind(variant)
+                renewed.derivations, renewed.seconds = pipeline.derivations, pipeline.seconds
+        self._drop_unused_indexes()
+
+    def _drop_unused_indexes(self) -> None:
+        used = {(probe.relation, probe.key_columns) for pipeline in self.by_delta for probe in pipeline.probes}
+        for name in self._stratum.relations:
+            indexes = self._relations[name].indexes
+            for columns in [columns for columns in indexes if (name, columns) not in used]:
+                del indexes[columns]
+
+
+def evaluate(
+    stratum: LogicalStratum,
+    pipelines: StratumPipelines,
+    relations: Mapping[str, KernelRelation],
+    workers: Workers,
+    watch: Watch,
+    limits: Mapping[str, int] | None = None,
+) -> bool:
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. False if it stopped before,
+    because a relation has as many facts as `limits` allows it (`.limitsize`)."""
+    own = [relations[name] for name in stratum.relations]
+    start = {relation.name: 0 for relation in own}
+    stop = {relation.name: relation.used for relation in own}
+    iteration = 1
+    small = 0
+    is_complete = True
+    while True:
+        bounds = Bounds(start, stop)
+        if iteration == 1:
+            for pipeline in pipelines.once:
+                first = pipeline.gather.relation
+                last = relations[first].used if first is not None else 1
+                workers.run(pipeline, 0, last, bounds, stop)
+        for pipeline in pipelines.by_delta:
+            name = pipeline.gather.relation
+            assert name is not None
+            if start[name] < stop[name]:
+                workers.run(pipeline, start[name], stop[name], bounds, stop)
+        found = 0
+        start = stop
+        stop = {relation.name: relation.used for relation in own}
+        for relation in own:
+            new = slice(start[relation.name], relation.used)
+            found += new.stop - new.start
+            if relation.is_annotated:
+                relation.level[new] = iteration
+        watch.iteration(stratum.number, iteration, found)
+        if not found:
+            break
+        if not pipelines.by_delta:
+            break
+        pipelines.adapt()
+        workers.extend_indexes(own)
+        if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
+            is_complete = False
+            break
+        iteration += 1
+        small = small + 1 if found <= FEW else 0
+        if small >= PATIENCE and workers.is_plain and not limits:
+            progress = run_small_iterations(
+                stratum.number, stratum.relations, pipelines.by_delta, relations, pipelines.dictionary, watch, start,
+                stop, iteration, pipelines.still_planned_for,
+            )  # fmt: skip
+            if progress.is_done:
+                break
+            start, stop, iteration, small = progress.start, progress.stop, progress.iteration, 0
+            pipelines.adapt()
+            workers.extend_indexes(own)
+    for relation in own:
+        relation.present = relation.used
+        relation.trim()
+    return is_complete
+
+
+class Workers:
+    """Runs pipelines in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
+
+    is_plain: ClassVar[bool] = True
+
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
+        self.relations = relations
+        self.watch = watch
+        self.scratch = Scratch()
+
+    def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
+        insert = self._sink(pipeline, counted)
+        with self._measured(pipeline):
+            pipeline.run(self.relations, start, stop, bounds, self.scratch, insert)
+
+    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+        head = self.relations[pipeline.variant.clause.head]
+        counted_from = counted[head.name]
+        watch = self.watch
+
+        def insert(block: Matrix, used: int) -> None:
+            head.insert(block, 0, used, counted_from)
+            watch.derived(used)
+
+        return insert
+
+    @contextmanager
+    def _measured(self, pipeline: Pipeline) -> Iterator[None]:
+        began = time.perf_counter()
+        before = self.scratch.derivations
+        yield
+        pipeline.seconds += time.perf_counter() - began
+        pipeline.derivations += self.scratch.derivations - before
+
+    def extend_indexes(self, relations: list[KernelRelation]) -> None:
+        """Adds the latest rows to the indexes."""
+        for relation in relations:
+            relation.extend_indexes()

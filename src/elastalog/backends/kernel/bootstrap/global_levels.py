@@ -1,0 +1,246 @@
+"""Bootstrap with global levels: the level of a fact is the height of its lowest proof, across strata (algorithm 4.6).
+
+Three ways, from cheap to dear:
+- the relations read below have one level each: every clause then fires at one level, and clauses run in the order of
+  theirs;
+- no recursion: one pass over all derivations, each head keeping its lowest level and how many derivations attain it;
+- recursion: levels in order; a derivation that fires later than the next level, because of a fact of a lower relation,
+  waits in a calendar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.small_rounds import FEW, Heights, run_small_iterations
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Pipeline, Scratch, Sink
+from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.machine import calendar, layout
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.kernel.store.set_table import FILLED
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
+from elastalog.planning.variants import plan_full
+from elastalog.relations.words import Dictionary
+
+PATIENCE = 50
+"""Small iterations in a row after which the machine takes over: fewer than with local levels, as each costs more."""
+
+
+class HeightEvaluation:
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        program: LogicalProgram,
+        relations: Mapping[str, KernelRelation],
+        dictionary: Dictionary,
+        workers: Workers,
+        watch: Watch,
+    ) -> None:
+        self.stratum = stratum
+        self.relations = relations
+        self.dictionary = dictionary
+        self.source = program.checked.source
+        self.flat = program.flat
+        self.workers = workers
+        self.watch = watch
+        self.names = frozenset(stratum.relations)
+        self.own = [relations[name] for name in stratum.relations]
+        self._known_highest: dict[str, int] = {}
+
+    def run(self) -> None:
+        """Chooses the way and goes it."""
+        if self.stratum.is_recursive:
+            self._by_level()
+        else:
+            fires = [self._uniform_level(clause) for clause in self.stratum.clauses]
+            if all(level is not None for level in fires):
+                self._by_clause([level or 0 for level in fires])
+            else:
+                self._one_pass()
+        for relation in self.own:
+            relation.present = relation.used
+            note_levels(relation)
+
+    def _uniform_level(self, clause: Clause) -> int | None:
+        """The level at which all derivations of a clause fire, None if it depends on the derivation."""
+        highest = 0
+        for scan in clause.scans:
+            relation = self.relations[scan.relation]
+            if scan.relation in self.flat:
+                continue
+            if not relation.is_settled or relation.lowest != relation.highest:
+                return None
+            highest = max(highest, relation.highest)
+        return highest + 1
+
+    def _by_clause(self, fires: list[int]) -> None:
+        statistics = KernelStatistics(self.relations)
+        for level in sorted(set(fires)):
+            before = {relation.name: relation.used for relation in self.own}
+            for clause, fires_at in zip(self.stratum.clauses, fires, strict=True):
+                if fires_at == level:
+                    pipeline = Pipeline(plan_full(clause, statistics), self.names, self.dictionary, self.source)
+                    name = pipeline.gather.relation
+                    stop = 1 if name is None else self.relations[name].used
+                    self.workers.run(pipeline, 0, stop, Bounds(before, before), before)
+            for relation in self.own:
+                relation.level[before[relation.name] : relation.used] = level
+            self.watch.iteration(self.stratum.number, level, sum(r.used - before[r.name] for r in self.own))
+
+    def _one_pass(self) -> None:
+        statistics = KernelStatistics(self.relations)
+        scratch = Scratch()
+        state: Vector = np.zeros(4, np.int64)
+        for clause in self.stratum.clauses:
+            head = self.relations[clause.head]
+
+            def sink(block: Matrix, used: int, head: KernelRelation = head) -> None:
+                head.reserve(head.used + used)
+                state[bookkeeping.USED] = head.used
+                bookkeeping.insert_lowest(block, used, head.rows, head.table, head.shift, head.level, head.count, state)
+                head.used = int(state[bookkeeping.USED])
+                self.watch.derived(used)
+
+            pipeline = DeltaPipeline(plan_full(clause, statistics), self.dictionary, self.source)
+            pipeline.run_all(self.relations, self.flat, scratch, sink)
+        self.watch.iteration(self.stratum.number, 1, sum(relation.used for relation in self.own))
+
+    def _by_level(self) -> None:
+        lower = [self.relations[name] for name in self.stratum.reads]
+        recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
+        if all(relation.is_settled and relation.highest == 0 for relation in lower):
+            # Everything below is at level 0: iterations are heights.
+            evaluate(self.stratum, recursive, self.relations, self.workers, self.watch)
+            return
+        carrying = [self._carry(pipeline) for pipeline in recursive.by_delta]
+        waiting = Calendar(self.own, self.watch)
+        scratch = Scratch()
+        start = dict.fromkeys(self.stratum.relations, 0)
+        stop = {relation.name: relation.used for relation in self.own}
+        for pipeline in recursive.once:
+            first = DeltaPipeline(pipeline.variant, self.dictionary, self.source)
+            first.run_all(self.relations, self.flat, scratch, waiting.sink(pipeline, 1, stop))
+        level = 0
+        small = 0
+        while True:
+            bounds = Bounds(start, stop)
+            waiting.insert(level + 1, stop)
+            for i, pipeline in enumerate(recursive.by_delta):
+                name = pipeline.gather.relation
+                assert name is not None
+                if start[name] >= stop[name]:
+                    continue
+                if level >= self._highest_below(pipeline.variant.clause):
+                    self.workers.run(pipeline, start[name], stop[name], bounds, stop)
+                    continue
+                if carrying[i].variant is not pipeline.variant:
+                    carrying[i] = self._carry(pipeline)
+                sink = waiting.sink(pipeline, level + 1, stop)
+                carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
+            level += 1
+            start = stop
+            stop = {relation.name: relation.used for relation in self.own}
+            found = 0
+            for relation in self.own:
+                relation.level[start[relation.name] : relation.used] = level
+                found += relation.used - start[relation.name]
+            self.watch.iteration(self.stratum.number, level, found)
+            if not found:
+                if waiting.is_empty:
+                    return
+                level = waiting.next_level - 1
+            recursive.adapt()
+            self.workers.extend_indexes(self.own)
+            small = small + 1 if found <= FEW else 0
+            if small >= PATIENCE and self.workers.is_plain:
+                progress = run_small_iterations(
+                    self.stratum.number, self.stratum.relations, recursive.by_delta, self.relations, self.dictionary,
+                    self.watch, start, stop, level + 1, recursive.still_planned_for,
+                    Heights(self.flat, waiting.bench),
+                )  # fmt: skip
+                if progress.is_done:
+                    return
+                start, stop, level, small = progress.start, progress.stop, progress.iteration - 1, 0
+                recursive.adapt()
+                self.workers.extend_indexes(self.own)
+
+    def _carry(self, pipeline: Pipeline) -> DeltaPipeline:
+        """The same version, carrying levels."""
+        return DeltaPipeline(pipeline.variant, self.dictionary, self.source)
+
+    def _highest_below(self, clause: Clause) -> int:
+        """Above which level of its facts in the stratum a clause always fires one level higher."""
+        return max(
+            (self._highest(scan.relation) for scan in clause.scans if scan.relation not in self.names), default=0
+        )
+
+    def _highest(self, name: str) -> int:
+        """No fact of a lower relation has a higher level; of one that the update under way has changed too."""
+        highest = self._known_highest.get(name)
+        if highest is None:
+            highest = self._known_highest[name] = highest_now(self.relations[name])
+        return highest
+
+
+class Calendar:
+    """Derivations of a stratum that fire later than the next level (see `machine.calendar`), filed under the places of
+    their heads in `own`. When their level has come, their heads are inserted like those that are found at that time."""
+
+    def __init__(self, own: Sequence[KernelRelation], watch: Watch) -> None:
+        self._own = own
+        self._place = {relation.name: place for place, relation in enumerate(own)}
+        self._watch = watch
+        words = max(relation.width for relation in own)
+        self._block: Matrix = np.empty((BLOCK, words), np.int32)
+        self.bench = Workbench(words + layout.NODE_WIDTH)
+
+    def sink(self, pipeline: Pipeline, level: int, counted: Mapping[str, int]) -> Sink:
+        """Takes derivations: those that fire at `level` are inserted, the others kept."""
+        place = self._place[pipeline.variant.clause.head]
+        head = self._own[place]
+        counted_from = counted[head.name]
+        bench = self.bench
+        state = bench.state
+
+        def take(block: Matrix, used: int) -> None:
+            self._watch.derived(used)
+            pipeline.derivations += used
+            while reason := calendar.put_off_block(
+                block, used, level, place, head.width, state, bench.nodes, bench.waiting, bench.heap
+            ):
+                if reason == layout.NO_NODES:
+                    bench.reserve_nodes(used)
+                else:
+                    bench.reserve_levels(int(state[layout.HIGHEST]))
+            head.insert(block, 0, int(state[FILLED]), counted_from)
+
+        return take
+
+    def insert(self, level: int, counted: Mapping[str, int]) -> None:
+        """Inserts the heads of the derivations that fire at a level."""
+        bench, block = self.bench, self._block
+        while filled := calendar.take_due(
+            level, block.shape[1], block, bench.state, bench.nodes, bench.waiting, bench.heap
+        ):
+            head = self._own[int(bench.state[layout.FULL])]
+            head.insert(block, 0, filled, counted[head.name])
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.bench.is_waiting
+
+    @property
+    def next_level(self) -> int:
+        """The lowest level that something waits for."""
+        return int(self.bench.heap[0])

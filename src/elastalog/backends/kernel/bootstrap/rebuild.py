@@ -1,0 +1,86 @@
+"""A stratum that an update evaluates anew: what its relations start from, and how they differ from what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, OLD, WAS
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import add_rows, changed_entries, touch
+
+_NOT_THERE, _WAS_ABSENT = -1, -2
+"""What `rows.match` says of rows without a match."""
+
+
+def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:
+    """A relation that holds some explicit facts, with room for as many facts as the old one, also in the indexes on
+    which it will be joined."""
+    new = KernelRelation(old.name, old.width, old.is_annotated)
+    new.reserve(max(old.present, len(explicit)) + 64)
+    new.load(explicit)
+    for columns in indexed:
+        if columns in old.indexes:
+            new.indexes[columns] = old.indexes[columns].successor()
+    new.extend_indexes()
+    return new
+
+
+def explicit_facts(old: KernelRelation, is_explicit: Vector, deleted: Matrix | None, inserted: Matrix | None) -> Matrix:
+    """The explicit facts after an update, from the mask of those before it, which may be changed."""
+    if deleted is not None:
+        is_explicit[old.find(deleted)] = False
+    words = old.rows[: old.used][is_explicit]
+    return words if inserted is None else np.concatenate((words, inserted))
+
+
+def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Vector:
+    """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
+    above can be maintained. Returns the entries that changed."""
+    evaluated = new.used
+    found = _matches(old, new)
+    is_gone = found == _NOT_THERE
+    gone_rows = np.flatnonzero(is_gone)
+    if len(gone_rows) or evaluated != old.present:
+        seen = np.zeros(evaluated + 1, np.bool_)
+        # The negative ones mark the place after the last row.
+        seen[np.maximum(found, _NOT_THERE)] = True
+        came = touch(new, np.flatnonzero(~seen[:evaluated]).astype(np.int32))
+        new.touched[came, OLD] = ABSENT
+        new.touched[came, MARKS] = IS
+        gone = touch(new, add_rows(new, np.ascontiguousarray(old.rows[gone_rows])))
+        new.touched[gone, OLD] = old.level[gone_rows]
+        new.touched[gone, MARKS] = WAS
+    if is_level_change:
+        as_before = np.flatnonzero(found >= 0)
+        kept = found[as_before]
+        moved = new.level[kept] != old.level[as_before]
+        entries = touch(new, kept[moved])
+        new.touched[entries, OLD] = old.level[as_before[moved]]
+    new.present = evaluated
+    return changed_entries(new, is_level_change)
+
+
+def differences(new: KernelRelation, old: KernelRelation) -> Vector:
+    """A non-empty vector if two relations without annotations differ."""
+    is_same = new.used == old.used and bool((_matches(old, new) >= 0).all())
+    return np.zeros(0 if is_same else 1, np.int32)
+
+
+def changed_facts(new: KernelRelation, old: KernelRelation) -> tuple[Matrix, Matrix]:
+    """The facts that came and went between two relations without annotations."""
+    came, went = _matches(new, old) < 0, _matches(old, new) < 0
+    return new.rows[: new.used][came], old.rows[: old.used][went]
+
+
+def _matches(one: KernelRelation, other: KernelRelation) -> Vector:
+    """The row in another relation of each present row of one, outside an update of either."""
+    found = np.empty(one.used, np.int32)
+    is_checked = one.is_annotated and not one.is_settled
+    row_operators.match(
+        one.rows, one.used, is_checked, one.level, other.rows, other.used, other.table, other.shift, found
+    )
+    return found

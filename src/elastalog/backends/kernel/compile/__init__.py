@@ -1,0 +1,5 @@
+"""How the kernel's operators are compiled: their signatures, arrays by address, and warming.
+
+The lowest room. `signatures` has the types that operators take and how rows are hashed, `addresses` arrays that lie at
+an address, `warm` compiles everything beforehand. It knows `elastalog.jit` and nothing of relations.
+"""

@@ -1,0 +1,124 @@
+"""The update of the dense strategy in the kernel: a vector of counts for every fact (algorithm 5, delta-driven).
+
+It goes as `maintenance` does, in the same machine, with two differences. Every derivation through a lost or lowered
+fact moves in the vector of its head, not only those at the head's first level. And a lost fact is not looked for
+backwards: what is left in its vector are its derivations from facts that were not lost, so its first non-zero level is
+where it may come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance
+from elastalog.backends.kernel.machine import counts, layout
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.store.annotations import COUNT, IS, LOSSES, MARKS, NEW, ROW
+from elastalog.backends.kernel.store.count_vectors import FAULTS, Vectors
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.planning.logical import LogicalStratum
+
+
+class DenseMaintenance(StratumMaintenance):
+    """An update of one stratum under way; `vectors` are those of all relations."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        plan: MaintenancePlan,
+        relations: Mapping[str, KernelRelation],
+        inputs: Mapping[str, Vector],
+        deleted: Mapping[str, Vector],
+        inserted: Mapping[str, Vector],
+        watch: Watch,
+        bench: Workbench,
+        vectors: Mapping[str, Vectors],
+    ) -> None:
+        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, bench)
+        self.vectors = vectors
+        self._machine = _DenseRun(self.plan, bench, relations, self.own, watch, vectors)
+
+    def lose(self) -> None:
+        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
+        self._change_explicit(self.deleted, -1)
+        super().lose()
+
+    def recover(self) -> None:
+        """Lost facts wait for the next level of their vectors."""
+        self._change_explicit(self.inserted, 1)
+        super().recover()
+
+    def end(self, is_level_change: bool) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        for name in self.own:
+            relation, vectors = self.relations[name], self.vectors[name]
+            touched = relation.touched[: relation.touched_used]
+            present = np.flatnonzero(touched[:, MARKS] & IS)
+            levels, first_counts = vectors.lowest(touched[present, ROW])
+            if vectors.state[FAULTS] or (levels != touched[present, NEW]).any():
+                raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
+            touched[present, COUNT] = first_counts
+        return super().end(is_level_change)
+
+    # --- within ----------------------------------------------------------------------------------------------------
+
+    def _change_explicit(self, changed: Mapping[str, Vector], step: int) -> None:
+        for name, entries in changed.items():
+            self.vectors[name].change(self.relations[name].touched[entries, ROW], 0, step)
+
+    def _recover_lost(self, lost: Mapping[str, int]) -> None:
+        for name, entries in self.deleted.items():
+            self._wait_for_next_level(name, entries)
+        for name, length in lost.items():
+            self._wait_for_next_level(name, self.relations[name].touched[:length, LOSSES].copy())
+
+    def _wait_for_next_level(self, name: str, entries: Vector) -> None:
+        touched, bench = self.relations[name].touched, self.bench
+        levels, _ = self.vectors[name].lowest(touched[entries, ROW])
+        highest = int(levels.max(initial=0))
+        if highest >= len(bench.waiting):
+            bench.reserve_levels(highest)
+        if bench.state[layout.NODES] + len(entries) > len(bench.nodes):
+            bench.reserve_nodes(len(entries))
+        counts.wait_for_levels(
+            entries, levels, self.plan.number[name], touched, bench.state, bench.nodes, bench.waiting, bench.heap
+        )
+
+    def _run(self, phase: int) -> None:
+        for name in self.own:
+            self.plan.relations[self.plan.number[name], layout.VECTORS] = self.vectors[name].address()
+        super()._run(phase)
+
+
+class _DenseRun(MachineRun):
+    """The machine of an update, with vectors that grow."""
+
+    def __init__(
+        self,
+        plan: MachinePlan,
+        bench: Workbench,
+        relations: Mapping[str, KernelRelation],
+        own: Sequence[str],
+        watch: Watch,
+        vectors: Mapping[str, Vectors],
+    ) -> None:
+        super().__init__(plan, bench, relations, own, watch)
+        self._vectors = vectors
+
+    def _serve(self, reason: int) -> None:
+        if reason != layout.NO_COUNTS:
+            super()._serve(reason)
+            return
+        state = self.bench.state
+        number = int(state[layout.FULL])
+        head, vectors = self.relations[self.plan.names[number]], self._vectors[self.plan.names[number]]
+        rows = int(self.bench.frames[state[layout.DEPTH], layout.END])
+        vectors.reserve(head.used + rows, counts.MOST_STEPS * rows)
+        vectors.address()

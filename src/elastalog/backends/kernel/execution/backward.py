@@ -1,0 +1,79 @@
+"""Backward evaluation outside updates: the derivations of given facts in the present epoch, with the facts they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.protocol import ClauseDerivations
+from elastalog.planning.logical import Clause, LogicalProgram
+from elastalog.planning.steps import ROW
+from elastalog.planning.variants import plan_backward
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+_NO_BOUNDS = Bounds({}, {})
+
+_SAMPLE = 1024
+"""Facts of a relation that are looked at to plan: few are ever asked about, so that a plan must not cost much."""
+
+
+class BackwardEvaluation:
+    """Plans each clause once, when first asked for. The facts need not be present."""
+
+    def __init__(
+        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+    ) -> None:
+        self._relations = relations
+        self._dictionary = dictionary
+        self._source = program.checked.source
+        self._clauses: dict[str, list[Clause]] = {}
+        for stratum in program.strata:
+            for clause in stratum.clauses:
+                self._clauses.setdefault(clause.head, []).append(clause)
+        self._statistics = KernelStatistics(relations, _SAMPLE)
+        self._pipelines: dict[int, Pipeline] = {}
+        self._scratch = Scratch()
+
+    def derivations(
+        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
+    ) -> list[ClauseDerivations]:
+        """All derivations of some facts, by clause; clauses that derive none are left out, and those not sought."""
+        found = []
+        for clause in self._clauses.get(relation, ()):
+            if is_sought is not None and not is_sought(clause):
+                continue
+            result = self._of_clause(clause, np.ascontiguousarray(words, np.int32))
+            if len(result.heads):
+                found.append(result)
+        return found
+
+    def _of_clause(self, clause: Clause, words: Matrix) -> ClauseDerivations:
+        pipeline = self._pipelines.get(clause.number)
+        if pipeline is None:
+            variant = plan_backward(clause, self._statistics, with_rows=True)
+            pipeline = self._pipelines[clause.number] = Pipeline(variant, frozenset(), self._dictionary, self._source)
+        width = len(clause.scans) + 1
+        blocks: list[Matrix] = []
+
+        def keep(block: Matrix, used: int) -> None:
+            blocks.append(block[:used, :width].copy())
+
+        start = np.empty((len(words), max(pipeline.gather.width, 1)), np.int32)
+        for column, slot in pipeline.gather.take:
+            start[:, slot] = np.arange(len(words)) if column == ROW else words[:, column]
+        pipeline.run_block(self._relations, start, len(words), _NO_BOUNDS, self._scratch, keep)
+        rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
+        bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
+        return ClauseDerivations(clause, rows[:, 0], bodies)
+
+    def _facts(self, name: str, rows: Vector) -> FactWords:
+        relation = self._relations[name]
+        if not relation.is_annotated:
+            return FactWords(relation.rows[rows])
+        return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])

@@ -1,0 +1,290 @@
+"""A version of a clause, bound to relations and ready to run: blocks of bindings go from step to step, depth first.
+
+Only one block a step is ever held, so memory does not depend on how many derivations there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, Protocol
+
+import numpy as np
+
+from elastalog.backends.kernel.execution import join as join_operators
+from elastalog.backends.kernel.expressions.actions import compile_actions
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.diagnostics.source import Source
+from elastalog.planning.steps import Action, Probe, Variant
+from elastalog.relations.words import Dictionary
+
+BLOCK = 1 << 14
+"""Rows of a block: large enough to hide the cost of a call, small enough for the cache."""
+
+Transform = Callable[[Matrix, int], tuple[Matrix, int]]
+
+
+class Sink(Protocol):
+    """Takes the results of a pipeline; block[:used] is only valid during the call."""
+
+    def __call__(self, block: Matrix, used: int) -> None: ...
+
+
+def columns(pairs: tuple[tuple[int, int], ...]) -> tuple[Vector, Vector]:
+    """Sources and destinations of copied columns, as the operators want them."""
+    return np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64)
+
+
+@dataclass(slots=True)
+class BoundProbe:
+    """A probe with its arrays prepared."""
+
+    relation: str
+    is_negated: bool
+    is_before: bool
+    is_member: bool
+    is_own: bool
+    key_columns: tuple[int, ...]
+    index_columns: Vector
+    key: Vector
+    keep: Vector
+    keep_place: Vector
+    take: Vector
+    take_place: Vector
+    row_place: int
+    width: int
+    transform: Transform | None
+
+
+class TooManyRows(Exception):
+    """A version of a clause has gone through more rows than it was allowed."""
+
+
+_NO_LIMIT: Final = 1 << 62
+
+
+class Scratch:
+    """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental versions may
+    still go through before they raise TooManyRows."""
+
+    __slots__ = ("_blocks", "_states", "derivations", "rows_left")
+
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[int, int], Matrix] = {}
+        self._states: dict[int, Vector] = {}
+        self.derivations = 0
+        self.rows_left = _NO_LIMIT
+
+    def run_within(self, rows: int, work: Callable[[], None]) -> int | None:
+        """Does some work if it goes through no more than so many rows: returns how many, None if it was broken off."""
+        self.rows_left = rows
+        try:
+            work()
+        except TooManyRows:
+            return None
+        else:
+            return rows - self.rows_left
+        finally:
+            self.rows_left = _NO_LIMIT
+
+    def block(self, depth: int, width: int) -> Matrix:
+        key = (depth, width)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._blocks[key] = np.empty((BLOCK, width), np.int32)
+        return block
+
+    def state(self, depth: int) -> Vector:
+        state = self._states.get(depth)
+        if state is None:
+            state = self._states[depth] = np.zeros(8, np.int64)
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The delta of an iteration: rows [start, stop) of each relation of the stratum."""
+
+    start: Mapping[str, int]
+    stop: Mapping[str, int]
+
+    def limit(self, relation: str, is_before: bool, used: int) -> int:
+        """The rows that a goal may read: up to the delta, before it, or all `used` rows of a lower relation."""
+        return (self.start if is_before else self.stop).get(relation, used)
+
+
+class Pipeline:
+    """One version of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
+    numbers."""
+
+    __slots__ = ("derivations", "gather", "gather_take", "own", "probes", "seconds", "start_transform", "variant")
+
+    is_negated_start: ClassVar[bool] = False
+
+    def __init__(self, variant: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
+        self.variant = variant
+        self.own = own
+        self.gather = variant.gather
+        self.gather_take = columns(variant.gather.take)
+        self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
+        self.probes = [bind_probe(probe, own, dictionary, source) for probe in variant.probes]
+        self.derivations = 0
+        self.seconds = 0.0
+
+    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Makes the indexes this version needs."""
+        for probe in self.probes:
+            if not probe.is_member and probe.key_columns:
+                relations[probe.relation].index(probe.key_columns)
+
+    def run(
+        self,
+        relations: Mapping[str, KernelRelation],
+        start: int,
+        stop: int,
+        bounds: Bounds,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations whose start is a row in [start, stop) of the start's relation."""
+        gather = self.gather
+        if gather.relation is None:
+            block = scratch.block(0, max(gather.width, 1))
+            self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
+            return
+        relation = relations[gather.relation]
+        if gather.is_direct and relation.is_settled:
+            self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
+            return
+        take, place = self.gather_take
+        block = scratch.block(0, max(gather.width, 1))
+        state = scratch.state(0)
+        is_checked = not relation.is_settled
+        while start < stop:
+            state[FILLED] = 0
+            row_operators.gather(
+                relation.rows, start, stop, is_checked, relation.level, relation.touched, take, place, block, state
+            )
+            start = int(state[NEXT])
+            self._pass_on(relations, 0, block, int(state[FILLED]), self.start_transform, bounds, scratch, sink)
+
+    def run_block(
+        self,
+        relations: Mapping[str, KernelRelation],
+        block: Matrix,
+        used: int,
+        bounds: Bounds,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations that start from given rows, laid out as the start lays them out."""
+        self._pass_on(relations, 0, block, used, self.start_transform, bounds, scratch, sink)
+
+    def _pass_on(
+        self,
+        relations: Mapping[str, KernelRelation],
+        depth: int,
+        block: Matrix,
+        used: int,
+        transform: Transform | None,
+        bounds: Bounds,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Runs the actions of the step that made a block, then the next step or the sink."""
+        if used and transform is not None:
+            block, used = transform(block, used)
+        if not used:
+            return
+        if depth < len(self.probes):
+            self._probe(relations, depth, block, 0, used, bounds, scratch, sink)
+        else:
+            scratch.derivations += used
+            sink(block, used)
+
+    def _probe(
+        self,
+        relations: Mapping[str, KernelRelation],
+        depth: int,
+        left: Matrix,
+        start: int,
+        stop: int,
+        bounds: Bounds,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        probe = self.probes[depth]
+        relation = relations[probe.relation]
+        limit = bounds.limit(probe.relation, probe.is_before, relation.used) if probe.is_own else relation.used
+        if limit == 0 and not probe.is_negated:
+            return
+        out = scratch.block(depth + 1, probe.width)
+        state = scratch.state(depth + 1)
+        state[WITHIN] = 0
+        transform = probe.transform
+        is_last = depth + 1 == len(self.probes)
+        if not probe.is_member and probe.key_columns:
+            index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
+            kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+        else:
+            kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
+        is_checked = not relation.is_settled
+        while True:
+            state[FILLED] = 0
+            if probe.is_member:
+                row_operators.member(
+                    left, start, stop, probe.key, relation.table, relation.shift, relation.rows, limit, is_checked,
+                    relation.level, relation.touched, probe.is_negated, probe.keep, probe.keep_place, probe.row_place,
+                    out, state,
+                )  # fmt: skip
+            else:
+                join_operators.join(
+                    left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
+                    limit, is_checked, relation.level, relation.touched, probe.keep, probe.keep_place, probe.take,
+                    probe.take_place, out, state,
+                )  # fmt: skip
+            used = int(state[FILLED])
+            start = int(state[NEXT])
+            if used:
+                if is_last and transform is None:
+                    scratch.derivations += used
+                    sink(out, used)
+                else:
+                    self._pass_on(relations, depth + 1, out, used, transform, bounds, scratch, sink)
+            if start >= stop:
+                return
+
+
+def bind_actions(
+    actions: tuple[Action, ...], slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> Transform | None:
+    """The actions of a step as one function, None if there are none."""
+    return compile_actions(actions, slots, dictionary, source) if actions else None
+
+
+def bind_probe(probe: Probe, own: frozenset[str], dictionary: Dictionary, source: Source) -> BoundProbe:
+    """The arrays of a probe."""
+    keep, keep_place = columns(probe.keep)
+    take, take_place = columns(probe.take)
+    return BoundProbe(
+        relation=probe.relation,
+        is_negated=probe.is_negated,
+        is_before=probe.is_before,
+        is_member=probe.is_member,
+        is_own=probe.relation in own,
+        key_columns=probe.key_columns,
+        index_columns=np.array(probe.key_columns, np.int64),
+        key=np.array(probe.key_slots, np.int64),
+        keep=keep,
+        keep_place=keep_place,
+        take=take,
+        take_place=take_place,
+        # A probe with every column bound can take nothing but the row number.
+        row_place=int(take_place[0]) if probe.is_member and len(take_place) else -1,
+        width=max(probe.width, 1),
+        transform=bind_actions(probe.actions, probe.slots, dictionary, source),
+    )

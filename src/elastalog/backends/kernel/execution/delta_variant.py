@@ -1,0 +1,237 @@
+"""A version of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a
+phase, and carries levels (see `join_levels`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from elastalog.backends.kernel.execution import join_levels as level_operators
+from elastalog.backends.kernel.execution.bound_variant import (
+    BLOCK,
+    Bounds,
+    Scratch,
+    Sink,
+    TooManyRows,
+    bind_actions,
+    bind_probe,
+    columns,
+)
+from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.store.annotations import DELTA, IS, LOST, WAS, view
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.diagnostics.source import Source
+from elastalog.planning.logical import Absent
+from elastalog.planning.steps import Variant
+from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What atoms see: facts (`sees`) and absences (`lacks`), and the same without the delta, for goals before the
+    start. The relations in `own` may be seen differently."""
+
+    is_loss: bool
+    sees: int
+    sees_before: int
+    lacks: int
+    lacks_before: int
+    own: frozenset[str] = frozenset()
+    own_sees: int = 0
+    own_sees_before: int = 0
+
+    def view_of(self, relation: str, is_negated: bool, is_before: bool) -> int:
+        """What a goal sees of its relation."""
+        if is_negated:
+            return self.lacks_before if is_before else self.lacks
+        if relation in self.own:
+            return self.own_sees_before if is_before else self.own_sees
+        return self.sees_before if is_before else self.sees
+
+
+LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOST), view(0, WAS | LOST | DELTA))
+"""The previous epoch, without what has already been lost."""
+
+GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
+"""The present state."""
+
+SURVIVING = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
+"""What is there in both epochs."""
+
+
+class DeltaPipeline:
+    """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
+
+    __slots__ = (
+        "_scratch", "_steps", "gather", "gather_take", "is_negated_start", "probes", "start_transform", "variant",
+    )  # fmt: skip
+
+    def __init__(self, variant: Variant, dictionary: Dictionary, source: Source) -> None:
+        self.variant = variant
+        self.gather = variant.gather
+        self.gather_take = columns(variant.gather.take)
+        goal = variant.gather.goal
+        self.is_negated_start = goal is not None and isinstance(variant.clause.goals[goal], Absent)
+        self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
+        self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in variant.probes]
+        self._scratch: Scratch | None = None
+        self._steps: list[tuple[Matrix, Vector]] = []
+
+    def _space(self, scratch: Scratch) -> list[tuple[Matrix, Vector]]:
+        """The block and the state vector of each step, looked up once a scratch."""
+        if self._scratch is not scratch:
+            self._scratch = scratch
+            widths = (self.gather.width, *(probe.width for probe in self.probes))
+            self._steps = [(scratch.block(d, w + LEVELS), scratch.state(d)) for d, w in enumerate(widths)]
+        return self._steps
+
+    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Makes the indexes this version needs."""
+        for probe in self.probes:
+            if not probe.is_member and probe.key_columns:
+                relations[probe.relation].index(probe.key_columns)
+
+    def run(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        entries: Vector,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """Enumerates the derivations in which the start goal is one of the touched entries."""
+        gather = self.gather
+        assert gather.relation is not None
+        relation = relations[gather.relation]
+        take, place = self.gather_take
+        block, state = self._space(scratch)[0]
+        seen = phase.view_of(gather.relation, self.is_negated_start, is_before=False)
+        is_flat = gather.relation in flat
+        for start in range(0, len(entries), BLOCK):
+            stop = min(start + BLOCK, len(entries))
+            if gather.goal is None:
+                level_operators.gather_heads(entries, start, stop, relation.rows, relation.touched, take, place, block)
+                used = stop - start
+            else:
+                state[FILLED] = 0
+                level_operators.gather_entries(
+                    entries, start, stop, relation.rows, relation.level, relation.touched, seen, phase.is_loss, is_flat,
+                    self.is_negated_start, take, place, block, state,
+                )  # fmt: skip
+                used = int(state[FILLED])
+            self._pass_on(relations, flat, block, used, phase, scratch, sink)
+
+    def run_all(
+        self, relations: Mapping[str, KernelRelation], flat: frozenset[str], scratch: Scratch, sink: Sink
+    ) -> None:
+        """Enumerates all derivations of the present state, with their levels."""
+        name = self.gather.relation
+        stop = 1 if name is None else relations[name].used
+        self.run_range(relations, flat, 0, stop, None, scratch, sink)
+
+    def run_range(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        start: int,
+        stop: int,
+        bounds: Bounds | None,
+        scratch: Scratch,
+        sink: Sink,
+    ) -> None:
+        """The same for the derivations whose start is a row in [start, stop) of the start's relation; `bounds` bounds
+        the rows of the relations of the stratum."""
+        gather = self.gather
+        block, state = self._space(scratch)[0]
+        if gather.relation is None:
+            block[0, -LEVELS:] = 0
+            self._pass_on(relations, flat, block, 1, GAINS, scratch, sink, bounds)
+            return
+        relation = relations[gather.relation]
+        take, place = self.gather_take
+        is_flat = gather.relation in flat
+        while start < stop:
+            level_operators.gather_levels(
+                relation.rows, start, stop, relation.level, relation.touched, is_flat, take, place, block, state
+            )
+            start = int(state[NEXT])
+            self._pass_on(relations, flat, block, int(state[FILLED]), GAINS, scratch, sink, bounds)
+
+    def _pass_on(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        block: Matrix,
+        used: int,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+        bounds: Bounds | None = None,
+    ) -> None:
+        if used and self.start_transform is not None:
+            block, used = self.start_transform(block, used)
+        if not used:
+            return
+        if self.probes:
+            self._probe(relations, flat, 0, block, used, phase, scratch, sink, bounds)
+        else:
+            scratch.derivations += used
+            sink(block, used)
+
+    def _probe(
+        self,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        depth: int,
+        left: Matrix,
+        stop: int,
+        phase: Phase,
+        scratch: Scratch,
+        sink: Sink,
+        bounds: Bounds | None = None,
+    ) -> None:
+        probe = self.probes[depth]
+        relation = relations[probe.relation]
+        out, state = self._steps[depth + 1]
+        state[WITHIN] = 0
+        seen = phase.view_of(probe.relation, probe.is_negated, probe.is_before)
+        slots, pool = NO_MATRIX, NO_WORDS
+        if probe.is_member:
+            kind, keys, shift = MEMBER, relation.table, relation.shift
+        elif probe.key_columns:
+            index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
+            kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
+        else:
+            kind, keys, shift = EVERY, NO_KEYS, 0
+        is_flat = probe.relation in flat
+        limit = relation.used if bounds is None else bounds.limit(probe.relation, probe.is_before, relation.used)
+        is_last = depth + 1 == len(self.probes)
+        start = 0
+        while True:
+            state[FILLED] = 0
+            level_operators.join_levels(
+                left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,
+                limit, relation.level, relation.touched, seen, phase.is_loss, is_flat, probe.is_negated,
+                probe.keep, probe.keep_place, probe.take, probe.take_place, out, state,
+            )  # fmt: skip
+            used = int(state[FILLED])
+            scratch.rows_left -= used + int(state[NEXT]) - start
+            if scratch.rows_left < 0:
+                raise TooManyRows
+            start = int(state[NEXT])
+            if used:
+                result = out
+                if probe.transform is not None:
+                    result, used = probe.transform(out, used)
+                if used:
+                    if is_last:
+                        scratch.derivations += used
+                        sink(result, used)
+                    else:
+                        self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink, bounds)
+            if start >= stop:
+                return

@@ -1,0 +1,195 @@
+"""Aggregates: the members of whole groups folded to one fact a group. No result depends on the order of the members."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastalog.analysis.program import Aggregation, Base, Literal
+from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values, fits
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
+from elastalog.diagnostics.source import Source, Span
+from elastalog.planning.logical import AggregateRule
+from elastalog.relations.limits import MOST_NUMBER, Words
+from elastalog.relations.words import Dictionary
+
+Positions: TypeAlias = NDArray[np.int64]
+
+_HALF = 32
+_EXACT_IN_FLOAT = 1 << 53
+
+
+def fold(rule: AggregateRule, members: Matrix, dictionary: Dictionary, source: Source) -> Matrix:
+    """One row `groups..., result` for every group among the members, which are all members of their groups. A sum
+    outside its type raises E0601."""
+    groups = rule.groups
+    order, starts = group_order(members, groups)
+    result = np.empty((len(starts), groups + 1), np.int32)
+    if not len(starts):
+        return result
+    if groups:
+        result[:, :groups] = members[order[starts], :groups]
+    sizes = np.empty_like(starts)
+    sizes[:-1] = starts[1:] - starts[:-1]
+    sizes[-1] = len(members) - starts[-1]
+    if rule.operator == "count":
+        result[:, groups] = dictionary.from_integers(sizes)
+        return result
+    assert rule.target is not None
+    words = members[:, rule.target] if groups == 0 else members[order, rule.target]
+    match rule.operator:
+        case "sum":
+            result[:, groups] = _sum(rule, words, starts, sizes, dictionary, source)
+        case "mean":
+            result[:, groups] = dictionary.from_floats(_mean(rule.target_base, words, starts, sizes, dictionary))
+        case "min" | "max":
+            result[:, groups] = _extreme(rule, words, starts, dictionary)
+        case _:
+            raise InternalError("kernel", f"aggregate `{rule.operator}` is not implemented")
+    return result
+
+
+def group_order(members: Matrix, groups: int) -> tuple[Positions, Positions]:
+    """The rows sorted by their first `groups` columns, and the places in that order where groups start."""
+    length = len(members)
+    if not length or not groups:
+        return np.arange(length), np.zeros(min(length, 1), np.int64)
+    if groups <= 2:
+        # One 64-bit key sorts much faster than two columns.
+        keys = members[:, 0].astype(np.int64)
+        if groups == 2:
+            keys = (keys << _HALF) + members[:, 1]
+        order = np.argsort(keys)
+        ordered = keys[order]
+        is_start = ordered[1:] != ordered[:-1]
+    else:
+        order = np.lexsort([members[:, column] for column in reversed(range(groups))])
+        rows = members[order, :groups]
+        is_start = (rows[1:] != rows[:-1]).any(axis=1)
+    return order, np.concatenate([np.zeros(1, np.int64), np.flatnonzero(is_start) + 1])
+
+
+def _values(base: Base, words: Words, dictionary: Dictionary) -> Values:
+    match base:
+        case Base.NUMBER:
+            return dictionary.integers(words)
+        case Base.UNSIGNED:
+            return dictionary.unsigned(words)
+        case Base.FLOAT:
+            return dictionary.floats(words)
+        case Base.SYMBOL:
+            raise InternalError("kernel", "an aggregate of symbols is not a number")
+
+
+def _sum(
+    rule: AggregateRule, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary, source: Source
+) -> Words:
+    base = rule.target_base
+    values = _values(base, words, dictionary)
+    if base is Base.FLOAT:
+        return dictionary.from_floats(np.array(_float_sums(values, starts, sizes), np.float64))
+    if _magnitude(values) * int(sizes.max()) <= MOST_NUMBER:
+        sums = np.add.reduceat(values, starts)
+    else:
+        exact = _exact_sums(values, starts)
+        for total in exact:
+            if not fits(total, base):
+                raise _overflow(rule, total, source)
+        sums = np.array(exact, values.dtype)
+    return dictionary.from_integers(sums) if base is Base.NUMBER else dictionary.from_unsigned(sums)
+
+
+def _mean(base: Base, words: Words, starts: Positions, sizes: Positions, dictionary: Dictionary) -> Values:
+    values = _values(base, words, dictionary)
+    if base is Base.FLOAT:
+        return np.array(_float_sums(values, starts, sizes), np.float64) / sizes
+    if _magnitude(values) * int(sizes.max()) <= _EXACT_IN_FLOAT:
+        return np.add.reduceat(values, starts) / sizes
+    # Python divides unlimited integers with one rounding.
+    quotients = [total / size for total, size in zip(_exact_sums(values, starts), sizes.tolist(), strict=True)]
+    return np.array(quotients, np.float64)
+
+
+def _extreme(rule: AggregateRule, words: Words, starts: Positions, dictionary: Dictionary) -> Words:
+    """The word of the least or greatest value of each group; NaN counts only where there is nothing else."""
+    reduce: Any = np.fmin if rule.operator == "min" else np.fmax
+    values = _values(rule.target_base, words, dictionary)
+    best = reduce.reduceat(values, starts)
+    match rule.target_base:
+        case Base.NUMBER:
+            return dictionary.from_integers(best)
+        case Base.UNSIGNED:
+            return dictionary.from_unsigned(best)
+        case _:
+            return dictionary.from_floats(best)
+
+
+def _magnitude(values: Values) -> int:
+    return max(-int(values.min()), int(values.max()))
+
+
+def _exact_sums(values: Values, starts: Positions) -> list[int]:
+    """The sums as unlimited integers: those of the high and of the low halves fit 64 bits."""
+    half = values.dtype.type(_HALF)
+    high = np.add.reduceat(values >> half, starts)
+    low = np.add.reduceat(values & values.dtype.type((1 << _HALF) - 1), starts)
+    return [(h << _HALF) + rest for h, rest in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _float_sums(values: Values, starts: Positions, sizes: Positions) -> list[float]:
+    listed = values.tolist()
+    return [
+        listed[start] if size == 1 else _float_sum(listed[start : start + size])
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+    ]
+
+
+def _float_sum(values: list[float]) -> float:
+    """The sum rounded once, hence the same in every order."""
+    try:
+        return math.fsum(values)
+    except ValueError:  # infinities of both signs
+        return math.nan
+    except OverflowError:
+        if any(map(math.isinf, values)):
+            return sum(value for value in values if not math.isfinite(value))
+        # It may have been on the way only. 2^-64 leaves room for as many members, and costs large values no digit.
+        return math.fsum(math.ldexp(value, -64) for value in values) * 2.0**64
+
+
+def _overflow(rule: AggregateRule, total: int, source: Source) -> ElastalogError:
+    base = rule.target_base
+    least, most = RANGES[base]
+    return ElastalogError(
+        [
+            Diagnostic(
+                "E0601",
+                f"the sum {total} does not fit the type {base.value}",
+                (Label(_span(rule), "the members of a group add up to this"),),
+                notes=(f"a {base.value} is from {least} to {most}",),
+                help="sum floats instead (`to_float`), or divide the group",
+                source=source,
+            )
+        ]
+    )
+
+
+def _span(rule: AggregateRule) -> Span:
+    """Where the aggregate stands, as far as its rule tells."""
+    for literal in _aggregations(rule.rule.body):
+        is_same = literal.operator == rule.operator and len(literal.groups) == rule.groups
+        if is_same and literal.target is not None and literal.target.base is rule.target_base:
+            return literal.span
+    return rule.rule.span
+
+
+def _aggregations(body: tuple[Literal, ...]) -> Iterator[Aggregation]:
+    for literal in body:
+        if isinstance(literal, Aggregation):
+            yield literal
+            for inner in literal.bodies:
+                yield from _aggregations(inner)

@@ -1,0 +1,192 @@
+"""The generator `range`: its values row by row, and whether a value is one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elastalog.analysis.program import Apply, Base, Expression, Value
+from elastalog.backends.kernel.expressions.columns import Column, Evaluate, Mask, Matrix, Values, both, shown_value
+from elastalog.backends.kernel.expressions.terms import compile_column
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Source
+from elastalog.relations.words import Dictionary
+
+MOST_VALUES = 1 << 26
+"""The values that the ranges of one block of rows may have together."""
+
+Counts: TypeAlias = NDArray[np.int64]
+Limits: TypeAlias = tuple[Values, Values, Values | None, Mask | None]
+
+
+def compile_range(
+    apply: Apply, slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> Callable[[Matrix, int], tuple[Counts, Values]]:
+    """A closure that gives how many values the range of each row has, and all values, row after row."""
+    limits = _compile_limits(apply, slots, dictionary, source)
+
+    def integers(block: Matrix, used: int) -> tuple[Counts, Values]:
+        start, end, step, valid = limits(block, used)
+        is_upward, magnitude, is_stepping = _direction(start, end, step)
+        count = np.where(is_upward, _count(start, end, magnitude), _count(end, start, magnitude))
+        # A range against its direction is empty, as is one without step.
+        count[~(is_stepping & np.where(is_upward, start < end, start > end))] = 0
+        if valid is not None:
+            count[~valid] = 0
+        # Counts have 64 bits, their sum may have more.
+        if float(count.astype(np.float64).sum()) > MOST_VALUES:
+            row = int(count.argmax())
+            raise too_many(apply, source, start.item(row), end.item(row))
+        counts = count.astype(np.int64)
+        total = int(counts.sum())
+        position = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+        offset = position.astype(np.uint64) * np.repeat(magnitude, counts)
+        first = np.repeat(start, counts).view(np.uint64)
+        values = np.where(np.repeat(is_upward, counts), first + offset, first - offset).view(start.dtype)
+        return counts, values
+
+    def floats(block: Matrix, used: int) -> tuple[Counts, Values]:
+        start, end, step, valid = limits(block, used)
+        pieces = [
+            values if valid is None or valid[row] else values[:0]
+            for row, values in enumerate(_float_ranges(apply, source, start, end, step, valid))
+        ]
+        counts = np.array([len(piece) for piece in pieces], np.int64)
+        if int(counts.sum()) > MOST_VALUES:
+            row = int(counts.argmax())
+            raise too_many(apply, source, start.item(row), end.item(row))
+        return counts, np.concatenate([np.empty(0, np.float64), *pieces])
+
+    return floats if apply.base is Base.FLOAT else integers
+
+
+def compile_membership(
+    apply: Apply, other: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> Callable[[Matrix, int], Mask]:
+    """A closure that gives the rows where the value of `other` is among those of the range."""
+    limits = _compile_limits(apply, slots, dictionary, source)
+    column = compile_column(other, slots, dictionary, source)
+
+    def integers(block: Matrix, used: int) -> Mask:
+        start, end, step, valid = limits(block, used)
+        value, valid = _with_value(column(block, used), valid)
+        is_upward, magnitude, is_stepping = _direction(start, end, step)
+        is_between = np.where(is_upward, (start <= value) & (value < end), (end < value) & (value <= start))
+        distance = np.where(is_upward, _distance(start, value), _distance(value, start))
+        is_member: Mask = is_between & is_stepping & (distance % magnitude == 0)
+        return is_member if valid is None else is_member & valid
+
+    def floats(block: Matrix, used: int) -> Mask:
+        start, end, step, valid = limits(block, used)
+        value, valid = _with_value(column(block, used), valid)
+        value = np.broadcast_to(value, used)
+        is_member = np.zeros(used, np.bool_)
+        for row, values in enumerate(_float_ranges(apply, source, start, end, step, valid)):
+            is_member[row] = bool((values == value[row]).any())
+        return is_member if valid is None else is_member & valid
+
+    return floats if apply.base is Base.FLOAT else integers
+
+
+def _with_value(column: Column, valid: Mask | None) -> tuple[Values, Mask | None]:
+    values, own, _ = column
+    return values, both(valid, own)
+
+
+def _compile_limits(
+    apply: Apply, slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> Callable[[Matrix, int], Limits]:
+    """A closure that gives start, end and step (None: not written) of the range of each row."""
+    columns: list[Evaluate] = [compile_column(a, slots, dictionary, source) for a in apply.arguments]
+
+    def limits(block: Matrix, used: int) -> Limits:
+        valid: Mask | None = None
+        values = []
+        for column in columns:
+            own, own_valid, _ = column(block, used)
+            values.append(np.broadcast_to(own, used))
+            valid = both(valid, own_valid)
+        if valid is not None:
+            valid = np.broadcast_to(valid, used)
+        return values[0], values[1], values[2] if len(values) > 2 else None, valid
+
+    return limits
+
+
+def _direction(start: Values, end: Values, step: Values | None) -> tuple[Mask, Values, Mask]:
+    """Whether the range goes upward, the magnitude of its step (1 for 0), and whether it has a step."""
+    if step is None:
+        return start <= end, np.ones(len(start), np.uint64), np.ones(len(start), np.bool_)
+    is_upward = step > 0
+    is_stepping = step != 0
+    bits = step.astype(np.uint64)
+    magnitude = np.where(is_upward, bits, np.uint64(0) - bits)
+    return is_upward, np.where(is_stepping, magnitude, np.uint64(1)), is_stepping
+
+
+def _distance(low: Values, high: Values) -> Values:
+    return high.astype(np.uint64) - low.astype(np.uint64)
+
+
+def _count(low: Values, high: Values, magnitude: Values) -> Values:
+    return (_distance(low, high) - np.uint64(1)) // magnitude + np.uint64(1)
+
+
+def _float_ranges(
+    apply: Apply, source: Source, start: Values, end: Values, step: Values | None, valid: Mask | None
+) -> list[Values]:
+    """The values of the range of each row; of rows without a value, none."""
+    known: dict[tuple[float, ...], Values] = {}
+    ranges = []
+    steps = np.where(start <= end, 1.0, -1.0) if step is None else step
+    for row, key in enumerate(zip(start.tolist(), end.tolist(), steps.tolist(), strict=True)):
+        if valid is not None and not valid[row]:
+            ranges.append(np.empty(0, np.float64))
+            continue
+        if key not in known:
+            found = float_range(*key)
+            if found is None:
+                raise too_many(apply, source, key[0], key[1])
+            known[key] = found
+        ranges.append(known[key])
+    return ranges
+
+
+def float_range(start: float, end: float, step: float) -> Values | None:
+    """The floats start, start + step, (start + step) + step, … before end; None if they are too many or never end."""
+    if step == 0 or not (start < end if step > 0 else start > end):
+        return np.empty(0, np.float64)
+    expected = (end - start) / step
+    size = 2 if math.isnan(expected) else min(expected, MOST_VALUES) + 2
+    while size < MOST_VALUES:
+        values = np.full(int(size), step)
+        values[0] = start
+        with np.errstate(all="ignore"):
+            values = np.add.accumulate(values)
+        is_before = values < end if step > 0 else values > end
+        if not is_before[-1]:
+            return values[: int(is_before.argmin())] + 0.0
+        if values[-1] == values[-2]:
+            return None
+        size *= 2
+    return None
+
+
+def too_many(apply: Apply, source: Source, start: Value, end: Value) -> ElastalogError:
+    """The error that a range has more values than can be held."""
+    return ElastalogError(
+        [
+            Diagnostic(
+                "E0614",
+                f"the range from {shown_value(start)} to {shown_value(end)} has too many values",
+                (Label(apply.span, "these values would all have to be stored"),),
+                notes=(f"the ranges of one block of rows may have {MOST_VALUES} values together",),
+                help="bind the variable by an atom and compare it with the ends of the range",
+                source=source,
+            )
+        ]
+    )

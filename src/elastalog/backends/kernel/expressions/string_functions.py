@@ -1,0 +1,185 @@
+"""Functions on symbols, computed by Python.
+
+A function of one symbol, its other arguments being constants, remembers its results for good, in a table indexed by
+the symbol's word: after a symbol's first appearance it costs one look-up. Other functions are computed row by row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from elastalog.analysis.program import Base, Constant, Expression
+from elastalog.backends.kernel.expressions.columns import FULL, Column, Evaluate, Mask, Matrix, Values, both
+from elastalog.relations.words import Dictionary
+
+INTEGER = re.compile(r"-?[0-9]+")
+FLOAT = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+MOST_DIGITS = 20
+
+TextFunction = Callable[..., Any]
+"""Takes and gives plain values; None where there is no value."""
+
+UNKNOWN, KNOWN, FAILED = 0, 1, 2
+
+
+def integer_of(text: str) -> int | None:
+    """The integer that a text spells; None if it does not. A text too long for any 64-bit integer gives
+    some integer that is as much outside."""
+    if INTEGER.fullmatch(text) is None:
+        return None
+    digits = text.lstrip("-").lstrip("0")
+    if len(digits) > MOST_DIGITS:
+        digits = digits[: MOST_DIGITS + 1]
+    value = int(digits or "0")
+    return -value if text.startswith("-") else value
+
+
+def float_of(text: str) -> float | None:
+    """The float that a text spells; None if it does not."""
+    return float(text) + 0.0 if FLOAT.fullmatch(text) else None
+
+
+def part_of(text: str, start: int, size: int) -> str:
+    """What `substr` gives."""
+    return text[start : start + size] if start >= 0 and size >= 0 else ""
+
+
+def joined(*texts: str) -> str:
+    """What `cat` gives."""
+    return "".join(texts)
+
+
+TEXT_FUNCTIONS: dict[str, TextFunction] = {
+    "cat": joined,
+    "strlen": len,
+    "substr": part_of,
+    "min": min,
+    "max": max,
+    "to_number": integer_of,
+    "to_unsigned": integer_of,
+    "to_float": float_of,
+    "to_string": repr,
+}
+"""Functors with a symbol among the arguments or as result. `to_string` is meant for numbers."""
+
+
+def compile_text_function(
+    function: TextFunction,
+    arguments: Sequence[tuple[Expression, Evaluate]],
+    dtype: Any,
+    dictionary: Dictionary,
+) -> Evaluate:
+    """A function of columns some of which are symbols. It is called with plain values; its results are stored as
+    `dtype`, texts by their words as int32. It is called only for rows where all arguments have a value, so it may
+    raise; a function that gives texts has always a result."""
+    open_arguments = [i for i, (expression, _) in enumerate(arguments) if not isinstance(expression, Constant)]
+    if len(open_arguments) == 1:
+        position = open_arguments[0]
+        expression, evaluate = arguments[position]
+        if expression.base is Base.SYMBOL:
+            values = [e.value if isinstance(e, Constant) else "" for e, _ in arguments]
+
+            def of_one(text: str) -> Any:
+                return function(*values[:position], text, *values[position + 1 :])
+
+            return _remembering(_Memory(of_one, dtype, dictionary), evaluate)
+    return _row_by_row(function, arguments, dtype, dictionary)
+
+
+class _Memory:
+    """The results of a function of one symbol, by word."""
+
+    __slots__ = ("dictionary", "function", "lock", "table")
+
+    def __init__(self, function: Callable[[str], Any], dtype: Any, dictionary: Dictionary) -> None:
+        self.function = function
+        self.dictionary = dictionary
+        self.lock = Lock()
+        self.table: tuple[Values, Values] = (np.zeros(0, np.uint8), np.zeros(0, dtype))
+
+    def look_up(self, words: Values) -> tuple[Values, Mask | None]:
+        states, results = self.table
+        if not len(words):
+            return results[:0], None
+        if np.maximum.reduce(words) >= len(states) or np.minimum.reduce(states[words]) == UNKNOWN:
+            with self.lock:
+                states, results = self.learn(words)
+        found = states[words]
+        return results[words], None if np.maximum.reduce(found) == KNOWN else found == KNOWN
+
+    def learn(self, words: Values) -> tuple[Values, Values]:
+        symbols = self.dictionary.symbols
+        states, results = self.table
+        if int(words.max()) >= len(states):
+            size = max(len(symbols), 2 * len(states))
+            # Fresh zeros cost no memory until they are written.
+            more_states, more_results = np.zeros(size, np.uint8), np.zeros(size, results.dtype)
+            more_states[: len(states)], more_results[: len(states)] = states, results
+            self.table = states, results = more_states, more_results
+        unknown = np.unique(words[states[words] == UNKNOWN])
+        values = list(map(self.function, symbols.texts(unknown)))
+        is_known = np.array([value is not None for value in values], np.bool_)
+        known = [value for value in values if value is not None]
+        is_text = bool(known) and isinstance(known[0], str)
+        results[unknown[is_known]] = symbols.encode_texts(known) if is_text else np.array(known, results.dtype)
+        # Written last, since others read without the lock.
+        states[unknown] = np.where(is_known, KNOWN, FAILED)
+        return states, results
+
+
+def _remembering(memory: _Memory, argument: Evaluate) -> Evaluate:
+    def evaluate(block: Matrix, used: int) -> Column:
+        words, valid, _ = argument(block, used)
+        if valid is None:
+            return (*memory.look_up(words), FULL)
+        words, valid = np.broadcast_arrays(words, valid)
+        return _spread(*memory.look_up(words[valid]), valid)
+
+    return evaluate
+
+
+def _row_by_row(
+    function: TextFunction, arguments: Sequence[tuple[Expression, Evaluate]], dtype: Any, dictionary: Dictionary
+) -> Evaluate:
+    evaluates = [evaluate for _, evaluate in arguments]
+    is_symbol = [expression.base is Base.SYMBOL for expression, _ in arguments]
+    symbols = dictionary.symbols
+
+    def results(arrays: Sequence[Values]) -> tuple[Values, Mask | None]:
+        columns = [
+            symbols.texts(values) if spelled else values.tolist()
+            for values, spelled in zip(arrays, is_symbol, strict=True)
+        ]
+        found = list(map(function, *columns))
+        if dtype is np.int32:
+            return symbols.encode_texts(found), None
+        if None not in found:
+            return np.array(found, dtype), None
+        return np.array([value or 0 for value in found], dtype), np.array([value is not None for value in found])
+
+    def evaluate(block: Matrix, used: int) -> Column:
+        columns = [argument(block, used) for argument in evaluates]
+        valid: Mask | None = None
+        for _, own, _ in columns:
+            valid = both(valid, own)
+        if valid is None:
+            return (*results(np.broadcast_arrays(*(values for values, _, _ in columns))), FULL)
+        valid, *arrays = np.broadcast_arrays(valid, *(values for values, _, _ in columns))
+        return _spread(*results([values[valid] for values in arrays]), valid)
+
+    return evaluate
+
+
+def _spread(found: Values, is_found: Mask | None, valid: Mask) -> Column:
+    """The column of values that were computed for the valid rows only."""
+    values = np.zeros(len(valid), found.dtype)
+    values[valid] = found
+    remaining = valid.copy()
+    if is_found is not None:
+        remaining[valid] = is_found
+    return values, remaining, FULL

@@ -1,0 +1,177 @@
+"""Expressions of rules as closures over blocks of rows, prepared once for every rule version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
+from elastalog.backends.kernel.expressions.columns import (
+    DTYPES,
+    FULL,
+    RANGES,
+    Column,
+    Evaluate,
+    Mask,
+    Matrix,
+    Site,
+    Values,
+    both,
+    fits,
+)
+from elastalog.backends.kernel.expressions.functors import BINARY, UNARY, Binary, Unary
+from elastalog.backends.kernel.expressions.string_functions import TEXT_FUNCTIONS, TextFunction, compile_text_function
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.diagnostics.source import Source
+from elastalog.relations.limits import WIDE, Words
+from elastalog.relations.words import Dictionary
+
+CompiledExpression: TypeAlias = Callable[[Matrix, int], tuple[Values, Mask | None]]
+
+_most = np.maximum.reduce
+
+
+def compile_expression(
+    expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> CompiledExpression:
+    """A closure that gives, for the first `used` rows of a block, the values of an expression (int64, uint64, float64,
+    or int32 words for symbols) and the rows where it has one (None: all). An overflow in such a row raises E0601."""
+    column = compile_column(expression, slots, dictionary, source)
+
+    def evaluate(block: Matrix, used: int) -> tuple[Values, Mask | None]:
+        values, valid, _ = column(block, used)
+        if len(values) != used:
+            values = np.broadcast_to(values, used)
+        if valid is not None and len(valid) != used:
+            valid = np.broadcast_to(valid, used)
+        return values, valid
+
+    return evaluate
+
+
+def compile_column(
+    expression: Expression, slots: Mapping[str, int], dictionary: Dictionary, source: Source
+) -> Evaluate:
+    """The same as a column with its bound (see `columns`), which may hold one value for all rows."""
+    match expression:
+        case Variable():
+            return _compile_variable(expression.base, slots[expression.name], dictionary)
+        case Constant():
+            return _compile_constant(expression, dictionary)
+        case Apply():
+            arguments = [(a, compile_column(a, slots, dictionary, source)) for a in expression.arguments]
+            return _compile_apply(expression, arguments, dictionary, Site(expression, source))
+        case _:
+            assert_never(expression)
+
+
+def words_of(base: Base, dictionary: Dictionary) -> Callable[[Values, int], Words | Values]:
+    """A function from values and their bound to words, or to what becomes words when stored as int32."""
+    match base:
+        case Base.SYMBOL:
+            return lambda values, bound: values
+        case Base.NUMBER:
+            return lambda values, bound: values if bound < WIDE else dictionary.from_integers(values)
+        case Base.UNSIGNED:
+            return lambda values, bound: values if bound < WIDE else dictionary.from_unsigned(values)
+        case Base.FLOAT:
+            return lambda values, bound: dictionary.from_floats(values)
+        case _:
+            assert_never(base)
+
+
+def _compile_variable(base: Base, slot: int, dictionary: Dictionary) -> Evaluate:
+    def symbols(block: Matrix, used: int) -> Column:
+        return block[:used, slot], None, FULL
+
+    def numbers(block: Matrix, used: int) -> Column:
+        words = block[:used, slot]
+        if used and _most(words) < WIDE:
+            return words.astype(np.int64), None, WIDE
+        return dictionary.integers(words), None, FULL
+
+    def unsigned(block: Matrix, used: int) -> Column:
+        words = block[:used, slot]
+        if used and _most(words) < WIDE:
+            return words.astype(np.uint64), None, WIDE
+        return dictionary.unsigned(words), None, FULL
+
+    def floats(block: Matrix, used: int) -> Column:
+        return dictionary.floats(block[:used, slot]), None, FULL
+
+    return {Base.SYMBOL: symbols, Base.NUMBER: numbers, Base.UNSIGNED: unsigned, Base.FLOAT: floats}[base]
+
+
+def _compile_constant(constant: Constant, dictionary: Dictionary) -> Evaluate:
+    value: Value = constant.value
+    bound = FULL
+    if constant.base is Base.SYMBOL:
+        value = dictionary.encode_value(constant.base, value)
+    elif isinstance(value, int):
+        bound = abs(value)
+    elif isinstance(value, float):
+        value += 0.0
+    column: Column = (np.array([value], DTYPES[constant.base]), None, bound)
+    return lambda block, used: column
+
+
+def _compile_apply(
+    apply: Apply, arguments: list[tuple[Expression, Evaluate]], dictionary: Dictionary, site: Site
+) -> Evaluate:
+    name, base = apply.functor, apply.arguments[0].base
+    if name == "ord":
+        return _ord(arguments[0][1])
+    unary = UNARY.get((name, base))
+    if unary is not None:
+        return _compile_unary(site, unary, arguments[0][1])
+    binary = BINARY.get((name, base))
+    if binary is not None:
+        evaluate = arguments[0][1]
+        for _, another in arguments[1:]:
+            evaluate = _compile_binary(site, binary, evaluate, another)
+        return evaluate
+    function = TEXT_FUNCTIONS.get(name)
+    if function is None:
+        raise InternalError("kernel", f"functor `{name}` of {base.value} is not implemented")
+    if apply.base in RANGES and name != "strlen":
+        function = _within(function, site)
+    return compile_text_function(function, arguments, DTYPES[apply.base], dictionary)
+
+
+def _compile_unary(site: Site, run: Unary, argument: Evaluate) -> Evaluate:
+    def evaluate(block: Matrix, used: int) -> Column:
+        values, valid, bound = argument(block, used)
+        return run(site, values, valid, bound)
+
+    return evaluate
+
+
+def _compile_binary(site: Site, run: Binary, left: Evaluate, right: Evaluate) -> Evaluate:
+    def evaluate(block: Matrix, used: int) -> Column:
+        a, a_valid, a_bound = left(block, used)
+        b, b_valid, b_bound = right(block, used)
+        return run(site, a, b, both(a_valid, b_valid), a_bound, b_bound)
+
+    return evaluate
+
+
+def _ord(argument: Evaluate) -> Evaluate:
+    def evaluate(block: Matrix, used: int) -> Column:
+        words, valid, _ = argument(block, used)
+        return words.astype(np.int64), valid, 1 << 31
+
+    return evaluate
+
+
+def _within(function: TextFunction, site: Site) -> TextFunction:
+    """The function, with a diagnostic for results outside the functor's type."""
+
+    def checked(text: str) -> Any:
+        value = function(text)
+        if value is not None and not fits(value, site.apply.base):
+            raise site.overflow(text)
+        return value
+
+    return checked

@@ -1,0 +1,228 @@
+"""The delta-driven Update of one stratum (algorithm 4.4 in its counting form), phase by phase.
+
+Losses go first, over the previous epoch: a derivation through a lost fact is taken off its head's count if it was
+counted there, and a head whose count reaches 0 is lost in its turn. Counts only count derivations from lower levels, so
+this never turns in a circle. Then every lost fact is looked for backwards, and gains settle in the order of their
+levels. Each derivation through a changed fact is enumerated once a phase: at the delta that contains its last changed
+fact, by the first goal that is in that delta. The rounds of a phase run in compiled code (see `machine.update`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.machine import inputs as machine_inputs
+from elastalog.backends.kernel.machine import layout, update
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import DELTA, DELTAS, LOSSES
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.source import Source
+from elastalog.jit.operators import Operator
+from elastalog.planning.logical import LogicalStratum, Test
+from elastalog.planning.variants import plan_backward, plan_from_goal
+from elastalog.relations.words import Dictionary
+
+_NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
+_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0, 0, 0], np.int64)
+"""What the machine's relations may do, their deltas, losses and inputs, when an update of a stratum begins."""
+
+
+class MaintenancePlan:
+    """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
+
+    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
+    clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
+    that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
+    never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
+    are no versions backwards."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        relations: Mapping[str, KernelRelation],
+        flat: frozenset[str],
+        dictionary: Dictionary,
+        source: Source,
+        is_global: bool,
+        looks_back: bool = True,
+    ) -> None:
+        statistics = KernelStatistics(relations)
+        self.flat = flat
+        self._dictionary = dictionary
+        self._own = stratum.relations
+        self._machine: MachinePlan | None = None
+        self.forward: dict[str, list[DeltaPipeline]] = {}
+        self.backward: dict[str, list[DeltaPipeline]] = {}
+        self.recovering: dict[str, list[DeltaPipeline]] = {}
+        for clause in stratum.clauses:
+            for position, goal in enumerate(clause.goals):
+                if not isinstance(goal, Test):
+                    variant = plan_from_goal(clause, position, statistics)
+                    self.forward.setdefault(goal.relation, []).append(DeltaPipeline(variant, dictionary, source))
+            if not looks_back:
+                continue
+            pipeline = DeltaPipeline(plan_backward(clause, statistics), dictionary, source)
+            self.backward.setdefault(clause.head, []).append(pipeline)
+            if is_global or clause.is_recursive:
+                self.recovering.setdefault(clause.head, []).append(pipeline)
+
+    def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
+        """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
+        for pipelines in (*self.forward.values(), *self.recovering.values()):
+            for pipeline in pipelines:
+                pipeline.prepare(relations)
+        self.machine.refresh(relations, self.machine.names)
+
+    @property
+    def machine(self) -> MachinePlan:
+        """The versions as the machine runs them."""
+        if self._machine is None:
+            forward, backward, recovering = (
+                [pipeline for pipelines in versions.values() for pipeline in pipelines]
+                for versions in (self.forward, self.backward, self.recovering)
+            )
+            self._machine = MachinePlan(self._own, self.flat, forward, backward, recovering, self._dictionary)
+        return self._machine
+
+
+def load_operators() -> None:
+    """Compiles what updates run, or finds it in the cache, so that the first update need not."""
+    for module in (update, machine_inputs, bookkeeping):
+        for value in vars(module).values():
+            if isinstance(value, Operator):
+                value.compile()
+
+
+class StratumMaintenance:
+    """An update of one stratum under way. `inputs` are the changed entries of the lower relations it reads, `deleted`
+    and `inserted` the entries of its own explicit facts that go and come."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        plan: MaintenancePlan,
+        relations: Mapping[str, KernelRelation],
+        inputs: Mapping[str, Vector],
+        deleted: Mapping[str, Vector],
+        inserted: Mapping[str, Vector],
+        watch: Watch,
+        bench: Workbench,
+    ) -> None:
+        self.plan = plan.machine
+        self.relations = relations
+        self.own = stratum.relations
+        self.flat = plan.flat
+        self.inputs = inputs
+        self.deleted = deleted
+        self.inserted = inserted
+        self.bench = bench
+        self._machine = MachineRun(self.plan, bench, relations, self.own, watch)
+        self._is_marked = False
+        self._may_gain = False
+        bench.clear()
+        self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
+        bench.reserve_blocks(self.plan.widths)
+        table = self.plan.relations
+        table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
+        for name, entries in inputs.items():
+            table[self.plan.number[name], layout.INPUTS_AT : layout.INPUTS + 1] = address_of(entries), len(entries)
+        self._concerned = int(machine_inputs.look(table)) if inputs else 0
+
+    def lose(self) -> None:
+        """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
+        if self._concerned & machine_inputs.LOSES or (self.deleted and self.plan.reads_own):
+            self._is_marked = True
+            machine_inputs.start_losing(self.plan.relations)
+            self._start_own(self.deleted, DELTA)
+            self._run(layout.LOSING)
+        else:
+            for name, entries in self.deleted.items():
+                bookkeeping.list_marked(entries, self.relations[name].touched, 0, 0)
+                bookkeeping.lose(entries, self.relations[name].touched)
+
+    def recover(self) -> None:
+        """Looks for the lost facts backwards, in what was there before the delta of gains."""
+        lost = self.plan.losses(self.own)
+        may_gain = self._concerned & machine_inputs.GAINS
+        if not (self.inserted or self.deleted or lost or may_gain):
+            return
+        self._is_marked = True
+        if self.inputs:
+            machine_inputs.await_gains(self.plan.relations)
+        for name, entries in self.inserted.items():
+            bookkeeping.make_explicit(entries, self.relations[name].touched)
+        self._recover_lost(lost)
+        self._may_gain = bool(may_gain or (self.inserted and self.plan.reads_own))
+
+    def gain(self) -> None:
+        """Offers the derivations through what came to their heads, which settle level by level."""
+        if self._may_gain or self.bench.is_waiting:
+            machine_inputs.start_gaining(self.plan.relations)
+            self._start_own(self.inserted, 0)
+            self._run(layout.GAINING)
+
+    def end(self, is_level_change: bool) -> dict[str, Vector]:
+        """The entries of the stratum's relations that changed."""
+        self._unmark()
+        changed = {}
+        for name in self.own:
+            relation = self.relations[name]
+            relation.extend_indexes()
+            if relation.touched_used:
+                entries = np.empty(relation.touched_used, np.int32)
+                number = bookkeeping.finish(relation.touched, relation.touched_used, is_level_change, entries)
+                if number:
+                    changed[name] = entries[:number]
+        return changed
+
+    def abandon(self) -> None:
+        """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
+        self.plan.keep(self.relations, self.own)
+        self.bench.clear()
+        self._unmark()
+
+    # --- within ----------------------------------------------------------------------------------------------------
+
+    def _unmark(self) -> None:
+        if self._is_marked and self.inputs:
+            machine_inputs.unmark(self.plan.relations)
+
+    def _start_own(self, own: Mapping[str, Vector], added: int) -> None:
+        """Explicit facts of the stratum are in the delta too, with another mark."""
+        for name, entries in own.items():
+            bookkeeping.list_marked(entries, self.relations[name].touched, added, 0)
+            self.plan.relations[self.plan.number[name], layout.TO] = len(entries)
+
+    def _recover_lost(self, lost: Mapping[str, int]) -> None:
+        """Finds what supports the facts that were deleted or lost; `lost` says how many of each relation are listed."""
+        if not self.plan.backward.isdisjoint(self.deleted):
+            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
+        if not self.plan.recovering.isdisjoint(lost):
+            self._recover(LOSSES, lost)
+
+    def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
+        """Looks for the facts of a list backwards."""
+        self.plan.relations[:, layout.LIST : layout.TO + 1] = _NO_DELTA
+        for name, length in lengths.items():
+            self.plan.relations[self.plan.number[name], layout.LIST : layout.TO + 1] = column, 0, length
+        self._run(layout.RECOVERING)
+
+    def _run(self, phase: int) -> None:
+        plan, bench = self.plan, self.bench
+        bench.state[layout.PHASE] = phase
+        self._machine.run(
+            lambda: update.advance(
+                bench.state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
+                bench.waiting, bench.heap,
+            )
+        )  # fmt: skip

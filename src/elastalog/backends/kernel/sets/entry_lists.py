@@ -1,0 +1,57 @@
+"""What operators list while they apply derivations: touched entries, by relation, in arrays that are used again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.memory import NO_WORDS, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+
+
+class EntryLists:
+    """One list a relation. `begin` makes room for what a block may bring and hands out the list with the state vector
+    that operators work on; `finish` takes over what they did."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.state: Vector = np.zeros(8, np.int64)
+        self._watch = watch
+        self._lists: dict[str, Vector] = {}
+        self._listed: dict[str, int] = {}
+        self._begun: KernelRelation | None = None
+
+    def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
+        """The list of a relation and the state vector, with room for `used` more rows."""
+        relation.is_settled = False
+        relation.touched = bookkeeping.room(relation.touched, relation.touched_used + used)
+        listed = self._listed.get(relation.name, 0)
+        array = bookkeeping.room(self._lists.get(relation.name, NO_WORDS), listed + used)
+        self._lists[relation.name] = array
+        state = self.state
+        state[bookkeeping.USED] = relation.used
+        state[bookkeeping.TOUCHED] = relation.touched_used
+        state[bookkeeping.LISTED] = listed
+        self._begun = relation
+        return array, state
+
+    def finish(self, derivations: int) -> None:
+        """The operator is done; so many derivations were applied."""
+        self.keep()
+        self._watch.derived(derivations)
+
+    def keep(self) -> None:
+        """Tells the relation how far it goes now, if an operator has begun, even one that Ctrl-C has kept from being
+        finished: a rollback must know."""
+        relation, state = self._begun, self.state
+        if relation is not None:
+            relation.used = int(state[bookkeeping.USED])
+            relation.touched_used = int(state[bookkeeping.TOUCHED])
+            self._listed[relation.name] = int(state[bookkeeping.LISTED])
+            self._begun = None
+
+    def take(self) -> dict[str, Vector]:
+        """What has been listed, by relation, where anything was; the lists are empty again."""
+        lists = {name: self._lists[name][:listed].copy() for name, listed in self._listed.items() if listed}
+        self._listed.clear()
+        return lists

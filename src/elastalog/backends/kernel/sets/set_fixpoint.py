@@ -1,0 +1,88 @@
+"""Bootstrap of one stratum for the strategies that maintain sets: semi-naive evaluation that counts every derivation.
+
+Semi-naive evaluation enumerates each derivation once: a non-recursive rule runs in the first iteration only, and a
+derivation by a recursive rule belongs to the iteration after its latest body fact. So counting whatever is inserted,
+also what is there already, gives C_nr and C_r."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
+from elastalog.backends.kernel.execution.bound_variant import Pipeline, Sink
+from elastalog.backends.kernel.sets.set_operators import RECURSIVE
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store.annotations import DERIVED
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.sets import Support
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import LogicalStratum
+
+
+def evaluate_counted(
+    stratum: LogicalStratum,
+    pipelines: StratumPipelines,
+    relations: Mapping[str, KernelRelation],
+    support: Support,
+    watch: Watch,
+    limits: Mapping[str, int] | None,
+) -> bool:
+    """As `fixpoint.evaluate`, with the annotations of `set_operators`."""
+    explicit = {name: relations[name].used for name in stratum.relations}
+    workers = _CountingWorkers(relations, watch, support)
+    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    for name, first_derived in explicit.items():
+        relation = relations[name]
+        level = relation.level[: relation.used]
+        level[:] = RECURSIVE * workers.recursive_counts(relation)[: relation.used]
+        level[first_derived:] += DERIVED
+    return is_complete
+
+
+class _CountingWorkers(Workers):
+    """Counts derivations by recursive rules apart, and those by others in `count`, where that is kept."""
+
+    is_plain: ClassVar[bool] = False
+
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, support: Support) -> None:
+        super().__init__(relations, watch)
+        self._support = support
+        self._recursive: dict[str, Vector] = {}
+
+    def recursive_counts(self, relation: KernelRelation) -> Vector:
+        """How often recursive rules have derived each fact; as long as the relation has room for."""
+        counts = self._recursive.get(relation.name, NO_WORDS)
+        if len(counts) < len(relation.rows):
+            wider = np.zeros(len(relation.rows), np.int32)
+            wider[: len(counts)] = counts
+            counts = self._recursive[relation.name] = wider
+        return counts
+
+    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+        clause = pipeline.variant.clause
+        head = self.relations[clause.head]
+        is_recursive = clause.is_recursive
+        is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
+        of_new_facts = 1 if self._support is Support.EXPLICIT else 0
+        state = np.zeros(8, np.int64)
+
+        def insert(block: Matrix, used: int) -> None:
+            done = 0
+            while done < used:
+                first = head.used
+                state[row_operators.USED] = first
+                counts = NO_WORDS if not is_kept else self.recursive_counts(head) if is_recursive else head.count
+                row_operators.insert(block, done, used, head.rows, head.table, head.shift, counts, 0, state)
+                head.used = int(state[row_operators.USED])
+                done = int(state[row_operators.NEXT])
+                if is_recursive or not is_kept:
+                    head.count[first : head.used] = of_new_facts
+                if done < used:
+                    head.reserve(head.used + 64)
+            self.watch.derived(used)
+
+        return insert

@@ -1,0 +1,275 @@
+"""Operators of the strategies that maintain sets. The annotations of a row mean something else there than in `marks`:
+
+- `count` is C_nr, where it is kept, otherwise 1;
+- `level` is 2 · C_r (0 where C_r is not kept), + 1 unless the fact is explicit.
+
+Strategies that look ahead keep no C_r. During an update, MARKED in the level of a touched entry then says that the
+next update will question the fact, and the highest level of a body, which bindings carry (see `join_levels`), whether a
+derivation has such a body fact. Deleted facts that will certainly be back have level 0, as explicit ones: if the
+highest level of a body is 0, its head will certainly be there too (ASSURED).
+
+OTHER of a touched entry is the number of the last evaluation that listed it, so that every head is listed once an
+evaluation. The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+"""
+
+from __future__ import annotations
+
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    FLAG,
+    GROUP,
+    INT,
+    KEYS,
+    MATRIX,
+    STATE,
+    WORDS,
+    int64,
+    np_int32,
+    operator,
+    types,
+)
+from elastalog.backends.kernel.execution.join_levels import state_of
+from elastalog.backends.kernel.store.annotations import (
+    ABSENT,
+    COUNT,
+    DERIVED,
+    IS,
+    MARKS,
+    NEW,
+    OTHER,
+    REFERENCE,
+    WAS,
+)
+from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED, USED, fetch, find_row, touch_counters
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, add_row
+
+RECURSIVE = 2
+"""What one derivation by a recursive rule adds to `level`."""
+
+MARKED = 2
+ASSURED = 4
+QUESTIONED = 8
+"""The bits of `level` that look-ahead uses where C_r is not kept; those from QUESTIONED on count the derivations by
+non-recursive rules with a marked body fact, where C_nr is kept."""
+
+# What is noted of the heads of derivations.
+NOTHING = 0
+IF_TOUCHED = 1  # MARKED, if a body fact is and the update touches the head anyway
+IF_QUESTIONED = 2  # MARKED, if a body fact is
+IF_CERTAIN = 3  # ASSURED, if all body facts are certain
+
+
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX, WORDS, STATE)
+def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[no-untyped-def]
+    """The touched entry of each of some rows, made where there is none."""
+    used = state[TOUCHED]
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if level[row] < REFERENCE:
+            touch_counters(row, level, count, touched, used)
+            used += 1
+        entries[i] = level[row] - REFERENCE
+    state[TOUCHED] = used
+
+
+@operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, INT, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather_seen(rows, start, stop, level, touched, view, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the rows in [start, stop) that are in a view, without levels, until the block is full."""
+    filled = int64(0)
+    room = out.shape[0]
+    width = out.shape[1]
+    row = start
+    while row < stop and filled < room:
+        if (view >> state_of(level, touched, row)) & 1:
+            for c in range(take.shape[0]):
+                out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            out[filled, width - 2] = 0
+            out[filled, width - 1] = 0
+            filled += 1
+        row += 1
+    state[NEXT] = row
+    state[FILLED] = filled
+
+
+@operator(
+    types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
+)
+def apply_heads(  # type: ignore[no-untyped-def]
+    block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,
+    listed_entries, state,
+):  # fmt: skip
+    """Adds `step` to a column of each head's entry (none if the column is negative) and lists each head once. With
+    `is_new`, facts never seen get a row, and present heads that nothing touched are passed over unless counted. With
+    `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
+    block_width = block.shape[1]
+    rows_used = state[USED]
+    touched_used = state[TOUCHED]
+    listed = state[LISTED]
+    for start in range(0, used, GROUP):
+        stop = min(start + GROUP, used)
+        fetch(block, start, stop, rows, table, shift, level)
+        for i in range(start, stop):
+            row = find_row(block, i, rows, table, shift)
+            if row < 0:
+                if not is_new:
+                    continue
+                add_row(block, i, -1 - row, rows, table, rows_used)
+                row = rows_used
+                level[row] = ABSENT
+                count[row] = 0
+                rows_used += 1
+            is_counted = column >= 0 and (not is_gain or block[i, block_width - 1] >= ABSENT)
+            is_marked = NOTHING < noted < IF_CERTAIN and block[i, block_width - 2] >= MARKED
+            value = level[row]
+            if value < REFERENCE:
+                if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
+                    continue
+                touch_counters(row, level, count, touched, touched_used)
+                touched_used += 1
+            entry = level[row] - REFERENCE
+            if is_counted:
+                touched[entry, column] += np_int32(step)
+            if is_marked:
+                touched[entry, NEW] |= np_int32(MARKED)
+                if column == COUNT:
+                    touched[entry, NEW] += np_int32(QUESTIONED)
+            elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
+                touched[entry, NEW] |= np_int32(ASSURED)
+            if touched[entry, OTHER] != stamp:
+                touched[entry, OTHER] = np_int32(stamp)
+                listed_entries[listed] = entry
+                listed += 1
+    state[USED] = rows_used
+    state[TOUCHED] = touched_used
+    state[LISTED] = listed
+
+
+@operator(INT, WORDS, WORDS, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
+def expect(wanted, kept, level, count, touched, expected, entries, state):  # type: ignore[no-untyped-def]
+    """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
+    lists their entries, each once. `expected` is the mark of facts that are known to go."""
+    used = state[TOUCHED]
+    number = 0
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if row < 0 or level[row] == ABSENT:
+            continue
+        is_kept = False
+        for k in range(kept.shape[0]):
+            is_kept = is_kept or kept[k] == row
+        if is_kept:
+            continue
+        if level[row] < REFERENCE:
+            touch_counters(row, level, count, touched, used)
+            used += 1
+        entry = level[row] - REFERENCE
+        marks = touched[entry, MARKS]
+        if marks & IS and not marks & expected:
+            touched[entry, MARKS] = marks | np_int32(expected)
+            touched[entry, NEW] |= np_int32(MARKED)
+            if marks & WAS:
+                # A derivation is new if a body fact of the delta was not there before: this one was.
+                touched[entry, OTHER] = 0
+            entries[number] = entry
+            number += 1
+    state[TOUCHED] = used
+    return number
+
+
+@operator(INT, MATRIX, INT, INT, INT, INT, WORDS, WORDS)
+def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type: ignore[no-untyped-def]
+    """Takes what look-ahead has noted off all entries; lists those that are present or not (`presence` is IS or 0) and
+    have any of some marks, with their QUESTIONED derivations."""
+    number = 0
+    for entry in range(used):
+        value = touched[entry, NEW]
+        if value & noted:
+            touched[entry, NEW] = value & (DERIVED | MARKED | ASSURED) & ~np_int32(noted)
+            marks = touched[entry, MARKS]
+            if marks & IS == presence and marks & any_of:
+                entries[number] = entry
+                counts[number] = value // QUESTIONED
+                number += 1
+    return number
+
+
+@operator(INT, WORDS, MATRIX, INT, INT, INT, INT, WORDS)
+def select(entries, touched, looked_at, wanted, added, removed, chosen):  # type: ignore[no-untyped-def]
+    """Lists the entries whose marks, as far as they are looked at, are those wanted, and changes their marks."""
+    number = 0
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        marks = touched[entry, MARKS]
+        if marks & looked_at == wanted:
+            touched[entry, MARKS] = (marks & ~np_int32(removed)) | np_int32(added)
+            chosen[number] = entry
+            number += 1
+    return number
+
+
+@operator(types.void, MATRIX, INT, MATRIX, FLAG, INT, WORDS, STATE)
+def list_entries(block, used, touched, is_marking, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
+    """Lists the entries in word 0 of a block, each once; marks those of derivations with a marked body fact."""
+    block_width = block.shape[1]
+    listed = state[LISTED]
+    for i in range(used):
+        entry = int64(block[i, 0])
+        if is_marking and block[i, block_width - 2] >= MARKED:
+            touched[entry, NEW] |= np_int32(MARKED)
+        if touched[entry, OTHER] != stamp:
+            touched[entry, OTHER] = np_int32(stamp)
+            listed_entries[listed] = entry
+            listed += 1
+    state[LISTED] = listed
+
+
+@operator(types.void, MATRIX, INT, INT, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
+def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
+    """Touches the rows in one word of a block and lists their entries, each once."""
+    touched_used = state[TOUCHED]
+    listed = state[LISTED]
+    for i in range(used):
+        row = int64(block[i, word])
+        if level[row] < REFERENCE:
+            touch_counters(row, level, count, touched, touched_used)
+            touched_used += 1
+        entry = level[row] - REFERENCE
+        if touched[entry, OTHER] != stamp:
+            touched[entry, OTHER] = np_int32(stamp)
+            listed_entries[listed] = entry
+            listed += 1
+    state[TOUCHED] = touched_used
+    state[LISTED] = listed
+
+
+@operator(INT, MATRIX, INT, FLAG, FLAG, WORDS, STATE)
+def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # type: ignore[no-untyped-def]
+    """Ends the update of a relation's stratum: keeps only WAS and IS, lists the entries whose membership changed.
+    Returns how many facts have counters that cannot be: negative, or positive though absent, or none though present."""
+    faults = 0
+    listed = 0
+    for entry in range(used):
+        marks = touched[entry, MARKS] & (WAS | IS)
+        touched[entry, MARKS] = marks
+        is_present = marks & IS != 0
+        of_nonrecursive = touched[entry, COUNT]
+        of_recursive = touched[entry, NEW] >> 1
+        if (has_nonrecursive and (of_nonrecursive < 0 or (not is_present and of_nonrecursive > 0))) or (
+            has_recursive
+            and (
+                of_recursive < 0
+                or touched[entry, NEW] >= ABSENT
+                or (not is_present and of_recursive > 0)
+                or (is_present and of_recursive + of_nonrecursive == 0)
+            )
+        ):
+            faults += 1
+        if not is_present:
+            touched[entry, NEW] = ABSENT
+            touched[entry, COUNT] = 0
+        touched[entry, OTHER] = ABSENT
+        if (marks & WAS != 0) != is_present:
+            changed[listed] = entry
+            listed += 1
+    state[LISTED] = listed
+    return faults

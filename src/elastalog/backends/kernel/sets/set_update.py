@@ -1,0 +1,318 @@
+"""The maintenance of one stratum by the strategies that maintain sets (see `backends.sets`), on the kernel's relations.
+
+A set of facts is a vector of touched entries by relation; membership in I, D, A and the sets of backward/forward
+checking is a mark. Since a view is a set of mark combinations, every evaluation of the papers is a wave of pipelines
+with the right views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
+from elastalog.backends.kernel.execution.delta_variant import GAINS, SURVIVING, DeltaPipeline, Phase
+from elastalog.backends.kernel.sets import set_operators, set_rounds
+from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
+from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
+from elastalog.backends.kernel.sets.needs import Needs
+from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
+from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import (
+    COUNT,
+    DELTA,
+    DERIVED,
+    IS,
+    NEW,
+    OTHER,
+    PENDING,
+    REFERENCE,
+    WAS,
+    view,
+)
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Spread, Support, joined
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.planning.logical import LogicalStratum
+
+PHASES: dict[Evaluation, Phase] = {
+    Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
+    Evaluation.SURVIVING: SURVIVING,
+    Evaluation.NEW: GAINS,
+    Evaluation.PROVED: replace(
+        SURVIVING, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
+    ),
+}
+"""PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
+carry are always those of the present state, where look-ahead puts its marks."""
+
+_UNEXPLORED = replace(
+    PHASES[Evaluation.OLD],
+    sees=view(WAS, 0) & ~view(WAS | EXPECTED, IS),
+    sees_before=view(WAS, DELTA) & ~view(WAS | EXPECTED, IS),
+)
+"""OLD without derivations through dead facts that were expected to go."""
+
+
+class StratumSets(LookAhead):
+    """See `backends.sets.SetMaintenance`. `below` are the changed entries of lower relations, `deleted` and
+    `inserted` the rows of the stratum's explicit facts that go and come."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        plan: SetPlan,
+        relations: Mapping[str, KernelRelation],
+        support: Support,
+        below: Facts,
+        deleted: Mapping[str, Vector],
+        inserted: Mapping[str, Vector],
+        explicit: frozenset[str],
+        watch: Watch,
+        scratch: Scratch,
+    ) -> None:
+        super().__init__(relations, stratum.relations, below, plan.flat, watch)
+        self.number = stratum.number
+        self.has_rules = bool(stratum.clauses)
+        self.explicit = explicit
+        self._plan = plan
+        self._has_nonrecursive = support in (Support.NONRECURSIVE, Support.EVERY)
+        self._has_recursive = support is Support.EVERY
+        self._deleted = deleted
+        self._inserted = inserted
+        self._watch = watch
+        self._scratch = scratch
+        self._stamp = 0
+        self._needs: Needs | None = None
+        self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
+
+    def abandon(self) -> None:
+        super().abandon()
+        self._plan.keep(self._relations)
+
+    # --- explicit facts --------------------------------------------------------------------------------------------
+
+    def explicit_losses(self) -> Facts:
+        return self._make_explicit(self._deleted, is_explicit=False)
+
+    def explicit_gains(self) -> Facts:
+        return self._make_explicit(self._inserted, is_explicit=True)
+
+    def _make_explicit(self, changed: Mapping[str, Vector], is_explicit: bool) -> Facts:
+        facts = {name: self.touch(self._relations[name], rows) for name, rows in changed.items()}
+        for name, entries in facts.items():
+            touched = self._relations[name].touched
+            if is_explicit:
+                touched[entries, NEW] &= ~DERIVED
+            else:
+                touched[entries, NEW] |= DERIVED
+            if self._has_nonrecursive:
+                touched[entries, COUNT] += 1 if is_explicit else -1
+        return facts
+
+    # --- evaluation ------------------------------------------------------------------------------------------------
+
+    def heads(
+        self, evaluation: Evaluation, delta: Facts, rules: Rules = Rules.ALL, change: Change = Change.NOTHING
+    ) -> Facts:
+        return self._wave(evaluation, delta, {}, rules, change, is_gain=False)
+
+    def spread(self, found: Facts, evaluation: Evaluation, change: Change, how: Spread) -> Facts:
+        deltas: list[Facts] = []
+        is_new = evaluation is Evaluation.NEW
+        is_noting = self._noted != NOTHING if is_new else self._is_assuring
+        while delta := self._next_delta(found, how):
+            if len(deltas) >= set_rounds.PATIENCE and not is_noting:
+                column, step = self._counted(change, is_recursive=True)
+                rest, self._stamp = self._plan.spreading.run(
+                    delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,
+                    relations=self._relations, watch=self._watch,
+                )  # fmt: skip
+                self._extend_indexes()
+                deltas.append(rest)
+                break
+            found = self.heads(evaluation, delta, Rules.RECURSIVE, change)
+            self._mark(delta, 0, int(how.removed))
+            deltas.append(delta)
+        return joined(*deltas)
+
+    def heads_of_changes(self, evaluation: Evaluation, change: Change = Change.NOTHING) -> Facts:
+        came = self._select(self.below, WAS | IS, IS)
+        if evaluation is Evaluation.OLD:
+            gone = self._select(self.below, WAS | IS | EXPECTED if self._is_explored else WAS | IS, WAS)
+            return self._wave(evaluation, gone, came, Rules.ALL, change, is_gain=False)
+        gone = self._select(self.below, WAS | IS, WAS)
+        return self._wave(evaluation, joined(came, self._ahead), gone, Rules.ALL, change, is_gain=bool(self._ahead))
+
+    def derivable(self, facts: Facts, rules: Rules) -> Facts:
+        self._stamp += 1
+        for name, entries in facts.items():
+            relation = self._relations[name]
+            rest = entries
+            for pipeline in self._plan.backward[rules].get(name, ()):
+                if not len(rest):
+                    break
+                self._backward.run(pipeline, self._flat, rest, self._entry_sink(relation))
+                # One derivation is enough: what this rule derives need not be looked for with the next.
+                rest = rest[relation.touched[rest, OTHER] != self._stamp]
+        return self._lists.take()
+
+    def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
+        self._stamp += 1
+        for name, entries in facts.items():
+            for pipeline in self._plan.with_bodies.get(name, ()):
+                sink = self._body_sink(pipeline, name if is_linked else None)
+                self._backward.run(pipeline, self._flat, entries, sink)
+        return self._lists.take()
+
+    def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
+        candidates = self.having(queries, NO_MARK, Mark.PROVED)
+        fresh = self.having(candidates, NO_MARK, Mark.CHECKED)
+        is_plain = not self.having(fresh, Mark.DELAYED) and not self.with_nonrecursive_support(fresh)
+        if not is_plain or not self._backward.is_easy:
+            return queries, 0
+        rest, number, self._stamp = self._plan.plain_rounds.run(
+            candidates, self._stamp + 1, self._relations, self._watch
+        )
+        return rest, number
+
+    def demanded(self, facts: Facts) -> Facts:
+        # OTHER tells what has been reached: in one search each fact is listed once.
+        self._stamp += 1
+        reached: dict[str, list[Vector]] = {}
+        waiting = self.having(facts, NO_MARK, Mark.PROVED)
+        while waiting:
+            fresh: Facts = {}
+            for name, entries in waiting.items():
+                touched = self._relations[name].touched
+                new = entries[touched[entries, OTHER] != self._stamp]
+                if len(new):
+                    touched[new, OTHER] = self._stamp
+                    reached.setdefault(name, []).append(new)
+                    fresh[name] = new
+            waiting = self.having(self._needs.of(fresh), NO_MARK, Mark.PROVED) if self._needs and fresh else {}
+        return {name: np.unique(np.concatenate(parts)) for name, parts in reached.items()}
+
+    def end(self) -> Facts:
+        """The entries of the stratum's relations that changed."""
+        changed = {}
+        state = self._lists.state
+        for name in self.own:
+            relation = self._relations[name]
+            if relation.touched_used:
+                entries = np.empty(relation.touched_used, np.int32)
+                faults = set_operators.finish(
+                    relation.touched, relation.touched_used, self._has_nonrecursive, self._has_recursive, entries, state
+                )
+                if faults:
+                    raise InternalError("maintenance", f"{faults} facts of `{name}` have impossible counters")
+                number = int(state[bookkeeping.LISTED])
+                if number:
+                    changed[name] = entries[:number]
+        return changed
+
+    # --- within ----------------------------------------------------------------------------------------------------
+
+    def _wave(
+        self, evaluation: Evaluation, delta: Facts, negated: Facts, rules: Rules, change: Change, *, is_gain: bool
+    ) -> Facts:
+        """Runs the versions that start at positive goals on one delta, those that start at negated ones on another."""
+        if not delta and not negated:
+            return {}
+        phase = self._phase(evaluation)
+        is_new = evaluation is Evaluation.NEW
+        noted, flat = self._noting(evaluation, delta)
+        forward = self._plan.forward[rules]
+        self._stamp += 1
+        for facts in (delta, negated):
+            self._mark(facts, DELTA, 0)
+        for facts, is_negated in ((delta, False), (negated, True)):
+            for name, entries in facts.items():
+                for pipeline in forward.get(name, ()):
+                    if pipeline.is_negated_start == is_negated:
+                        sink = self._head_sink(pipeline, is_new, change, is_gain, noted)
+                        pipeline.run(self._relations, flat, entries, phase, self._scratch, sink)
+        for facts in (delta, negated):
+            self._mark(facts, 0, DELTA)
+        if is_new:
+            self._extend_indexes()
+        return self._lists.take()
+
+    def _next_delta(self, found: Facts, how: Spread) -> Facts:
+        if not how.is_unsupported:
+            return self.move(found, how.required, how.excluded, added=how.added)
+        delta = self.without_nonrecursive_support(self.having(found, how.required, how.excluded))
+        self._mark(delta, int(how.added), 0)
+        return delta
+
+    def _extend_indexes(self) -> None:
+        for name in self.own:
+            self._relations[name].extend_indexes()
+
+    def _phase(self, evaluation: Evaluation) -> Phase:
+        if evaluation is Evaluation.OLD and self._is_explored:
+            return _UNEXPLORED
+        phase = self._plan.phases.get(evaluation)
+        if phase is None:
+            own = self.own if evaluation is Evaluation.PROVED else ()
+            phase = self._plan.phases[evaluation] = replace(PHASES[evaluation], own=frozenset(own))
+        return phase
+
+    def _head_sink(self, pipeline: DeltaPipeline, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
+        clause = pipeline.variant.clause
+        if noted == IF_CERTAIN and has_negation(clause):
+            noted = NOTHING
+        head = self._relations[clause.head]
+        column, step = self._counted(change, clause.is_recursive)
+
+        def sink(block: Matrix, used: int) -> None:
+            if is_new:
+                head.reserve(head.used + used)
+            listed, state = self._lists.begin(head, used)
+            set_operators.apply_heads(
+                block, used, head.rows, head.table, head.shift, head.level, head.count, head.touched, column, step,
+                is_new, is_gain, noted, self._stamp, listed, state,
+            )  # fmt: skip
+            self._lists.finish(used)
+
+        return sink
+
+    def _counted(self, change: Change, is_recursive: bool) -> tuple[int, int]:
+        """The column that counts derivations by recursive rules or others (-1: none does), and by how much each of them
+        changes it."""
+        if change is Change.NOTHING or not (self._has_recursive if is_recursive else self._has_nonrecursive):
+            return -1, 0
+        return (NEW, RECURSIVE * change.value) if is_recursive else (COUNT, change.value)
+
+    def _entry_sink(self, head: KernelRelation) -> Sink:
+        is_marking = self._noted != NOTHING
+
+        def sink(block: Matrix, used: int) -> None:
+            listed, state = self._lists.begin(head, used)
+            set_operators.list_entries(block, used, head.touched, is_marking, self._stamp, listed, state)
+            self._lists.finish(used)
+
+        return sink
+
+    def _body_sink(self, pipeline: DeltaPipeline, linked: str | None) -> Sink:
+        scans = pipeline.variant.clause.scans
+        own = [(i + 1, self._relations[scan.relation]) for i, scan in enumerate(scans) if scan.relation in self.own]
+
+        def sink(block: Matrix, used: int) -> None:
+            for word, relation in own:
+                listed, state = self._lists.begin(relation, used)
+                set_operators.list_rows(
+                    block, used, word, relation.level, relation.count, relation.touched, self._stamp, listed, state
+                )
+                self._lists.finish(0)
+                if linked is not None:
+                    self._needs = self._needs or Needs(self.own)
+                    needed = relation.level[block[:used, word]] - REFERENCE
+                    self._needs.add(linked, block[:used, 0], relation.name, needed)
+            self._watch.derived(used)
+
+        return sink

@@ -1,0 +1,6 @@
+"""Facts at rest: relations as rows of words, their set tables, indexes, annotations and transactions.
+
+A row number identifies a fact for good; `annotations` says what levels, counts and marks mean, `bookkeeping` and
+`count_vectors` change them, `transaction`, `shifts` and `snapshot` take a relation from one epoch to another, out of
+the kernel and back. It uses `compile` alone; whoever evaluates rules stands above it.
+"""

@@ -1,0 +1,47 @@
+"""The annotations of facts and how an update writes them without touching the previous epoch.
+
+Every row of an annotated relation has a `level` (ABSENT when the fact is not there) and a `count`. The first time an
+update touches a row, the row gets an entry in the relation's *touched table* and its level becomes a reference to that
+entry (REFERENCE + position). The entry holds the level of the previous epoch, the current one, and what the update
+needs meanwhile. Commit copies current values back; rollback copies old levels back. Both cost what was touched.
+
+The state of a row during an update is a set of marks, so a *view* (which rows an atom sees) is a set of states: a
+64-bit mask indexed by the marks.
+"""
+
+from __future__ import annotations
+
+ABSENT = 1 << 29
+REFERENCE = 1 << 30
+
+# Columns of the touched table.
+ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSSES, DELTAS = range(8)
+TOUCHED_WIDTH = 8
+"""OTHER: the level before the fact settled, while it is in the delta; the best level found so far, while it is
+pending. LOSSES and DELTAS are not of the entry: read downwards, they are two lists of entries (facts that lost their
+last derivation; the delta), which so have room for every entry."""
+
+# Marks.
+WAS = 1  # present in the previous epoch
+IS = 2  # present now
+DELTA = 4  # in the delta being propagated
+LOST = 8  # its loss has been propagated
+PENDING = 16  # a new level has been found and is not yet settled
+FIXED = 32  # explicit in the new epoch, whatever rules say
+
+UNTOUCHED = WAS | IS
+"""The state of a present row that no update has touched."""
+
+
+def view(required: int, excluded: int) -> int:
+    """The mask of the states that have all `required` marks and none of the `excluded` ones (as a signed 64-bit
+    integer)."""
+    mask = 0
+    for state in range(64):
+        if state & required == required and not state & excluded:
+            mask |= 1 << state
+    return mask - (1 << 64) if mask >> 63 else mask
+
+
+DERIVED = 1
+"""The lowest bit of `level` where sets are maintained (see `sets.set_operators`): the fact is not explicit."""

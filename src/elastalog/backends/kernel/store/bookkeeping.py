@@ -1,0 +1,307 @@
+"""Operators that apply derivations to the annotations of their heads, and move facts through the phases of an update.
+
+The caller makes room first: one more row, touched entry and list entry for each row of a block suffice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.signatures import (
+    HALF,
+    INT,
+    KEYS,
+    LOW,
+    MATRIX,
+    NONE,
+    ONE,
+    STATE,
+    WORDS,
+    hash_row,
+    inlined,
+    int64,
+    np_int32,
+    operator,
+    prefetch,
+    types,
+    uint64,
+)
+from elastalog.backends.kernel.store.annotations import (
+    ABSENT,
+    COUNT,
+    DELTA,
+    DELTAS,
+    DERIVED,
+    FIXED,
+    IS,
+    LOST,
+    MARKS,
+    NEW,
+    OLD,
+    OTHER,
+    PENDING,
+    REFERENCE,
+    ROW,
+    UNTOUCHED,
+    WAS,
+)
+from elastalog.backends.kernel.store.set_table import add_row
+
+# Fields of the state vector.
+USED = 0  # rows in the relation
+TOUCHED = 1  # entries in the touched table
+LISTED = 2  # entries in the list that the operator appends to
+
+_AHEAD = 16
+"""How many facts before they are looked for their memory is asked for."""
+
+
+@inlined
+def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
+    """The row of a fact, or -1 - its empty slot."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    value = hash_row(block, i, width)
+    slot = value >> uint64(shift)
+    tag = value & LOW
+    while True:
+        entry = table[slot]
+        if entry == NONE:
+            return -1 - int64(slot)
+        if (entry >> HALF) == tag:
+            row = int64(entry & LOW) - 1
+            is_same = True
+            for c in range(width):
+                if rows[row, c] != block[i, c]:
+                    is_same = False
+            if is_same:
+                return row
+        slot = (slot + ONE) & mask
+
+
+@inlined
+def touch(row, level, count, touched, used):  # type: ignore[no-untyped-def]
+    """Makes a touched entry for a row that has none."""
+    value = level[row]
+    touched[used, ROW] = row
+    touched[used, OLD] = value
+    touched[used, NEW] = value
+    touched[used, OTHER] = ABSENT
+    touched[used, COUNT] = count[row]
+    touched[used, MARKS] = UNTOUCHED if value < ABSENT else 0
+    level[row] = REFERENCE + used
+
+
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX, WORDS, STATE)
+def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[no-untyped-def]
+    """The touched entry of each of some rows, made where there is none."""
+    used = state[TOUCHED]
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if level[row] < REFERENCE:
+            touch(row, level, count, touched, used)
+            used += 1
+        entries[i] = level[row] - REFERENCE
+    state[TOUCHED] = used
+
+
+@inlined
+def offer(entry, fires, before, touched):  # type: ignore[no-untyped-def]
+    """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head.
+    Whether the head now waits for that level, and did not before."""
+    marks = touched[entry, MARKS]
+    is_pending = marks & PENDING != 0
+    present = np_int32(ABSENT)
+    if is_pending:
+        present = touched[entry, OTHER]
+    elif marks & IS:
+        present = touched[entry, NEW]
+    if fires < present:
+        touched[entry, MARKS] = marks | PENDING
+        touched[entry, OTHER] = fires
+        touched[entry, COUNT] = 1
+        return True
+    if fires == present and fires != before:
+        touched[entry, COUNT] += 1
+    return False
+
+
+@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
+def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
+    """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
+    facts, at level 0, stay as they are."""
+    block_width = block.shape[1]
+    rows_used = state[USED]
+    width = rows.shape[1]
+    flat_rows = rows.reshape(rows.size)
+    high = uint64(shift)
+    for i in range(used):
+        if i + _AHEAD < used:
+            prefetch(table, int64(hash_row(block, i + _AHEAD, width) >> high))
+            known = int64(table[hash_row(block, i + _AHEAD // 2, width) >> high] & LOW) - 1
+            if known >= 0:
+                prefetch(flat_rows, known * width)
+                prefetch(level, known)
+        fires = block[i, block_width - 2] + 1
+        row = find_row(block, i, rows, table, shift)
+        if row < 0:
+            add_row(block, i, -1 - row, rows, table, rows_used)
+            level[rows_used] = fires
+            count[rows_used] = 1
+            rows_used += 1
+        elif fires < level[row]:
+            level[row] = fires
+            count[row] = 1
+        elif fires == level[row]:
+            count[row] += 1
+    state[USED] = rows_used
+
+
+@operator(types.void, WORDS, MATRIX, INT, INT)
+def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
+    """Adds and removes marks."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+
+
+@operator(types.void, WORDS, MATRIX, INT, INT)
+def list_marked(entries, touched, added, removed):  # type: ignore[no-untyped-def]
+    """Makes entries the list of deltas, and changes their marks."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[i, DELTAS] = entry
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+
+
+@operator(types.void, WORDS, MATRIX)
+def lose(entries, touched):  # type: ignore[no-untyped-def]
+    """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~(DELTA | IS)) | LOST
+        touched[entry, NEW] = ABSENT
+        touched[entry, OTHER] = ABSENT
+        touched[entry, COUNT] = 0
+
+
+@operator(INT, WORDS, MATRIX, INT, WORDS)
+def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
+    """The pending entries whose best level is `at` get that level and become the delta; lists them."""
+    listed = 0
+    for i in range(pending.shape[0]):
+        entry = pending[i]
+        marks = touched[entry, MARKS]
+        if not marks & PENDING or touched[entry, OTHER] != at:
+            continue
+        touched[entry, OTHER] = touched[entry, NEW] if marks & IS else ABSENT
+        touched[entry, NEW] = at
+        touched[entry, MARKS] = (marks & ~PENDING) | IS | DELTA
+        settled[listed] = entry
+        listed += 1
+    return listed
+
+
+@operator(types.void, WORDS, MATRIX)
+def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
+    """Inserted explicit facts: level 0, count 1, in the delta of gains."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        touched[entry, OTHER] = touched[entry, NEW] if touched[entry, MARKS] & IS else ABSENT
+        touched[entry, NEW] = 0
+        touched[entry, COUNT] = 1
+        touched[entry, MARKS] = (touched[entry, MARKS] & ~PENDING) | IS | DELTA | FIXED
+
+
+@operator(INT, MATRIX, INT, types.boolean, WORDS)
+def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-def]
+    """Ends the update of a relation's stratum: keeps only WAS and IS, sets the level before for those who read it next,
+    lists the entries that changed (membership, or also level)."""
+    listed = 0
+    for entry in range(used):
+        marks = touched[entry, MARKS] & (WAS | IS)
+        touched[entry, MARKS] = marks
+        old = touched[entry, OLD] if marks & WAS else np_int32(ABSENT)
+        new = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
+        touched[entry, OTHER] = old if new < old else np_int32(ABSENT)
+        if (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new):
+            changed[listed] = entry
+            listed += 1
+    return listed
+
+
+@operator(INT, WORDS, MATRIX, WORDS)
+def came_and_went(entries, touched, rows):  # type: ignore[no-untyped-def]
+    """Lists the rows of facts that came from the front, and of those that went from the back; returns how many came,
+    in the lower half of a number, and how many went, in the upper one."""
+    came = 0
+    first_gone = rows.shape[0]
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        marks = touched[entry, MARKS] & (WAS | IS)
+        if marks == IS:
+            rows[came] = touched[entry, ROW]
+            came += 1
+        elif marks == WAS:
+            first_gone -= 1
+            rows[first_gone] = touched[entry, ROW]
+    return (rows.shape[0] - first_gone) << 32 | came
+
+
+@operator(INT, MATRIX, INT, WORDS, WORDS)
+def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
+    """Makes current annotations those of the epoch; returns by how much the number of present facts grew."""
+    grown = 0
+    for entry in range(used):
+        row = touched[entry, ROW]
+        if touched[entry, MARKS] & IS:
+            level[row] = touched[entry, NEW]
+            count[row] = touched[entry, COUNT]
+            grown += 0 if touched[entry, MARKS] & WAS else 1
+        else:
+            level[row] = ABSENT
+            count[row] = 0
+            grown -= 1 if touched[entry, MARKS] & WAS else 0
+    return grown
+
+
+@operator(types.void, MATRIX, INT, WORDS)
+def rollback(touched, used, level):  # type: ignore[no-untyped-def]
+    """Restores the levels of the previous epoch; counts were never changed."""
+    for entry in range(used):
+        level[touched[entry, ROW]] = touched[entry, OLD] if touched[entry, MARKS] & WAS else ABSENT
+
+
+def room(array: np.ndarray, used: int) -> np.ndarray:
+    """The array, or a longer copy if it has no `used` places."""
+    if used <= len(array):
+        return array
+    wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
+    wider[: len(array)] = array
+    return wider
+
+
+@inlined
+def touch_counters(row, level, count, touched, used):  # type: ignore[no-untyped-def]
+    """Makes a touched entry as `touch` does, where sets are maintained: the counters of an absent fact are 0."""
+    value = level[row]
+    is_present = value < ABSENT
+    touched[used, ROW] = row
+    touched[used, OLD] = value
+    touched[used, NEW] = value if is_present else np_int32(DERIVED)
+    touched[used, OTHER] = 0
+    touched[used, COUNT] = count[row] if is_present else np_int32(0)
+    touched[used, MARKS] = UNTOUCHED if is_present else 0
+    level[row] = REFERENCE + used
+
+
+@inlined
+def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-untyped-def]
+    """Asks for the memory that finding some heads will need: first the slots, then the levels of the rows there."""
+    width = rows.shape[1]
+    for i in range(start, stop):
+        prefetch(table, int64(hash_row(block, i, width) >> uint64(shift)))
+    for i in range(start, stop):
+        entry = table[int64(hash_row(block, i, width) >> uint64(shift))]
+        if entry != NONE:
+            prefetch(level, int64(entry & LOW) - 1)

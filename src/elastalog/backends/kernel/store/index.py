@@ -1,0 +1,120 @@
+"""An index of a relation: grows with it, chooses direct or hashed addressing, answers joins (see `postings`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.store import postings
+from elastalog.backends.kernel.store.memory import NO_KEYS, Matrix, Vector, cleared, power_of_two
+from elastalog.backends.kernel.store.postings import DIRECT, HASHED
+
+_DENSE_ANYWAY = 1 << 12
+_SMALL_TABLE = 64
+_MANY_SLOTS = 1_000_000
+
+
+class Index:
+    """The rows of a matrix by the words in some columns. `done` rows have been added."""
+
+    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "state")
+
+    def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
+        self.columns: Vector = np.array(columns, np.int64)
+        self.done = 0
+        self.pool: Vector = np.empty(64, np.int32)
+        self.shift = 58
+        self.state: Vector = np.zeros(8, np.int64)
+        self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
+        if self.kind == DIRECT:
+            top = int(rows[:used, columns[0]].max()) + 1 if used else 16
+            self.keys: Vector = NO_KEYS
+            self.slots: Matrix = cleared((max(top, 16), postings.SLOT_WIDTH), np.int32)
+        else:
+            self.keys = cleared(_SMALL_TABLE, np.uint64)
+            self.slots = cleared((_SMALL_TABLE, postings.SLOT_WIDTH), np.int32)
+
+    def successor(self) -> Index:
+        """An empty index with room for what this one holds."""
+        other = object.__new__(Index)
+        other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
+        other.done = 0
+        other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
+        other.slots = cleared(self.slots.shape, np.int32)
+        other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
+        other.state = np.zeros(8, np.int64)
+        return other
+
+    def extend(self, rows: Matrix, used: int) -> None:
+        """Adds the rows up to `used`."""
+        while self.done < used:
+            is_direct = self.kind == DIRECT
+            self.done = postings.append(
+                rows,
+                self.done,
+                used,
+                self.columns,
+                is_direct,
+                self.keys,
+                self.shift,
+                self.slots,
+                self.pool,
+                self.state,
+            )
+            if self.done < used:
+                self._make_room(rows, used)
+
+    def _make_room(self, rows: Matrix, used: int) -> None:
+        if self.kind == DIRECT:
+            word = int(rows[self.done, self.columns[0]])
+            if not 0 <= word < len(self.slots):
+                waiting = rows[self.done : used, self.columns[0]]
+                top = self._wider(int(waiting.max()) + 1)
+                if waiting.min() < 0 or top > max(16 * used, _DENSE_ANYWAY):
+                    self._become_hashed(rows)
+                else:
+                    wider = cleared((top, postings.SLOT_WIDTH), np.int32)
+                    wider[: len(self.slots)] = self.slots
+                    self.slots = wider
+                return
+        elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
+            factor = 2 if len(self.keys) > 1 << 20 else 4
+            self._widen_table(len(self.keys) * factor)
+            return
+        wider_pool = np.empty(max(len(self.pool) * 3 // 2, len(self.pool) + 4 * (used - self.done)), np.int32)
+        taken = int(self.state[postings.POOL_USED])
+        wider_pool[:taken] = self.pool[:taken]
+        self.pool = wider_pool
+
+    def _wider(self, words: int) -> int:
+        """How many slots there are to be, so that `words` are among them and not every new word needs more."""
+        if len(self.slots) < _MANY_SLOTS:
+            return power_of_two(words)
+        return max(words, len(self.slots) + len(self.slots) // 8)
+
+    def _widen_table(self, size: int) -> None:
+        keys = cleared(size, np.uint64)
+        slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.shift = 65 - size.bit_length()
+        postings.grow(self.keys, self.slots, keys, slots, self.shift)
+        self.keys, self.slots = keys, slots
+
+    def _become_hashed(self, rows: Matrix) -> None:
+        """A word came that direct addressing cannot hold: the rows so far are added again, under hashed keys."""
+        done, self.done = self.done, 0
+        self.kind = HASHED
+        size = power_of_two(done * 2 + _SMALL_TABLE)
+        self.keys = cleared(size, np.uint64)
+        self.slots = cleared((size, postings.SLOT_WIDTH), np.int32)
+        self.shift = 65 - size.bit_length()
+        self.state[:] = 0
+        self.extend(rows, done)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.keys.nbytes + self.slots.nbytes + self.pool.nbytes)
+
+
+def _is_dense(words: Vector) -> bool:
+    if not len(words):
+        return True
+    return bool(words.min() >= 0 and int(words.max()) < max(4 * len(words), _DENSE_ANYWAY))

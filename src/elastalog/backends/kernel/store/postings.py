@@ -1,0 +1,163 @@
+"""Operators on indexes: for a key, the rows that hold it, in ascending order.
+
+An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a
+hash table of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and
+how many. One row is kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is
+full. Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    FINISH,
+    FLAG,
+    INT,
+    KEYS,
+    MATRIX,
+    NONE,
+    ONE,
+    STATE,
+    WORDS,
+    hash_columns,
+    inlined,
+    int64,
+    mix,
+    np_int32,
+    operator,
+    pack,
+    prefetch,
+    types,
+    uint32,
+    uint64,
+)
+
+DIRECT, HASHED, EVERY = range(3)
+"""How postings are found: by word, by key, or all rows of the relation (a cross product)."""
+
+# Columns of a slot.
+PLACE, LENGTH = range(2)
+SLOT_WIDTH = 2
+
+# Fields of the state vector.
+POOL_USED = 5
+KEYS_USED = 6
+
+_AHEAD = 12
+_FIRST_BLOCK = 4
+_NO_PAIR = np.uint64(0x8000_0000_8000_0000)
+"""Two words that no value has (see `relations.words`)."""
+
+
+@inlined
+def index_key(rows, row, columns):  # type: ignore[no-untyped-def]
+    """The key of some columns, never 0: exact for up to two columns, a hash for more."""
+    width = columns.shape[0]
+    if width == 1:
+        return uint64(uint32(rows[row, columns[0]])) + ONE
+    if width == 2:
+        # Not + 1 as above: that is 0 for two words -1.
+        return pack(rows[row, columns[0]], rows[row, columns[1]]) ^ _NO_PAIR
+    return hash_columns(rows, row, columns) | ONE
+
+
+@inlined
+def hash_key(key):  # type: ignore[no-untyped-def]
+    return mix(key) * FINISH
+
+
+@inlined
+def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
+    """The first row of a slot that is in use: it verifies a hashed key."""
+    place = slots[slot, PLACE]
+    return int64(place) if slots[slot, LENGTH] == 1 else int64(pool[place])
+
+
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS, STATE)
+def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
+    """Adds rows [start, stop); returns the first row not added, because something is full."""
+    pool_used = state[POOL_USED]
+    keys_used = state[KEYS_USED]
+    limit = keys.shape[0] * 5 // 8
+    is_hashed = columns.shape[0] > 2
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = slots.reshape(slots.size)
+    row = start
+    while row < stop:
+        if is_direct:
+            if row + _AHEAD < stop:
+                ahead = int64(rows[row + _AHEAD, columns[0]])
+                if ahead >= 0 and ahead < slots.shape[0]:
+                    prefetch(flat, ahead * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+            if slot < 0 or slot >= slots.shape[0]:
+                break
+        else:
+            if keys_used >= limit:
+                break
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while True:
+                entry = keys[home]
+                if entry == NONE:
+                    keys[home] = key
+                    keys_used += 1
+                    break
+                if entry == key:
+                    if not is_hashed:
+                        break
+                    first = first_row(slots, home, pool)
+                    is_same = True
+                    for c in range(columns.shape[0]):
+                        if rows[first, columns[c]] != rows[row, columns[c]]:
+                            is_same = False
+                    if is_same:
+                        break
+                home = (home + ONE) & mask
+            slot = int64(home)
+        length = slots[slot, LENGTH]
+        if length == 0:
+            slots[slot, PLACE] = row
+            slots[slot, LENGTH] = 1
+        else:
+            place = slots[slot, PLACE]
+            if length == 1 or (length >= _FIRST_BLOCK and length & (length - 1) == 0):
+                wider = _FIRST_BLOCK if length == 1 else length * 2
+                if pool_used + wider > pool.shape[0]:
+                    break
+                if length == 1:
+                    pool[pool_used] = place
+                else:
+                    for j in range(length):
+                        pool[pool_used + j] = pool[place + j]
+                slots[slot, PLACE] = pool_used
+                place = np_int32(pool_used)
+                pool_used += wider
+            pool[place + length] = row
+            slots[slot, LENGTH] = length + 1
+        row += 1
+    state[POOL_USED] = pool_used
+    state[KEYS_USED] = keys_used
+    return row
+
+
+@operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)
+def grow(keys, slots, wider_keys, wider_slots, shift):  # type: ignore[no-untyped-def]
+    """Moves a hash table of keys into a wider, empty one."""
+    mask = uint64(wider_keys.shape[0] - 1)
+    high = uint64(shift)
+    for i in range(keys.shape[0]):
+        if keys[i] != NONE:
+            home = hash_key(keys[i]) >> high
+            while wider_keys[home] != NONE:
+                home = (home + ONE) & mask
+            wider_keys[home] = keys[i]
+            for c in range(SLOT_WIDTH):
+                wider_slots[home, c] = slots[i, c]

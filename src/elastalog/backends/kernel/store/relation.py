@@ -1,0 +1,211 @@
+"""A relation of the kernel: facts as rows of words, found by a set table, joined through indexes, annotated in parallel
+arrays."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.memory import (
+    NO_WORDS,
+    Matrix,
+    Vector,
+    cleared,
+    grown,
+    rows_for,
+    slots_at_once,
+    slots_for,
+)
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+
+_FIRST_ROWS = 64
+_FIRST_TABLE = 128
+_MOST_ROWS = (1 << 30) - 64
+_SLACK = 16
+"""A relation that was filled has room for one more row in so many."""
+
+_FEW_ROWS = 4096
+_MANY_ROWS = 1 << 22
+IN_UPDATES = 1.1
+"""Growth of a relation to which an update adds rows."""
+
+
+class KernelRelation:
+    """Facts of one relation. A row number identifies a fact for as long as the relation object lives.
+
+    `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
+    under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
+    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers."""
+
+    __slots__ = (
+        "_state", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
+        "name", "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
+    )  # fmt: skip
+
+    def __init__(self, name: str, width: int, is_annotated: bool) -> None:
+        self.name = name
+        self.width = width
+        self.is_annotated = is_annotated
+        self.used = 0
+        self.present = 0
+        self.generation = 0
+        self.lowest = 0
+        self.highest = 0
+        self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
+        self.take_table(cleared(_FIRST_TABLE, np.uint64))
+        self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
+        self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
+        self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
+        self.touched_used = 0
+        self.is_settled = True
+        self.indexes: dict[tuple[int, ...], Index] = {}
+        self._state: Vector = np.zeros(8, np.int64)
+
+    def reserve(self, size: int, growth: float | None = None) -> None:
+        """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
+        if size > _MOST_ROWS:
+            raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
+        capacity = len(self.rows)
+        if size > capacity:
+            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
+            # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
+            if self.is_annotated:
+                self.level = grown(self.level, self.used, capacity)
+                self.count = grown(self.count, self.used, capacity)
+            self.rows = grown(self.rows, self.used, capacity)
+        if size > self.full:
+            self._fill_table(cleared(slots_for(size), np.uint64))
+
+    def _fill_table(self, table: Vector, full: int | None = None) -> None:
+        row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
+        self.take_table(table, full)
+
+    def take_table(self, table: Vector, full: int | None = None) -> None:
+        """From now on facts are found in a table that has all rows, until it has `full`."""
+        shift = 65 - len(table).bit_length()
+        full = rows_for(len(table)) if full is None else full
+        # Without a call in between, at which Ctrl-C might come.
+        self.table, self.shift, self.full = table, shift, full
+
+    def trim(self) -> None:
+        """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
+        copied: an array that somebody else looks at keeps its room."""
+        capacity = self.used + self.used // _SLACK + _FIRST_ROWS
+        if len(self.rows) <= capacity + capacity // _SLACK:
+            return
+        # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
+        with contextlib.suppress(ValueError):
+            self.rows.resize((capacity, self.width))
+            if self.is_annotated:
+                self.level.resize(capacity)
+                self.count.resize(capacity)
+
+    @property
+    def room(self) -> int:
+        """How many rows there may be before something has to grow."""
+        return min(len(self.rows), self.full)
+
+    def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
+        """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
+        state = self._state
+        state[row_operators.USED] = self.used
+        while start < stop:
+            if self.used >= self.full:
+                self.reserve(self.used + 64)
+            try:
+                row_operators.insert(
+                    block, start, stop, self.rows, self.table, self.shift, self.count, counted_from, state
+                )
+            finally:
+                # Ctrl-C may come when the rows are in the table.
+                self.used = int(state[row_operators.USED])
+            start = int(state[row_operators.NEXT])
+            if start < stop:
+                self.reserve(self.used + 64)
+
+    def load(self, block: Matrix) -> None:
+        """Inserts explicit facts into a relation that holds explicit facts only: level 0, count 1."""
+        first = self.used
+        size = self.used + len(block) + 64
+        if size > self.full:
+            slots, full = slots_at_once(size)
+            self._fill_table(cleared(slots, np.uint64), full)
+        self.reserve(size)
+        self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
+        if self.is_annotated:
+            self.level[first : self.used] = 0
+            self.count[first : self.used] = 1
+        self.present = self.used
+
+    def find(self, block: Matrix) -> Vector:
+        """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
+        found = np.empty(len(block), np.int32)
+        row_operators.find(np.ascontiguousarray(block, np.int32), self.rows, self.table, self.shift, found)
+        return found
+
+    def index(self, columns: tuple[int, ...]) -> Index:
+        """The index on some columns, made when first asked for, up to date."""
+        index = self.indexes.get(columns)
+        if index is None:
+            index = self.indexes[columns] = Index(columns, self.rows, self.used)
+        if index.done < self.used:
+            self._extend(columns, index)
+        return index
+
+    def extend_indexes(self) -> None:
+        """Adds the latest rows to every index."""
+        for columns, index in self.indexes.items():
+            if index.done < self.used:
+                self._extend(columns, index)
+
+    def drop_outdated_indexes(self) -> None:
+        """Forgets the indexes that lack rows, instead of extending them, which takes memory."""
+        for columns in [columns for columns, index in self.indexes.items() if index.done < self.used]:
+            del self.indexes[columns]
+
+    def _extend(self, columns: tuple[int, ...], index: Index) -> None:
+        try:
+            index.extend(self.rows, self.used)
+        except BaseException:
+            # Ctrl-C, or no memory: nobody knows which rows it holds now. It is made again when next needed.
+            del self.indexes[columns]
+            raise
+
+    def present_rows(self) -> Vector:
+        """The row numbers of the facts that are present, outside an update."""
+        if self.is_settled:
+            return np.arange(self.used, dtype=np.int32)
+        return np.flatnonzero(self.level[: self.used] < ABSENT).astype(np.int32)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most rows are of facts that are gone."""
+        return self.used - self.present > max(self.present, _FEW_ROWS)
+
+    def compact(self) -> None:
+        """Drops the rows of facts that are gone, outside an update. Rows get new numbers; indexes are made again when
+        needed. When memory ends, the relation is as before."""
+        kept = self.present_rows()
+        size = len(kept) + len(kept) // 4 + _FIRST_ROWS
+        rows = grown(self.rows[kept], len(kept), size)
+        level = grown(self.level[kept], len(kept), size)
+        count = grown(self.count[kept], len(kept), size)
+        table = cleared(slots_for(size), np.uint64)
+        row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
+        touched = np.empty((16, TOUCHED_WIDTH), np.int32)
+        # All is made: from here on nothing needs memory.
+        self.rows, self.level, self.count, self.touched = rows, level, count, touched
+        self.take_table(table)
+        self.used = self.present = len(kept)
+        self.indexes.clear()
+        self.is_settled = True
+        self.generation += 1
+
+    @property
+    def nbytes(self) -> int:
+        own = self.rows.nbytes + self.table.nbytes + self.level.nbytes + self.count.nbytes
+        return int(own + sum(index.nbytes for index in self.indexes.values()))

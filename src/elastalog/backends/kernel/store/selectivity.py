@@ -1,0 +1,68 @@
+"""Sizes of the kernel's relations for the planner: how many facts, and how many agree on some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.store.relation import KernelRelation
+
+_SAMPLE = 4096
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class KernelStatistics:
+    """Estimates from a sample of rows, made when first asked for.
+
+    The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
+    facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
+
+    def __init__(self, relations: Mapping[str, KernelRelation], sample: int = _SAMPLE) -> None:
+        self._relations = relations
+        self._sample_size = sample
+        self._fanouts: dict[tuple[str, tuple[int, ...]], float] = {}
+        self._samples: dict[str, Matrix] = {}
+
+    def rows(self, relation: str) -> float:
+        return float(self._relations[relation].used or self._typical())
+
+    def fanout(self, relation: str, columns: tuple[int, ...]) -> float:
+        if not columns:
+            return self.rows(relation)
+        key = (relation, columns)
+        known = self._fanouts.get(key)
+        if known is None:
+            known = self._fanouts[key] = self._estimate(relation, columns)
+        return known
+
+    def _typical(self) -> float:
+        """The size of a relation of which nothing is known yet: it is about to be derived."""
+        return float(max((r.used for r in self._relations.values()), default=0) + 1)
+
+    def _estimate(self, relation: str, columns: tuple[int, ...]) -> float:
+        used = self._relations[relation].used
+        if used == 0:
+            return float(self._typical() ** (0.5 ** len(columns)))
+        if used == 1:
+            return 1.0
+        sample = self._sample(relation)
+        keys = np.zeros(len(sample), np.uint64)
+        for column in columns:
+            keys = (keys ^ sample[:, column].astype(np.uint64)) * _MIXER
+        _, counts = np.unique(keys, return_counts=True)
+        agreeing = float((counts * (counts - 1)).sum()) / (len(sample) * (len(sample) - 1))
+        return 1.0 + (used - 1) * agreeing
+
+    def _sample(self, relation: str) -> Matrix:
+        sample = self._samples.get(relation)
+        if sample is None:
+            stored = self._relations[relation]
+            rows = stored.rows[: stored.used]
+            size = self._sample_size
+            if stored.used > size:
+                chosen = np.random.default_rng(stored.used).choice(stored.used, size, replace=False, shuffle=False)
+                rows = rows[chosen]
+            sample = self._samples[relation] = rows
+        return sample

@@ -1,0 +1,344 @@
+"""Operators on the rows of a relation and its set table.
+
+The set table finds the row of a fact: open addressing, one 64-bit word a slot, 0 when empty, else the low half of the
+fact's hash above the row number + 1; the home slot is the high bits of the hash. Rows are never moved, so row numbers
+identify facts.
+"""
+
+from __future__ import annotations
+
+from elastalog.backends.kernel.compile.signatures import (
+    COLUMNS,
+    FLAG,
+    GROUP,
+    HALF,
+    INT,
+    KEYS,
+    LOW,
+    MATRIX,
+    NONE,
+    ONE,
+    STATE,
+    WORDS,
+    group_of_keys,
+    hash_columns,
+    hash_row,
+    inlined,
+    int64,
+    operator,
+    prefetch,
+    types,
+    uint64,
+)
+from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE
+from elastalog.backends.kernel.store.memory import FULL, FULL_AT_ONCE, LARGE_TABLE
+
+# Fields of the state vector.
+USED = 0  # rows in the relation
+NEXT = 1  # the next input row
+WITHIN = 2  # position inside a posting, for joins
+FILLED = 4  # rows in the output block
+
+
+@inlined
+def is_present(level, touched, row):  # type: ignore[no-untyped-def]
+    """Whether a row of an annotated relation holds a fact now, in the update under way."""
+    value = level[row]
+    if value >= REFERENCE:
+        value = touched[value - REFERENCE, NEW]
+    return value < ABSENT
+
+
+@inlined
+def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
+    """Copies a row of a block to row `row` of a relation and enters it in an empty slot of the set table. Nothing is
+    said of its annotations."""
+    width = rows.shape[1]
+    tag = hash_row(block, i, width) & LOW
+    table[slot] = (tag << HALF) | uint64(row + 1)
+    for c in range(width):
+        rows[row, c] = block[i, c]
+
+
+@operator(types.void, MATRIX, INT, KEYS, INT)
+def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
+    """Fills an empty set table with the first rows."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    slots = group_of_keys()
+    tags = group_of_keys()
+    row = 0
+    while row < used:
+        size = min(GROUP, used - row)
+        for g in range(size):
+            value = hash_row(rows, row + g, width)
+            slots[g] = value >> high
+            tags[g] = value & LOW
+            prefetch(table, int64(slots[g]))
+        for g in range(size):
+            slot = slots[g]
+            while table[slot] != NONE:
+                slot = (slot + ONE) & mask
+            table[slot] = (tags[g] << HALF) | uint64(row + g + 1)
+        row += size
+
+
+@operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, WORDS, INT, STATE)
+def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
+    """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row
+    from
+    `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    used = state[USED]
+    full = FULL_AT_ONCE if table.shape[0] >= LARGE_TABLE else FULL
+    room = min(rows.shape[0], table.shape[0] * full // 16)
+    high = uint64(shift)
+    tags = group_of_keys()
+    slots = group_of_keys()
+    flat = rows.reshape(rows.size)
+    is_counting = count.shape[0] > 0
+    i = start
+    while i < stop:
+        size = min(GROUP, stop - i)
+        if used + size > room:
+            break
+        for g in range(size):
+            value = hash_row(block, i + g, width)
+            slot = value >> high
+            tags[g] = value & LOW
+            slots[g] = slot
+            prefetch(table, int64(slot))
+        for g in range(size):
+            slot = slots[g]
+            tag = tags[g]
+            while True:
+                entry = table[slot]
+                if entry == NONE or (entry >> HALF) == tag:
+                    break
+                slot = (slot + ONE) & mask
+            slots[g] = slot
+            if entry != NONE:
+                prefetch(flat, (int64(entry & LOW) - 1) * width)
+        for g in range(size):
+            slot = slots[g]
+            tag = tags[g]
+            while True:
+                entry = table[slot]
+                if entry == NONE:
+                    table[slot] = (tag << HALF) | uint64(used + 1)
+                    for c in range(width):
+                        rows[used, c] = block[i + g, c]
+                    if is_counting:
+                        count[used] = 1
+                    used += 1
+                    break
+                if (entry >> HALF) == tag:
+                    row = int64(entry & LOW) - 1
+                    is_same = True
+                    for c in range(width):
+                        if rows[row, c] != block[i + g, c]:
+                            is_same = False
+                    if is_same:
+                        if is_counting and row >= counted_from:
+                            count[row] += 1
+                        break
+                slot = (slot + ONE) & mask
+        i += size
+    state[USED] = used
+    state[NEXT] = i
+
+
+@operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS)
+def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
+    """The row of each fact of a block (its first columns), -1 where there is none."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    for i in range(block.shape[0]):
+        value = hash_row(block, i, width)
+        slot = value >> high
+        tag = value & LOW
+        found[i] = -1
+        while True:
+            entry = table[slot]
+            if entry == NONE:
+                break
+            if (entry >> HALF) == tag:
+                row = int64(entry & LOW) - 1
+                is_same = True
+                for c in range(width):
+                    if rows[row, c] != block[i, c]:
+                        is_same = False
+                if is_same:
+                    found[i] = row
+                    break
+            slot = (slot + ONE) & mask
+
+
+@operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, KEYS, INT, WORDS)
+def match(rows, used, is_annotated, level, others, others_used, table, shift, found):  # type: ignore[no-untyped-def]
+    """The row in another relation of each fact in rows[:used], -1 where it holds none, -2 where the row is absent. Two
+    evaluations find most facts in the same order, so the row after the last match is tried first."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    slots = group_of_keys()
+    tags = group_of_keys()
+    flat = others.reshape(others.size)
+    expected = int64(0)
+    is_in_order = True
+    i = int64(0)
+    while i < used:
+        size = min(GROUP, used - i)
+        if not is_in_order:
+            for g in range(size):
+                value = hash_row(rows, i + g, width)
+                slots[g] = value >> high
+                tags[g] = value & LOW
+                prefetch(table, int64(slots[g]))
+            for g in range(size):
+                entry = table[slots[g]]
+                if (entry >> HALF) == tags[g]:
+                    prefetch(flat, (int64(entry & LOW) - 1) * width)
+        misses = 0
+        for g in range(size):
+            if is_annotated and level[i + g] >= ABSENT:
+                found[i + g] = -2
+                continue
+            is_same = expected < others_used
+            if is_same:
+                for c in range(width):
+                    if others[expected, c] != rows[i + g, c]:
+                        is_same = False
+            if is_same:
+                found[i + g] = expected
+                expected += 1
+                continue
+            misses += 1
+            if is_in_order:
+                value = hash_row(rows, i + g, width)
+                slots[g] = value >> high
+                tags[g] = value & LOW
+            slot = slots[g]
+            found[i + g] = -1
+            while True:
+                entry = table[slot]
+                if entry == NONE:
+                    break
+                if (entry >> HALF) == tags[g]:
+                    row = int64(entry & LOW) - 1
+                    is_same = True
+                    for c in range(width):
+                        if others[row, c] != rows[i + g, c]:
+                            is_same = False
+                    if is_same:
+                        found[i + g] = row
+                        expected = row + 1
+                        break
+                slot = (slot + ONE) & mask
+        is_in_order = misses < GROUP // 4
+        i += size
+
+
+@operator(
+    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
+    COLUMNS, INT, MATRIX, STATE,
+)  # fmt: skip
+def member(  # type: ignore[no-untyped-def]
+    left, start, stop, key, table, shift, rows, limit, is_checked, level, touched, is_negated, keep, place,
+    row_place, out, state,
+):  # fmt: skip
+    """Keeps the rows of left[start:stop] whose key columns are a fact in rows[:limit] (not, if negated). `row_place`,
+    unless negative, is where the row number of that fact goes."""
+    filled = state[FILLED]
+    room = out.shape[0]
+    kept = keep.shape[0]
+    width = key.shape[0]
+    mask = uint64(table.shape[0] - 1)
+    high = uint64(shift)
+    tags = group_of_keys()
+    slots = group_of_keys()
+    flat = rows.reshape(rows.size)
+    i = start
+    while i < stop:
+        size = min(GROUP, stop - i, room - filled)
+        if size <= 0:
+            break
+        for g in range(size):
+            value = hash_columns(left, i + g, key)
+            slot = value >> high
+            tags[g] = value & LOW
+            slots[g] = slot
+            prefetch(table, int64(slot))
+        for g in range(size):
+            slot = slots[g]
+            tag = tags[g]
+            while True:
+                entry = table[slot]
+                if entry == NONE or (entry >> HALF) == tag:
+                    break
+                slot = (slot + ONE) & mask
+            slots[g] = slot
+            if entry != NONE:
+                prefetch(flat, (int64(entry & LOW) - 1) * width)
+        for g in range(size):
+            slot = slots[g]
+            tag = tags[g]
+            is_found = False
+            row = int64(-1)
+            while True:
+                entry = table[slot]
+                if entry == NONE:
+                    break
+                if (entry >> HALF) == tag:
+                    row = int64(entry & LOW) - 1
+                    is_same = True
+                    for c in range(width):
+                        if rows[row, c] != left[i + g, key[c]]:
+                            is_same = False
+                    if is_same:
+                        is_found = row < limit and (not is_checked or is_present(level, touched, row))
+                        break
+                slot = (slot + ONE) & mask
+            if is_found != is_negated:
+                for c in range(kept):
+                    out[filled, place[c]] = left[i + g, keep[c]]
+                if row_place >= 0:
+                    out[filled, row_place] = row
+                filled += 1
+        i += size
+    state[NEXT] = i
+    state[WITHIN] = 0
+    state[FILLED] = filled
+
+
+@operator(types.void, MATRIX, INT, INT, FLAG, WORDS, MATRIX, COLUMNS, COLUMNS, MATRIX, STATE)
+def gather(rows, start, stop, is_checked, level, touched, take, place, out, state):  # type: ignore[no-untyped-def]
+    """Copies columns of the rows in [start, stop), if checked of those that are present; column -1 is the row
+    number."""
+    filled = state[FILLED]
+    room = out.shape[0]
+    i = start
+    while i < stop and filled < room:
+        if not is_checked or is_present(level, touched, i):
+            for c in range(take.shape[0]):
+                out[filled, place[c]] = rows[i, take[c]] if take[c] >= 0 else i
+            filled += 1
+        i += 1
+    state[NEXT] = i
+    state[FILLED] = filled
+
+
+@operator(INT, MATRIX, INT, types.Array(types.boolean, 1, "C"))
+def compress(block, used, mask):  # type: ignore[no-untyped-def]
+    """Moves the rows of a block whose mask is true to its front; returns their number."""
+    kept = 0
+    for i in range(used):
+        if mask[i]:
+            if kept < i:
+                for c in range(block.shape[1]):
+                    block[kept, c] = block[i, c]
+            kept += 1
+    return kept

@@ -1,0 +1,136 @@
+"""Relations out of the kernel and back into it, with their annotations: what a store keeps of an epoch.
+
+A relation without annotations is stored with level 0 for explicit facts and level 1 for all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from elastalog.backends.kernel.store import set_table as row_operators
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
+from elastalog.backends.kernel.store.memory import Vector, cleared, slots_at_once
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
+from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.relations.facts import FactWords
+
+
+def state(relation: KernelRelation, explicit: int) -> FactWords:
+    """All facts of a relation with level and count, outside an update."""
+    if not relation.is_annotated:
+        level = np.ones(relation.used, np.int32)
+        level[:explicit] = 0
+        return FactWords(relation.rows[: relation.used], level, np.ones(relation.used, np.int32))
+    rows: Vector | slice = slice(0, relation.used) if relation.is_settled else relation.present_rows()
+    return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])
+
+
+def maintained_changes(relation: KernelRelation) -> StateChanges:
+    """What the update under way has changed in a relation that is maintained."""
+    touched = relation.touched[: relation.touched_used]
+    rows = touched[:, ROW]
+    was_there = (touched[:, MARKS] & WAS) != 0
+    is_there = (touched[:, MARKS] & IS) != 0
+    was = np.where(was_there, touched[:, OLD], GONE)
+    old_count = np.where(was_there, relation.count[rows], 0)
+    level = np.where(is_there, touched[:, NEW], GONE)
+    count = np.where(is_there, touched[:, COUNT], 0)
+    return _differing(relation.rows[rows], was, old_count, level, count)
+
+
+def replaced_changes(new: KernelRelation, old: KernelRelation) -> StateChanges:
+    """What the update under way has changed in an annotated relation that it evaluated anew. Lost facts are among the
+    new rows, absent."""
+    level = levels_now(new, slice(0, new.used))
+    count = new.count[: new.used].copy()
+    referring = np.flatnonzero(new.level[: new.used] >= REFERENCE)
+    count[referring] = new.touched[new.level[referring] - REFERENCE, COUNT]
+    is_gone = level >= ABSENT
+    level[is_gone], count[is_gone] = GONE, 0
+    was, old_count = _before(new, old, old.level, old.count)
+    return _differing(new.rows[: new.used], was, old_count, level, count)
+
+
+def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, old_explicit: int) -> StateChanges:
+    """What the update under way has changed in a relation without annotations."""
+    level, old_level = np.ones(new.used, np.int32), np.ones(old.used, np.int32)
+    level[:explicit], old_level[:old_explicit] = 0, 0
+    was, old_count = _before(new, old, old_level, np.ones(old.used, np.int32))
+    came = _differing(new.rows[: new.used], was, old_count, level, np.ones(new.used, np.int32))
+    is_lost = new.find(old.rows[: old.used]) < 0
+    lost = int(is_lost.sum())
+    return StateChanges(
+        np.concatenate((came.words, old.rows[: old.used][is_lost])),
+        np.concatenate((came.was, old_level[is_lost])),
+        np.concatenate((came.level, np.full(lost, GONE, np.int32))),
+        np.concatenate((came.count, np.zeros(lost, np.int32))),
+    )
+
+
+def _before(new: KernelRelation, old: KernelRelation, level: Vector, count: Vector) -> tuple[Vector, Vector]:
+    """Level and count that each row of the new relation had in the old one."""
+    found = old.find(new.rows[: new.used])
+    if not old.used:
+        return np.full(new.used, GONE, np.int32), np.zeros(new.used, np.int32)
+    was = np.where(found >= 0, level[found], GONE)
+    old_count = np.where(found >= 0, count[found], 0)
+    was[was >= ABSENT] = GONE
+    old_count[was == GONE] = 0
+    return was, old_count
+
+
+def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, count: Vector) -> StateChanges:
+    is_other = (was != level) | (old_count != count)
+    return StateChanges(
+        words[is_other],
+        was[is_other].astype(np.int32),
+        level[is_other].astype(np.int32),
+        count[is_other].astype(np.int32),
+    )
+
+
+def restored(
+    name: str, width: int, is_annotated: bool, facts: FactWords, changes: Sequence[StateChanges]
+) -> tuple[KernelRelation, int]:
+    """A relation with given facts, after changes in their order; and the number of its explicit facts."""
+    assert facts.level is not None
+    assert facts.count is not None
+    relation = _filled(name, width, facts)
+    if changes:
+        # The last of several states of a fact stays: numpy assigns in order.
+        rows = transaction.add_rows(relation, np.concatenate([change.words for change in changes]))
+        level = np.concatenate([change.level for change in changes])
+        relation.level[rows] = np.where(level == GONE, ABSENT, level)
+        relation.count[rows] = np.concatenate([change.count for change in changes])
+        relation.present = int((relation.level[: relation.used] < ABSENT).sum())
+        relation.is_settled = relation.present == relation.used
+    if is_annotated:
+        note_levels(relation)
+        return relation, int((relation.level[: relation.used] == 0).sum())
+    rows = relation.present_rows()
+    rows = rows[np.argsort(relation.level[rows], kind="stable")]
+    plain = KernelRelation(name, width, is_annotated=False)
+    plain.load(relation.rows[rows])
+    return plain, int((relation.level[rows] == 0).sum())
+
+
+def _filled(name: str, width: int, facts: FactWords) -> KernelRelation:
+    relation = KernelRelation(name, width, is_annotated=True)
+    size = len(facts.words)
+    if not size:
+        return relation
+    relation.rows = np.ascontiguousarray(facts.words, np.int32)
+    # What comes from Arrow cannot be written to.
+    relation.level = np.require(facts.level, np.int32, ["C", "W"])
+    relation.count = np.require(facts.count, np.int32, ["C", "W"])
+    relation.used = relation.present = size
+    note_levels(relation)
+    slots, full = slots_at_once(size + 64)
+    table = cleared(slots, np.uint64)
+    row_operators.rebuild(relation.rows, size, table, 65 - slots.bit_length())
+    relation.take_table(table, full)
+    return relation

@@ -1,0 +1,149 @@
+"""What an update has done so far to the kernel's relations, so that it can be ended either way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
+from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
+from elastalog.backends.protocol import GONE, StateChanges
+
+
+@dataclass(slots=True)
+class Transaction:
+    """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
+    finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
+    `vectors` what was counted for them. `anew`: relations that must be."""
+
+    deleted: dict[str, Matrix] = field(default_factory=dict)
+    inserted: dict[str, Matrix] = field(default_factory=dict)
+    changed: dict[str, Vector] = field(default_factory=dict)
+    replaced: dict[str, KernelRelation] = field(default_factory=dict)
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    anew: frozenset[str] = frozenset()
+
+
+def touch(relation: KernelRelation, rows: Vector) -> Vector:
+    """The touched entries of rows, made where there are none."""
+    if not len(rows):
+        return np.empty(0, np.int32)
+    relation.is_settled = False
+    relation.touched = bookkeeping.room(relation.touched, relation.touched_used + len(rows))
+    entries = np.empty(len(rows), np.int32)
+    state = np.zeros(4, np.int64)
+    state[bookkeeping.TOUCHED] = relation.touched_used
+    try:
+        bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
+    finally:
+        # Ctrl-C may come when the rows have their entries: a rollback must know of them.
+        relation.touched_used = int(state[bookkeeping.TOUCHED])
+    return entries
+
+
+def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
+    """The rows of facts, which are appended as absent ones where the relation never held them."""
+    found = relation.find(words)
+    is_new = found < 0
+    if is_new.any():
+        first = relation.used
+        relation.reserve(first + len(words) + 64, IN_UPDATES)
+        fresh = np.ascontiguousarray(words[is_new])
+        # First of all the levels: should Ctrl-C come in between, the rows are absent.
+        relation.level[first : first + len(fresh)] = ABSENT
+        relation.is_settled = False
+        relation.insert(fresh, 0, len(fresh), first)
+        relation.count[first : relation.used] = 0
+        relation.extend_indexes()
+        found = relation.find(words)
+    return found
+
+
+def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | int, is_present: bool) -> None:
+    """Writes the current state of touched entries directly: present at a level with count 1, or absent."""
+    touched = relation.touched
+    if is_present:
+        touched[entries, NEW] = level
+        touched[entries, COUNT] = 1
+        touched[entries, MARKS] |= IS
+    else:
+        touched[entries, NEW] = ABSENT
+        touched[entries, COUNT] = 0
+        touched[entries, MARKS] &= ~IS
+
+
+def changed_entries(relation: KernelRelation, is_level_change: bool) -> Vector:
+    """The touched entries of a finished relation that strata above must hear of."""
+    changed = np.empty(relation.touched_used, np.int32)
+    number = bookkeeping.finish(relation.touched, relation.touched_used, is_level_change, changed)
+    return changed[:number]
+
+
+def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bool) -> Vector:
+    """Writes what somebody else has found to change in a relation as the current state. Returns the entries that
+    changed."""
+    entries = touch(relation, add_rows(relation, changes.words))
+    is_present = changes.level != GONE
+    touched = relation.touched
+    touched[entries, NEW] = np.where(is_present, changes.level, ABSENT)
+    touched[entries, COUNT] = changes.count
+    touched[entries, MARKS] = (touched[entries, MARKS] & WAS) | np.where(is_present, IS, 0)
+    return changed_entries(relation, is_level_change)
+
+
+def commit(relation: KernelRelation, is_new: bool) -> None:
+    """The current state becomes that of the epoch. `is_new`: the relation was evaluated anew in this update."""
+    if not relation.touched_used:
+        return
+    grown = bookkeeping.commit(relation.touched, relation.touched_used, relation.level, relation.count)
+    levels = relation.touched[: relation.touched_used, NEW]
+    levels = levels[levels < ABSENT]
+    if len(levels):
+        relation.lowest = min(relation.lowest, int(levels.min()))
+        relation.highest = max(relation.highest, int(levels.max()))
+    if not is_new:
+        relation.present += int(grown)
+    end(relation)
+
+
+def rollback(relation: KernelRelation) -> None:
+    """The relation is as it was; rows added meanwhile stay, absent, and its indexes know them all."""
+    if relation.touched_used:
+        bookkeeping.rollback(relation.touched, relation.touched_used, relation.level)
+    end(relation)
+    try:
+        relation.extend_indexes()
+    except MemoryError:  # it may be what ended the update
+        relation.drop_outdated_indexes()
+
+
+def end(relation: KernelRelation) -> None:
+    """Forgets the touched entries."""
+    relation.touched_used = 0
+    relation.is_settled = relation.present == relation.used
+
+
+def changed_words(
+    relations: Mapping[str, KernelRelation], changed: Mapping[str, Vector]
+) -> dict[str, tuple[Matrix, Matrix]]:
+    """Facts inserted and deleted, by relation."""
+    changes = {}
+    for name, entries in changed.items():
+        relation = relations[name]
+        rows = np.empty(len(entries), np.int32)
+        numbers = int(bookkeeping.came_and_went(entries, relation.touched, rows))
+        if numbers:
+            came, went = numbers & 0xFFFFFFFF, numbers >> 32
+            changes[name] = (relation.rows[rows[:came]], relation.rows[rows[len(rows) - went :]])
+    return changes
+
+
+__all__ = [
+    "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
+    "receive", "rollback", "set_annotation", "touch",
+]  # fmt: skip

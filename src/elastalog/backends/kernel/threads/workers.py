@@ -1,0 +1,86 @@
+"""Workers that share the start rows of a pipeline, and the indexes of a stratum, among several threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+
+from elastalog.backends.kernel.bootstrap.fixpoint import Workers
+from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.store.index import Index
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.threads.run import SharedRun, WorkerThread, in_threads
+from elastalog.backends.kernel.threads.shareable import is_shareable
+from elastalog.backends.watch import Watch
+
+LEAST_ROWS = 20_000
+"""Fewer start rows, or fewer rows to add to indexes, are left to one thread."""
+
+
+class ParallelWorkers(Workers):
+    """Runs pipelines in several threads, this one among them; small ranges and actions on texts in this one only."""
+
+    def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
+        super().__init__(relations, watch)
+        parts = _parts(jobs)
+        self._threads = [
+            WorkerThread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)
+        ]
+        # Relations of which hardly anything derived lately was new.
+        self._repeating: set[str] = set()
+
+    def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
+        if stop - start < LEAST_ROWS or not is_shareable(pipeline):
+            super().run(pipeline, start, stop, bounds, counted)
+            return
+        _make_indexes(pipeline, self.relations)
+        head = self.relations[pipeline.variant.clause.head]
+        began = time.perf_counter()
+        before = sum(thread.scratch.derivations for thread in self._threads)
+        SharedRun(
+            self._threads, pipeline, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
+            self._repeating,
+        ).run()  # fmt: skip
+        pipeline.seconds += time.perf_counter() - began
+        pipeline.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
+
+    def extend_indexes(self, relations: list[KernelRelation]) -> None:
+        """Adds the latest rows to the indexes, several at a time."""
+        waiting = [
+            (index, relation)
+            for relation in relations
+            for index in relation.indexes.values()
+            if index.done < relation.used
+        ]
+        if len(waiting) < 2 or sum(relation.used - index.done for index, relation in waiting) < LEAST_ROWS:
+            super().extend_indexes(relations)
+            return
+        waiting.sort(key=lambda pair: pair[1].used - pair[0].done)
+        lock = threading.Lock()
+
+        def take() -> tuple[Index, KernelRelation] | None:
+            with lock:
+                return waiting.pop() if waiting else None
+
+        def work(number: int) -> None:
+            while (taken := take()) is not None:
+                index, relation = taken
+                index.extend(relation.rows, relation.used)
+
+        in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
+
+
+def _parts(jobs: int) -> int:
+    """A power of two, so that parts are ranges of slots; several for each thread when it can not be one for each."""
+    power = 1 << (jobs - 1).bit_length()
+    return power if power == jobs else 4 * power
+
+
+def _make_indexes(pipeline: Pipeline, relations: Mapping[str, KernelRelation]) -> None:
+    """The indexes that the pipeline would otherwise make when it first needs them."""
+    for probe in pipeline.probes:
+        relation = relations[probe.relation]
+        if not probe.is_member and probe.key_columns and probe.key_columns not in relation.indexes:
+            relation.index(probe.key_columns)
