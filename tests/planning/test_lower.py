@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from elastalog.analysis.listing import show_literal
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
-from elastalog.planning.lower import lower
+from elastalog.planning.lower import guard_of, lower
 from elastalog.program import Program
 
 RECURSIVE_GROUP = """
@@ -39,7 +40,7 @@ def test_one_projection_serves_every_rule() -> None:
     assert sum(name.startswith("@") for name in lowered(text).relations) == 1
 
 
-def test_a_count_has_a_version_for_the_empty_group() -> None:
+def test_a_count_has_a_clause_for_the_empty_group() -> None:
     program = lowered(
         ".decl e(x: number, y: number)\n.decl p(x: number, n: number)\np(x, n) :- e(x, _), n = count : { e(_, x) }."
     )
@@ -78,3 +79,55 @@ def test_check_refuses_it_too(tmp_path: pytest.TempPathFactory) -> None:
     result = CliRunner().invoke(cli, ["check", str(path)])
     assert result.exit_code == 1
     assert "E0602" in result.stderr
+
+
+def origins(text: str) -> list[tuple[str, tuple[str, ...], tuple[int | None, ...], int]]:
+    """Of every clause that stands for something written: its head, literals, where their facts are, and which body."""
+    return [
+        (
+            clause.head,
+            tuple(map(show_literal, clause.origin.literals)),
+            clause.origin.scans,
+            clause.origin.body,
+        )
+        for stratum in lowered(text).strata
+        for clause in stratum.clauses
+        if clause.origin is not None
+    ]
+
+
+def test_a_clause_says_which_scan_reads_each_literal() -> None:
+    text = ".decl e(x: number, y: number)\n.decl p(x: number)\np(x) :- x > 1, e(x, y), !e(y, _), e(y + 1, x)."
+    assert origins(text) == [("p", ("x > 1", "e(x, y)", "!e(y, _)", "e((y + 1), x)"), (None, 0, None, 1), 0)]
+
+
+def test_an_aggregate_over_nothing_is_read_nowhere() -> None:
+    text = ".decl e(x: number, y: number)\n.decl p(x: number, n: number)\np(x, n) :- n = count : { e(x, _) }, e(x, _)."
+    found = [(head, scans) for head, _, scans, _ in origins(text) if head == "p"]
+    assert found == [("p", (0, 1)), ("p", (None, 0))]
+
+
+def test_members_say_which_body_they_come_from_and_count_their_groups() -> None:
+    text = (
+        ".decl e(x: number, y: number)\n.decl p(x: number, n: number)\n"
+        "p(x, n) :- e(x, _), n = max y : { e(x, y); e(y, _), y < x }."
+    )
+    assert [entry[2:] for entry in origins(text) if entry[0] != "p"] == [((0,), 0), ((1, None), 1)]
+
+
+def test_the_guard_of_a_rule_stands_for_nothing_written() -> None:
+    program = Program.parse(".decl e(x: number)\n.decl p(x: number)\np(x) :- e(x), x > 0.").checked
+    (clause,) = (c for stratum in lower(program, frozenset({1})).strata for c in stratum.clauses)
+    assert [scan.relation for scan in clause.scans] == ["e", guard_of(1)]
+    assert clause.origin is not None
+    assert clause.origin.scans == (0, None)
+
+
+def test_a_refusal_names_variables_of_nested_aggregates_as_they_were_written() -> None:
+    text = (
+        ".decl e(x: number, y: number)\n.decl p(x: number, n: number)\n"
+        "p(x, n) :- e(x, _), n = count : { e(x, y), 0 < count : { e(x, w), w > y } }."
+    )
+    with pytest.raises(ElastalogError) as caught:
+        lowered(text)
+    assert "the aggregate only tests `y`," in caught.value.diagnostics[0].message

@@ -25,6 +25,7 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.type_reports import ClauseAtFaultError, TypeReports
+from elastalog.analysis.variable_names import wildcard_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -98,7 +99,7 @@ class TypedBuilder:
                 else:
                     # One wildcard written before a disjunction is one variable in all its alternatives.
                     number = self.wildcards.setdefault(term.span, len(self.wildcards) + 1)
-                    arguments.append(Variable(f"_@{number}", base, term.span))
+                    arguments.append(Variable(wildcard_name(number), base, term.span))
                 continue
             expression = self.expression(term, base)
             if expression.base is not base:

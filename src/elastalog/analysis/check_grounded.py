@@ -24,6 +24,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.source import Span
 
 _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
@@ -113,7 +114,7 @@ class _RuleGrounder:
         return assumed == set(given)
 
     def report(self, name: str, spans: list[Span], body: Sequence[Literal]) -> None:
-        written = quoted(name.partition("@")[0])
+        written = quoted(written_name(name))
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
             note = f"{written} also stands outside the aggregate, which is therefore taken for each value of it"
@@ -140,7 +141,7 @@ class _RuleGrounder:
         return any(type(term) is Variable and term.name == name for terms in negations for term in terms)
 
     def report_target(self, aggregation: Aggregation, variable: Variable) -> bool:
-        written = quoted(variable.name.partition("@")[0])
+        written = quoted(written_name(variable.name))
         self.findings.error(
             "E0323",
             f"the target {written} of {quoted(aggregation.operator)} is not grounded inside the aggregate",

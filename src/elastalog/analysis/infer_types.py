@@ -11,6 +11,7 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.infer import Bases, infer
 from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
 from elastalog.analysis.subtypes import SubtypeCheck
+from elastalog.analysis.variable_names import wildcard_name
 from elastalog.syntax import tree
 
 
@@ -73,7 +74,7 @@ def _plain_rule(clause: FlatClause, bases: Bases) -> TypedRule | None:
                     arguments.append(Wildcard(term.span))
                 else:
                     wildcards += 1
-                    arguments.append(Variable(f"_@{wildcards}", base, term.span))
+                    arguments.append(Variable(wildcard_name(wildcards), base, term.span))
             else:
                 value = constant_value(term, base)
                 if value is None:

@@ -22,6 +22,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.syntax.constants import write_string
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -47,7 +48,7 @@ def list_strata(program: CheckedProgram) -> Iterator[str]:
 
 
 def _remark(rule: Rule) -> str:
-    types = {variable.name: variable.base.value for variable in _variables(rule) if not variable.name.startswith("_@")}
+    types = {variable.name: variable.base.value for variable in _variables(rule) if not is_wildcard_name(variable.name)}
     texts = [f"rule {rule.number}", f"{rule.head.relation} {rule.number_in_relation}"]
     if rule.is_recursive:
         texts.append("recursive")
@@ -95,7 +96,7 @@ def show_expression(term: Expression | Wildcard) -> str:
     """The expression as it would be written, every operation in parentheses."""
     match term:
         case Variable():
-            return "_" if term.name.startswith("_@") else term.name
+            return "_" if is_wildcard_name(term.name) else term.name
         case Wildcard():
             return "_"
         case Constant():

@@ -14,6 +14,7 @@ from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings, primary
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.variable_names import fresh_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -49,7 +50,7 @@ class ScopeSeparator:
 
     def fresh(self, stem: str, span: Span) -> tree.Variable:
         self.fresh_names += 1
-        return tree.Variable(f"{stem}@{self.fresh_names}", span)
+        return tree.Variable(fresh_name(stem, self.fresh_names), span)
 
 
 class _Scope:

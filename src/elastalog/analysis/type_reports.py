@@ -11,6 +11,7 @@ from elastalog.analysis.findings import Findings, primary, quoted, secondary, wi
 from elastalog.analysis.functors import Functor
 from elastalog.analysis.infer import Environment
 from elastalog.analysis.program import Base
+from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -47,19 +48,19 @@ class TypeReports:
         place = self.environment.places.get(term.name)
         if place is None or place == term.span:
             return ()
-        return (secondary(place, f"{quoted(_written(term.name))} becomes {with_article(base)} here"),)
+        return (secondary(place, f"{quoted(written_name(term.name))} becomes {with_article(base)} here"),)
 
     def argument(self, atom: tree.Atom, position: int, term: tree.Term, found: Base, expected: Base) -> NoReturn:
         attribute = self.declarations[atom.relation].attributes[position]
         declared = Span(attribute.name_span.start, attribute.type_span.end)
         if type(term) is tree.Variable:
-            name = quoted(_written(term.name))
+            name = quoted(written_name(term.name))
             self.findings.error(
                 "E0301",
                 f"variable {name} is used as {found.value} and as {expected.value}",
                 primary(term.span, f"{name} is {with_article(expected)} here"),
                 *self.origin(term, found),
-                advice=_conversion_advice(found, expected, _written(term.name)),
+                advice=_conversion_advice(found, expected, written_name(term.name)),
             )
         else:
             name = quoted(atom.relation)
@@ -170,11 +171,6 @@ class TypeReports:
 def _looks_numeric(text: str) -> bool:
     """Whether a string spells a number."""
     return len(text) <= 20 and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit()
-
-
-def _written(name: str) -> str:
-    """The name of a variable as the user wrote it."""
-    return name.partition("@")[0]
 
 
 def _conversion_advice(found: Base, expected: Base, text: str) -> str:

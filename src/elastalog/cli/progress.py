@@ -58,6 +58,8 @@ class _Reporter:
 
 def _names(relations: tuple[str, ...]) -> str:
     """The relations of a stratum, those we made left out, in parentheses and not too long."""
-    text = ", ".join(name for name in relations if not name.startswith("@"))
+    from elastalog.planning.logical import is_hidden_name
+
+    text = ", ".join(name for name in relations if not is_hidden_name(name))
     shortened = text if len(text) <= _LONGEST_NAMES else text[: _LONGEST_NAMES - 1] + "…"
     return f" ({shortened})" if text else ""

@@ -11,6 +11,7 @@ from elastalog.backends.protocol import Matrix
 from elastalog.debugging.answers import What
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import RuleTexts, Update
+from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.history import turns
@@ -88,7 +89,7 @@ def explicit_update(record: JournalRecord) -> Update:
     deleted: dict[str, Matrix] = {}
     inserted: dict[str, Matrix] = {}
     for relation, changes in record.changes.items():
-        if not relation.startswith("@"):
+        if not is_hidden_name(relation):
             went = changes.words[(changes.was == 0) & (changes.level != 0)]
             came = changes.words[(changes.was != 0) & (changes.level == 0)]
             if len(went):

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
+from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import (
@@ -94,7 +95,7 @@ def _atom(relation: str, terms: tuple[str | Constant | None, ...]) -> str:
 
 
 def _term(term: str | Constant | None) -> str:
-    if term is None or (isinstance(term, str) and term.startswith("_@")):
+    if term is None or (isinstance(term, str) and is_wildcard_name(term)):
         return "_"
     return term if isinstance(term, str) else show_value(term.value)
 

@@ -5,7 +5,7 @@ which no program can write), so that every strategy and backend handles them wit
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
-  with that; a second version of the rule supplies the 0 of an empty count or sum.
+  with that; a second clause of the rule supplies the 0 of an empty count or sum.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -13,13 +13,22 @@ A relation without attributes is stored with one column that always holds 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Rule
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Literal, Rule
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
+
+
+HIDDEN = "@"
+"""What the names of hidden relations start with, in stores too."""
+
+
+def is_hidden_name(relation: str) -> bool:
+    """Whether a relation was made by us: for names of programs that may be gone; `StoredRelation` knows of its own."""
+    return relation.startswith(HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,21 @@ Goal: TypeAlias = Scan | Absent | Test
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What was written that a clause stands for: the body of a rule, or one of those that an aggregate ranges over, by
+    its number. `scans`: for each literal, the position among the clause's scans of the one that reads its fact; None
+    for negations and comparisons, and for an aggregate over nothing."""
+
+    literals: tuple[Literal, ...]
+    scans: tuple[int | None, ...]
+    body: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Clause:
-    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule.
-    `recursive_goals`: the scans that read a relation of the head's own stratum."""
+    """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule; `origin`
+    is None where these only say which values there are. `recursive_goals`: the scans that read a relation of the head's
+    own stratum."""
 
     number: int
     head: str
@@ -62,6 +83,7 @@ class Clause:
     goals: tuple[Goal, ...]
     recursive_goals: tuple[int, ...]
     rule: Rule | None
+    origin: Origin | None = field(default=None, compare=False)
 
     @property
     def is_recursive(self) -> bool:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Rule, Variable
+from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
 from elastalog.planning.logical import (
+    HIDDEN,
     Absent,
     AggregateRule,
     Clause,
     Goal,
     LogicalProgram,
     LogicalStratum,
+    Origin,
     Scan,
     StoredRelation,
     Term,
@@ -34,7 +38,7 @@ def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> Log
 
 def guard_of(rule: int) -> str:
     """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
-    return f"@rule.{rule}"
+    return f"{HIDDEN}rule.{rule}"
 
 
 def variables_of(expression: Expression) -> Iterator[Variable]:
@@ -49,6 +53,38 @@ def variables_of(expression: Expression) -> Iterator[Variable]:
                 yield from variables_of(argument)
         case _:
             assert_never(expression)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alternative:
+    """One of the conjunctions that a body stands for. `scans`: see `Origin`."""
+
+    goals: tuple[Goal, ...] = ()
+    scans: tuple[int | None, ...] = ()
+
+    def with_literal(self, goals: list[Goal]) -> _Alternative:
+        """This and what stands for the next literal."""
+        is_read = bool(goals) and isinstance(goals[0], Scan)
+        position = sum(isinstance(goal, Scan) for goal in self.goals) if is_read else None
+        return _Alternative((*self.goals, *goals), (*self.scans, position))
+
+    def behind(self, scan: Scan) -> _Alternative:
+        """A scan that stands for no literal, and this."""
+        return _Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
+
+    def with_test(self, test: Test) -> _Alternative:
+        """This and a test that stands for no literal."""
+        return _Alternative((*self.goals, test), self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
+    assigns."""
+
+    alternative: _Alternative
+    variables: frozenset[str]
+    body: int
 
 
 class _Lowering:
@@ -88,22 +124,22 @@ class _Lowering:
         self.strata.append(LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive))
 
     def guard(self, rule: Rule) -> tuple[Goal, ...]:
-        """What a rule asks for beyond what was written. Always the last goal, where those who read clauses back as
-        rules do not look."""
+        """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
         return (Scan(guard_of(rule.number), (ZERO,)),) if rule.number in self.guarded else ()
 
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
-        versions: list[list[Goal]] = [[]]
+        alternatives = [_Alternative()]
         for literal in rule.body:
-            alternatives = self.lower_literal(literal, rule)
-            versions = [done + goals for done in versions for goals in alternatives]
+            choices = self.lower_literal(literal, rule)
+            alternatives = [done.with_literal(goals) for done in alternatives for goals in choices]
         clauses = []
-        for goals in versions:
+        for alternative in alternatives:
             head_terms, extra = self.lower_arguments(rule.head)
-            body = (*goals, *extra, *self.guard(rule))
+            body = (*alternative.goals, *extra, *self.guard(rule))
             recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
-            clauses.append(self.clause(rule.head.relation, head_terms, body, recursive, rule))
+            origin = Origin(rule.body, alternative.scans)
+            clauses.append(self.clause(rule.head.relation, head_terms, body, recursive, rule, origin))
         return clauses
 
     def clause(
@@ -113,18 +149,24 @@ class _Lowering:
         goals: tuple[Goal, ...],
         recursive_goals: tuple[int, ...] = (),
         rule: Rule | None = None,
+        origin: Origin | None = None,
     ) -> Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule)
+        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin)
 
-    def lower_body(self, body: tuple[checked.Literal, ...], rule: Rule) -> list[tuple[Goal, ...]]:
-        versions: list[tuple[Goal, ...]] = [()]
+    def lower_inner_body(self, body: tuple[checked.Literal, ...], rule: Rule) -> list[_Alternative]:
+        """What a body that an aggregate ranges over stands for. An aggregate within it is lowered once for each
+        alternative of what stands before it, whose number is in the names of its relations: stores know these."""
+        alternatives = [_Alternative()]
         for literal in body:
-            versions = [done + tuple(goals) for done in versions for goals in self.lower_literal(literal, rule)]
-        return versions
+            alternatives = [
+                done.with_literal(goals) for done in alternatives for goals in self.lower_literal(literal, rule)
+            ]
+        return alternatives
 
     def lower_literal(self, literal: checked.Literal, rule: Rule) -> list[list[Goal]]:
-        """The alternatives of one literal: one, or two for an aggregate with a default."""
+        """The alternatives of one literal: one, or two for an aggregate with a default. Where a fact is read for it,
+        that is the first goal."""
         match literal:
             case checked.Atom():
                 terms, tests = self.lower_arguments(literal)
@@ -175,7 +217,7 @@ class _Lowering:
 
     def projection(self, relation: str, columns: tuple[int, ...]) -> str:
         """The hidden relation of the values in some columns."""
-        name = f"@{relation}/{','.join(map(str, columns))}"
+        name = f"{HIDDEN}{relation}/{','.join(map(str, columns))}"
         if name not in self.relations:
             source = self.relations[relation]
             bases = tuple(source.bases[c] for c in columns)
@@ -193,7 +235,7 @@ class _Lowering:
         groups = literal.groups
         members, target = self.collect_members(literal, rule, label)
         target_base = Base.NUMBER if literal.target is None else literal.target.base
-        name = f"@{literal.operator}.{label}"
+        name = f"{HIDDEN}{literal.operator}.{label}"
         bases = (*(g.base for g in groups), literal.result.base)
         self.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number)
         aggregate = AggregateRule(
@@ -218,49 +260,51 @@ class _Lowering:
         the target if it is computed. Returns it with the column of the target."""
         groups = {g.name: g.base for g in literal.groups}
         columns: dict[str, Base] = {}
-        versions: list[tuple[tuple[Goal, ...], frozenset[str]]] = []
-        for body in literal.bodies:
+        ranges: list[_Range] = []
+        for number, body in enumerate(literal.bodies):
             inner = {v.name: v.base for v in _assigned_variables(body) if v.name not in groups}
             columns.update(inner)
-            versions.extend((goals, frozenset(inner)) for goals in self.lower_body(body, rule))
-        shapes = sorted({variables for _, variables in versions}, key=sorted)
+            ranges.extend(_Range(found, frozenset(inner), number) for found in self.lower_inner_body(body, rule))
+        shapes = sorted({each.variables for each in ranges}, key=sorted)
         schema = {**groups, **columns}
         target = literal.target
         if target is not None and not isinstance(target, Variable):
             computed = self.variable(target.base)
             schema[computed.name] = computed.base
             equation = Test("=", target.base, computed, target)
-            versions = [((*goals, equation), variables | {computed.name}) for goals, variables in versions]
-            shapes = [variables | {computed.name} for variables in shapes]
+            ranges = [replace(each, alternative=each.alternative.with_test(equation)) for each in ranges]
             target = computed
         bases = list(schema.values())
         # Alternatives over different variables never give the same assignment: a tag keeps them apart.
         is_tagged = len(shapes) > 1
         if is_tagged:
             bases.append(Base.NUMBER)
-        members = f"@members.{label}"
+        members = f"{HIDDEN}members.{label}"
         self.relations[members] = StoredRelation(
             members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number
         )
         clauses = []
-        for goals, variables in versions:
-            unbound = [name for name in groups if name not in grounded(goals)]
+        for each in ranges:
+            alternative = each.alternative
+            unbound = [name for name in groups if name not in grounded(alternative.goals)]
             if unbound:
-                goals = (self.group_domain(literal, rule, unbound, label), *goals)
+                alternative = alternative.behind(self.group_domain(literal, rule, unbound, label))
             head: list[str | Constant] = [
-                name if name in groups or name in variables else Constant(_blank(base), base, NOWHERE)
+                Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
                 for name, base in schema.items()
             ]
             if is_tagged:
-                head.append(Constant(shapes.index(variables), Base.NUMBER, NOWHERE))
-            clauses.append(self.clause(members, tuple(head) or (ZERO,), (*goals, *self.guard(rule))))
+                head.append(Constant(shapes.index(each.variables), Base.NUMBER, NOWHERE))
+            goals = (*alternative.goals, *self.guard(rule))
+            origin = Origin(literal.bodies[each.body], alternative.scans, each.body)
+            clauses.append(self.clause(members, tuple(head) or (ZERO,), goals, origin=origin))
         self.add_stratum((members,), clauses)
         return members, None if target is None else list(schema).index(target.name)
 
     def group_domain(self, literal: checked.Aggregation, rule: Rule, names: list[str], label: str) -> Scan:
         """The values that the rule around an aggregate gives to group variables which the aggregate's body only
         tests."""
-        domain = f"@groups.{label}.{','.join(names)}"
+        domain = f"{HIDDEN}groups.{label}.{','.join(names)}"
         if domain not in self.relations:
             goals: list[Goal] = []
             for other in rule.body:
@@ -342,11 +386,11 @@ def _blank(base: Base) -> int | float | str:
 def _unbound_group(
     program: CheckedProgram, literal: checked.Aggregation, names: list[str], recursive: list[checked.Atom]
 ) -> Diagnostic:
-    listed = ", ".join(f"`{name}`" for name in names)
+    listed = ", ".join(f"`{written_name(name)}`" for name in names)
     them = "it" if len(names) == 1 else "them"
     labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
     for atom in recursive:
-        binds = [f"`{a.name}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
+        binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
         if binds:
             labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
     return Diagnostic(

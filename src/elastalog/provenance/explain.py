@@ -30,6 +30,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.variable_names import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number, require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -216,7 +217,7 @@ def variables_of_rule(rule: Rule) -> dict[str, Base]:
         node = pending.pop()
         match node:
             case Variable():
-                if "@" not in node.name:  # a wildcard, or made when the rule was taken apart
+                if is_written(node.name):
                     found.setdefault(node.name, node.base)
             case Atom() | Apply():
                 pending.extend(reversed(node.arguments))

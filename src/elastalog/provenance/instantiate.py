@@ -19,6 +19,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.variable_names import is_wildcard_name, written_name
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, no_ordinal, value_of
 
@@ -49,8 +50,8 @@ def _constant(value: Value, variable: Variable) -> Constant:
 
 
 def _plain(name: str) -> str:
-    """The name as the program writes it: variables of aggregates are renamed `x@1`."""
-    return name if name.startswith("_@") else name.partition("@")[0]
+    """The name as the program writes it; a wildcard keeps its own, which listings show as `_`."""
+    return name if is_wildcard_name(name) else written_name(name)
 
 
 def instantiate(literal: Literal, bindings: Bindings) -> Literal:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Literal, Negation, Value
+from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Value
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import AggregateRule, Clause
+from elastalog.planning.logical import AggregateRule, Clause, Origin
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
@@ -42,17 +41,6 @@ Item: TypeAlias = WordFact | Leaf | AggregateUse
 """A premise before it is proved."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """The literals a clause stands for, with the position of each one's scan; `body`: which alternative of an
-    aggregate."""
-
-    literals: tuple[Literal, ...]
-    scans: tuple[int | None, ...]
-    body: int
-    is_plain: bool
-
-
 class Reading:
     """Reads words and clauses of one backend."""
 
@@ -67,16 +55,13 @@ class Reading:
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
-        self._clauses_of: dict[str, list[Clause]] = {}
-        for stratum in program.strata:
-            for clause in stratum.clauses:
-                self._clauses_of.setdefault(clause.head, []).append(clause)
-        self._shapes: dict[int, _Shape] = {}
+        self._origins: dict[int, Origin] = {}
         self._variables: dict[int, tuple[tuple[int, int, str], ...]] = {}
         for stratum in program.strata:
             for clause in stratum.clauses:
-                if clause.rule is not None:
-                    self._learn(clause, clause.rule.body, 0)
+                if clause.origin is not None:
+                    self._origins[clause.number] = clause.origin
+                    self._variables[clause.number] = _variables_in(clause)
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -134,54 +119,18 @@ class Reading:
 
     # --- clauses ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, clause: Clause, literals: tuple[Literal, ...], body: int) -> None:
-        scans = clause.scans
-        taken = 0
-        while taken < len(scans) and scans[taken].relation.startswith("@groups"):
-            taken += 1  # serves the engine; the rule around the aggregate says the same
-        positions: list[int | None] = []
-        for literal in literals:
-            is_scanned = isinstance(literal, Atom) or (
-                isinstance(literal, Aggregation)
-                and taken < len(scans)
-                and scans[taken].relation in self.aggregates
-                and scans[taken].terms[-1] == literal.result.name
-            )
-            positions.append(taken if is_scanned else None)
-            if is_scanned:
-                if isinstance(literal, Aggregation):
-                    self._learn_members(self.aggregates[scans[taken].relation].members, literal)
-                taken += 1
-        is_plain = all(isinstance(literal, Atom) for literal in literals)
-        self._shapes[clause.number] = _Shape(literals, tuple(positions), body, is_plain)
-        self._variables[clause.number] = tuple(
-            (number, column, term)
-            for number, scan in enumerate(scans)
-            for column, term in enumerate(scan.terms)
-            if isinstance(term, str)
-        )
-
-    def _learn_members(self, members: str, literal: Aggregation) -> None:
-        clauses = iter(self._clauses_of.get(members, ()))
-        for number, body in enumerate(literal.bodies):
-            versions = prod(
-                2 if isinstance(inner, Aggregation) and inner.operator in ("count", "sum") else 1 for inner in body
-            )
-            for _ in range(versions):
-                self._learn(next(clauses), body, number)
-
     def body_of(self, clause: Clause) -> int:
         """Which alternative of an aggregate's body a clause of its members comes from."""
-        return self._shapes[clause.number].body
+        return self._origins[clause.number].body
 
     def items(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> list[Item]:
         """The premises of a derivation, in the order of the rule's body."""
-        shape = self._shapes[clause.number]
-        if shape.is_plain:
-            return [bodies[position] for position in shape.scans if position is not None]
-        bindings = self._bindings(clause, shape, head, bodies)
+        origin = self._origins[clause.number]
+        if all(isinstance(literal, Atom) for literal in origin.literals):
+            return [bodies[position] for position in origin.scans if position is not None]
+        bindings = self._bindings(clause, origin, head, bodies)
         result: list[Item] = []
-        for literal, position in zip(shape.literals, shape.scans, strict=True):
+        for literal, position in zip(origin.literals, origin.scans, strict=True):
             match literal:
                 case Atom():
                     assert position is not None
@@ -198,7 +147,7 @@ class Reading:
                     assert_never(literal)
         return result
 
-    def _bindings(self, clause: Clause, shape: _Shape, head: WordFact, bodies: Sequence[WordFact]) -> Bindings:
+    def _bindings(self, clause: Clause, origin: Origin, head: WordFact, bodies: Sequence[WordFact]) -> Bindings:
         decode = self._dictionary.decode_value
         found: dict[str, Value] = {}
         for number, column, name in self._variables[clause.number]:
@@ -208,22 +157,22 @@ class Reading:
         for column, term in enumerate(clause.head_terms):
             if isinstance(term, str) and term not in found:
                 found[term] = decode(self._bases[clause.head][column], head[1][column])
-        for literal, position in zip(shape.literals, shape.scans, strict=True):
+        for literal, position in zip(origin.literals, origin.scans, strict=True):
             if isinstance(literal, Aggregation) and position is None:
                 found[literal.result.name] = 0.0 if literal.result.base.value == "float" else 0
-        comparisons = [literal for literal in shape.literals if isinstance(literal, Comparison)]
-        extended = self._extensions(comparisons, shape, found)
+        comparisons = [literal for literal in origin.literals if isinstance(literal, Comparison)]
+        extended = self._extensions(comparisons, origin, found)
         first = next(extended, None)
         if first is None:
             raise InternalError("provenance", f"the derivation of {head} by clause {clause.number} does not hold")
         return first
 
-    def _extensions(self, comparisons: list[Comparison], shape: _Shape, found: Bindings) -> Iterator[Bindings]:
+    def _extensions(self, comparisons: list[Comparison], origin: Origin, found: Bindings) -> Iterator[Bindings]:
         """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too."""
         has_choice = any(isinstance(c.right, Apply) and c.right.functor == "range" for c in comparisons)
         for bindings in solve(comparisons, found, self.ordinal):
             if not has_choice or all(
-                self._is_absent(literal.atom, bindings) for literal in shape.literals if isinstance(literal, Negation)
+                self._is_absent(literal.atom, bindings) for literal in origin.literals if isinstance(literal, Negation)
             ):
                 yield bindings
 
@@ -232,3 +181,13 @@ class Reading:
             return not self.is_present(atom.relation, ground_values(atom, bindings, self.ordinal))
         except (NoValue, Unbound):
             return False
+
+
+def _variables_in(clause: Clause) -> tuple[tuple[int, int, str], ...]:
+    """Where the variables of a clause are among its scans: scan, column, name."""
+    return tuple(
+        (number, column, term)
+        for number, scan in enumerate(clause.scans)
+        for column, term in enumerate(scan.terms)
+        if isinstance(term, str)
+    )

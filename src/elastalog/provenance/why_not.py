@@ -23,6 +23,7 @@ from elastalog.analysis.program import (
     Value,
     Variable,
 )
+from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.fact import Bindings, Fact
@@ -152,7 +153,7 @@ class _Search:
         for number, literal in enumerate(self.literals):
             status: Status = decided.get(number, "open")
             missing = [name for name in needed_by(literal) if name not in bindings]
-            free.update(dict.fromkeys(name for name in missing if not name.startswith("_@")))
+            free.update(dict.fromkeys(name for name in missing if not is_wildcard_name(name)))
             kind = _kind(literal) if number < len(self.rule.body) else "head"
             shown.append(LiteralStatus(kind, show(literal, bindings), status, self.fact_of(literal, bindings)))
         return Instantiation(self.rule, dict(bindings), tuple(shown), tuple(sorted(free)))

@@ -1,0 +1,29 @@
+"""Names of variables that no program can write: those of wildcards, `_@1`, and of variables renamed so that each scope
+has its own, `x@1`."""
+
+from __future__ import annotations
+
+
+def wildcard_name(number: int) -> str:
+    """The variable that a wildcard of a positive atom becomes."""
+    return f"_@{number}"
+
+
+def fresh_name(stem: str, number: int) -> str:
+    """A variable like another, of a scope of its own."""
+    return f"{stem}@{number}"
+
+
+def is_wildcard_name(name: str) -> bool:
+    """Whether a variable was written as `_`."""
+    return name.startswith("_@")
+
+
+def is_written(name: str) -> bool:
+    """Whether a variable has the name that the user gave it, in the rule's own scope."""
+    return "@" not in name
+
+
+def written_name(name: str) -> str:
+    """The name of a variable as the user wrote it."""
+    return name.partition("@")[0]
