@@ -13,7 +13,7 @@ import elastalog
 from elastalog.provenance import check
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Proof
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Proof
 
 TEXT = """
 .decl edge(x: number, y: number)
@@ -45,7 +45,7 @@ def far(x: int, y: int, *children: Any) -> Proof:
 
 
 PATH = path(1, 3, edge(1, 2), path(2, 3, edge(2, 3)))
-FAR = far(1, 3, PATH, Leaf("negation", "!edge(1, 3)"), Leaf("constraint", "1 < 3"))
+FAR = far(1, 3, PATH, Condition("negation", "!edge(1, 3)"), Condition("constraint", "1 < 3"))
 
 
 def degree(number: int, result: int, *members: Proof) -> Proof:
@@ -79,15 +79,15 @@ def test_right_proofs_are_accepted(proof: Proof) -> None:
         (replace(PATH, rule=PROGRAM.rules[2]), "path(1, 3) is not the head of rule 3"),
         (replace(PATH, is_expanded=False), "path(1, 3) is said to be unexpanded, and is not"),
         (
-            far(1, 2, path(1, 2, edge(1, 2)), Leaf("negation", "!edge(1, 2)"), Leaf("constraint", "1 < 2")),
+            far(1, 2, path(1, 2, edge(1, 2)), Condition("negation", "!edge(1, 2)"), Condition("constraint", "1 < 2")),
             "far(1, 2) by rule 3: `!edge(1, 2)` does not hold",
         ),
         (
-            far(1, 3, PATH, Leaf("negation", "!edge(1, 9)"), Leaf("constraint", "1 < 3")),
+            far(1, 3, PATH, Condition("negation", "!edge(1, 9)"), Condition("constraint", "1 < 3")),
             "far(1, 3) by rule 3: it says `!edge(1, 9)` where the rule says `!edge(1, 3)`",
         ),
         (
-            far(1, 3, PATH, Leaf("constraint", "1 < 3"), Leaf("constraint", "1 < 3")),
+            far(1, 3, PATH, Condition("constraint", "1 < 3"), Condition("constraint", "1 < 3")),
             "far(1, 3) by rule 3: a premise is not of the kind of `!edge(x, y)`",
         ),
         (degree(2, 3), "degree(1, 3) by rule 4: the aggregate is 2, not 3"),

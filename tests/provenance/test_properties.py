@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.provenance.check import check_proof
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Node, Proof, children_of, fold_tree, nodes_of
+from elastalog.provenance.proof import (
+    AggregatePremise,
+    Condition,
+    Member,
+    Node,
+    Proof,
+    children_of,
+    fold_tree,
+    nodes_of,
+)
 from tests.generators.programs import programs, updates
 from tests.generators.seeded import seeded_case
 from tests.provenance.databases import facts_of
@@ -172,8 +181,8 @@ def mutated(proof: Proof, random: Random, db: elastalog.Session) -> Proof | None
     """The proof with one node changed so that it is wrong, whatever the program; None if there is no such change."""
     node = random.choice([node for node in nodes_of(proof) if not isinstance(node, Member)])
     match node:
-        case Leaf():
-            return replace_node(proof, node, Leaf(node.kind, node.text + " "))
+        case Condition():
+            return replace_node(proof, node, Condition(node.kind, node.text + " "))
         case AggregatePremise():
             return replace_node(proof, node, replace(node, number=node.number + 1))
         case Proof():

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.relations import Symbols, many_texts, symbols
-from elastalog.relations.few_texts import FewTexts
-from elastalog.relations.many_texts import ManyTexts
+from elastalog.relations import Symbols, large_interner, symbols
+from elastalog.relations.large_interner import LargeInterner
+from elastalog.relations.small_interner import SmallInterner
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 FORMS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
@@ -39,7 +39,7 @@ def test_ids_count_from_zero_and_stay(few: int) -> None:
     assert [table.text(i) for i in range(len(table))] == ["b", "a", "", "c", "d", "e", "f", "é"]
     assert table.texts(np.array([7, 2, 0, 0, 1], np.int32)) == ["é", "", "b", "b", "a"]
     assert table.array(1, 4).to_pylist() == ["a", "", "c"]
-    assert isinstance(table._texts, ManyTexts if few < 8 else FewTexts)
+    assert isinstance(table._texts, LargeInterner if few < 8 else SmallInterner)
 
 
 def test_finding_never_adds(few: int) -> None:
@@ -71,7 +71,7 @@ BLOCKS = st.lists(st.lists(TEXTS | st.sampled_from(["", "a", "aaaaaaaa", "aaaaaa
 def test_every_way_in_gives_the_ids_of_a_dict(blocks: list[list[str]], data: st.DataObject) -> None:
     expected: dict[str, int] = {}
     table = Symbols()
-    table._texts = data.draw(st.sampled_from([FewTexts, ManyTexts]))()
+    table._texts = data.draw(st.sampled_from([SmallInterner, LargeInterner]))()
     for block in blocks:
         ids = [expected.setdefault(text, len(expected)) for text in block]
         match data.draw(st.sampled_from(["column", "slice", "chunks", "one by one", "texts", "stored"])):
@@ -115,7 +115,7 @@ def test_growth_to_many_keeps_every_id(few: int) -> None:
 
 def test_texts_that_differ_in_one_byte_anywhere_are_told_apart() -> None:
     table = Symbols()
-    table._texts = ManyTexts()
+    table._texts = LargeInterner()
     texts = ["a" * length for length in range(40)]
     texts += [f"{'a' * at}b{'a' * (length - at - 1)}" for length in range(40) for at in range(length)]
     assert table.encode(pa.array(texts)).tolist() == list(range(len(texts)))
@@ -126,7 +126,7 @@ def test_texts_from_a_store_are_never_written_to() -> None:
     kept = pa.array(["a", "bc"], pa.large_string())
     before = [buffer.to_pybytes() for buffer in kept.buffers()[1:]]
     table = Symbols()
-    table._texts = ManyTexts()
+    table._texts = LargeInterner()
     table.extend(kept)
     view = table.array(0, 2)
     assert table.encode_texts(["bc", "d", "a"]).tolist() == [1, 2, 0]
@@ -147,9 +147,9 @@ def test_a_lone_surrogate_is_no_symbol(few: int) -> None:
 
 
 def test_too_many_symbols_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many_texts, "MOST_TEXTS", 1000)
+    monkeypatch.setattr(large_interner, "MOST_TEXTS", 1000)
     table = Symbols()
-    table._texts = ManyTexts()
+    table._texts = LargeInterner()
     with pytest.raises(LimitReached, match="E0509"):
         table.encode(pa.array([str(i) for i in range(2000)]))
     with pytest.raises(LimitReached, match="E0509"):
@@ -183,7 +183,7 @@ def test_ctrl_c_right_after_an_operator_changes_no_meaning(monkeypatch: pytest.M
     from elastalog.relations import text_operators
 
     table = Symbols()
-    table._texts = ManyTexts()
+    table._texts = LargeInterner()
     assert table.encode(pa.array(["a", "b"])).tolist() == [0, 1]
     for name in ("intern", "enter"):
         operator = getattr(text_operators, name)
@@ -206,7 +206,7 @@ def test_ctrl_c_right_after_an_operator_changes_no_meaning(monkeypatch: pytest.M
 
 
 def test_ctrl_c_between_a_text_and_its_id_changes_no_meaning() -> None:
-    table = FewTexts()
+    table = SmallInterner()
     table.extend(["a"])
     table._texts.append("b")  # and then it came
     assert table.intern(pa.array(["c", "b"])).tolist() == [2, 1]

@@ -14,7 +14,7 @@ REST = "\nrest(1)."
     [
         ("p([1, x]).", "E0190", "records (`[a, b]`) are not supported yet"),
         ("p(nil).", "E0190", "records (`nil`) are not supported yet"),
-        ("p($Leaf(1, $Nil)).", "E0191", "algebraic data types (`$A(..)`) are not supported yet"),
+        ("p($Condition(1, $Nil)).", "E0191", "algebraic data types (`$A(..)`) are not supported yet"),
         ("p($).", "E0199", "the counter `$` is not supported yet"),
         ("p(autoinc()).", "E0199", "the counter `autoinc()` is not supported yet"),
         ("p(as(x, number)).", "E0189", "type casts `as(..)` are not supported yet"),
@@ -56,7 +56,7 @@ def test_the_feature_is_named_and_its_item_left_out(text: str, code: str, messag
         (".decl e(x: T<>)", "E0198", "lattice attributes (`<>`) are not supported yet", ".decl e(x: T)"),
         (".type T = [x: number, y: T]", "E0190", "record types are not supported yet", ".type T <: number"),
         (
-            ".type T = Leaf { x: number } | Nil {}",
+            ".type T = Condition { x: number } | Nil {}",
             "E0191",
             "algebraic data types are not supported yet",
             ".type T <: number",

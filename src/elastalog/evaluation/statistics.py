@@ -55,7 +55,7 @@ def statistics_of(backend: KernelBackend) -> Statistics:
     for stratum in sorted(backend.pipelines):
         costs: dict[int, tuple[Clause, int, float]] = {}
         for pipeline in backend.pipelines[stratum]:
-            # A recursive clause has one version for every atom that may be the new fact.
+            # A recursive clause has one variant for every atom that may be the new fact.
             clause = pipeline.variant.clause
             _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
             costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds

@@ -1,4 +1,4 @@
-"""Plans as text for people to read: in which order each version of a rule visits its atoms, and through which
+"""Plans as text for people to read: in which order each variant of a rule visits its atoms, and through which
 indexes."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from elastalog.planning.variants import plan_from_goal, plan_full
 
 
 def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]:
-    """Every stratum with the versions of its rules, then the indexes that they need."""
+    """Every stratum with the variants of its rules, then the indexes that they need."""
     indexes: dict[str, set[tuple[int, ...]]] = {}
     for stratum in program.strata:
         if not stratum.clauses and stratum.aggregate is None:
@@ -48,7 +48,7 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
 
 
 def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
-    """The versions that a bootstrap runs: once, or following the delta of each recursive atom."""
+    """The variants that a bootstrap runs: once, or following the delta of each recursive atom."""
     for clause in stratum.clauses:
         if clause.is_recursive:
             for goal in clause.recursive_goals:

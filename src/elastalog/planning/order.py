@@ -1,4 +1,4 @@
-"""The order in which a version of a clause visits its goals.
+"""The order in which a variant of a clause visits its goals.
 
 Start where the caller says, then always: every test and negation that is bound, then the atom expected to multiply the
 rows least. An atom that shares no bound variable is taken only when nothing else is left, so a cross product that can
@@ -58,7 +58,7 @@ class Visit:
 def order_goals(
     clause: Clause, start: int | None, bound: set[str], statistics: Statistics, hint: tuple[int, ...] = ()
 ) -> list[Visit]:
-    """The visits of a version: the first is the start itself (goal `start`, or None when only `bound` is given).
+    """The visits of a variant: the first is the start itself (goal `start`, or None when only `bound` is given).
 
     `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`)."""
     bound = set(bound)
@@ -81,7 +81,7 @@ def order_goals(
 
 
 def first_scan(clause: Clause, statistics: Statistics, hint: tuple[int, ...] = ()) -> int | None:
-    """The goal at which a version without a given start begins: the smallest relation; None if there is no scan."""
+    """The goal at which a variant without a given start begins: the smallest relation; None if there is no scan."""
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
     if not scans:
         return None

@@ -1,4 +1,4 @@
-"""How one version of a clause runs: a start, then probes, each followed by actions on the rows it gave.
+"""How one variant of a clause runs: a start, then probes, each followed by actions on the rows it gave.
 
 Rows of bindings are matrices of words; a *slot* is a column of such a matrix. Every step states the layout of the
 matrix it makes (`slots`, `width`), so a backend needs no knowledge of variables beyond the expressions of actions.
@@ -102,8 +102,8 @@ class Probe:
     """Finds, for every row, the facts of a relation that agree with it on the key; `is_negated` keeps the rows without
     any.
 
-    `is_before`: the goal stands before the goal the version starts at, so facts of the delta are left to another
-    version."""
+    `is_before`: the goal stands before the goal the variant starts at, so facts of the delta are left to another
+    variant."""
 
     relation: str
     goal: int
@@ -121,7 +121,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One version of a clause. The first slots of its last step are `results` in order."""
+    """One variant of a clause. The first slots of its last step are `results` in order."""
 
     clause: Clause
     gather: Gather

@@ -1,6 +1,6 @@
-"""Versions of clauses as steps: where each variable lives after each probe, and what is carried on.
+"""Variants of clauses as steps: where each variable lives after each probe, and what is carried on.
 
-A version starts at one goal (a delta, in semi-naive or incremental evaluation), at the whole of some relation, or at
+A variant starts at one goal (a delta, in semi-naive or incremental evaluation), at the whole of some relation, or at
 the head (backward evaluation). Variables are kept only while something later needs them.
 """
 
@@ -40,19 +40,19 @@ def body_row(scan: int) -> str:
 
 
 def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> Variant:
-    """The version that starts at the facts of one goal, a scan or a negated atom."""
+    """The variant that starts at the facts of one goal, a scan or a negated atom."""
     return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
 
 
 def plan_full(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
-    """The version that enumerates all derivations."""
+    """The variant that enumerates all derivations."""
     hint = _hint(clause, None)
     start = first_scan(clause, statistics, hint)
     return _plan(clause, start, set(), statistics, _results(clause, with_rows), hint=hint)
 
 
 def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
-    """The version that starts at facts of the head; its results begin with the head's row number."""
+    """The variant that starts at facts of the head; its results begin with the head's row number."""
     bound = {term for term in clause.head_terms if isinstance(term, str)}
     results: tuple[str | Constant, ...] = (HEAD_ROW,)
     if with_rows:
@@ -66,12 +66,12 @@ def _results(clause: Clause, with_rows: bool) -> tuple[str | Constant, ...]:
 
 
 def _hint(clause: Clause, goal: int | None) -> tuple[int, ...]:
-    """The user's order of scans for this version, from 0. Versions are numbered by the recursive atom that is the
-    delta; rules without any, and evaluation from the start, have version 0."""
+    """The user's order of scans for this variant, from 0. Variants are numbered by the recursive atom that is the
+    delta; rules without any, and evaluation from the start, have variant 0."""
     if clause.rule is None or not clause.rule.plan:
         return ()
-    version = clause.recursive_goals.index(goal) if goal in clause.recursive_goals else 0
-    order = tuple(position - 1 for position in clause.rule.plan.get(version, ()))
+    variant = clause.recursive_goals.index(goal) if goal in clause.recursive_goals else 0
+    order = tuple(position - 1 for position in clause.rule.plan.get(variant, ()))
     # Aggregates add scans that a plan does not know; then it cannot be obeyed.
     return order if len(order) == len(clause.scans) else ()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.provenance.metrics import HEIGHT, Best, best_values
-from elastalog.provenance.proof import AggregatePremise, Leaf, Premise, Proof
+from elastalog.provenance.proof import AggregatePremise, Condition, Premise, Proof
 from elastalog.provenance.ranks import Neighbourhood
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 
@@ -87,7 +87,7 @@ class Alternatives:
             return
         item = items[position]
         choices: Iterator[Premise]
-        if isinstance(item, Leaf):
+        if isinstance(item, Condition):
             choices = iter((item,))
         elif isinstance(item, AggregateUse):
             choices = iter((self._premise_of(item),))

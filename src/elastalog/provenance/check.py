@@ -29,7 +29,7 @@ from elastalog.provenance.instantiate import are_met, match_atom, show
 from elastalog.provenance.joins import Pattern, assignment_of, is_matched, members_of
 from elastalog.provenance.proof import (
     AggregatePremise,
-    Leaf,
+    Condition,
     Member,
     Node,
     Premise,
@@ -152,7 +152,7 @@ class _Checker:
                 case Aggregation(), AggregatePremise():
                     if not compare("=", bindings.setdefault(literal.result.name, child.result), child.result):
                         raise _Rejected(f"{place}: the result of {child.text} does not fit")
-                case (Negation(), Leaf(kind="negation")) | (Comparison(), Leaf(kind="constraint")):
+                case (Negation(), Condition(kind="negation")) | (Comparison(), Condition(kind="constraint")):
                     pass
                 case _:
                     raise _Rejected(f"{place}: a premise is not of the kind of `{show(literal, {})}`")
@@ -180,7 +180,7 @@ class _Checker:
             raise _Rejected(f"{place}: a computed argument has another value")
         for literal, child in zip(body, children, strict=True):
             text = show(literal, bindings)
-            if isinstance(child, Leaf | AggregatePremise) and child.text != text:
+            if isinstance(child, Condition | AggregatePremise) and child.text != text:
                 raise _Rejected(f"{place}: it says `{child.text}` where the rule says `{text}`")
             match literal:
                 case Atom():
@@ -222,7 +222,7 @@ def _check_heights(root: Proof) -> None:
         is_whole = all(whole for _, whole in below)
         highest = max((value for value, _ in below), default=0)
         match node:
-            case Leaf():
+            case Condition():
                 return 0, True
             case Member():
                 return highest + 1, is_whole

@@ -1,8 +1,8 @@
 """Proofs: finite trees that say why a fact holds.
 
-Below a fact stand the premises of the rule that derives it, in the order of its body. Equal sub-proofs are one
-object, so a proof with very many nodes may still be small; everything here and in `rendering` walks it without
-recursion.
+Below a fact stand the premises of the rule that derives it, in the order of its body; leaves are explicit facts and
+conditions. Equal sub-proofs are one object, so a proof with very many nodes may still be small; everything here and in
+`rendering` walks it without recursion.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class ProofSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaf:
-    """A negation or a constraint that holds, instantiated: `!edge(1, _)`, `1 < 2`."""
+class Condition:
+    """A negation or a constraint that holds, instantiated: `!edge(1, _)`, `1 < 2`. Like an explicit fact, a leaf."""
 
     kind: str
     text: str
@@ -95,7 +95,7 @@ class Proof:
         """The number of facts, aggregates and their members in the tree, shared ones counted wherever they stand."""
 
         def count(node: Node, below: Sequence[int]) -> int:
-            return 0 if isinstance(node, Leaf) else min(1 + sum(below), MOST_NODES)
+            return 0 if isinstance(node, Condition) else min(1 + sum(below), MOST_NODES)
 
         return fold_tree(self, count)
 
@@ -187,7 +187,7 @@ class Proof:
         return render(self)
 
 
-Premise: TypeAlias = Proof | Leaf | AggregatePremise
+Premise: TypeAlias = Proof | Condition | AggregatePremise
 Node: TypeAlias = Premise | Member
 
 
@@ -198,7 +198,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
             return node.children
         case AggregatePremise():
             return node.members
-        case Leaf():
+        case Condition():
             return ()
         case _:
             assert_never(node)
@@ -221,7 +221,7 @@ def height_over(children: Sequence[Premise]) -> int | None:
                     if inside is None:
                         return None
                     highest = max(highest, 1 + inside)
-            case Leaf():
+            case Condition():
                 pass
             case _:
                 assert_never(child)
@@ -291,7 +291,7 @@ def _cut(node: Node) -> Node:
             return replace(node, members=())
         case Member():
             return replace(node, children=())
-        case Leaf():
+        case Condition():
             return node
         case _:
             assert_never(node)
@@ -312,7 +312,7 @@ def _with_children(node: Node, children: Sequence[Any]) -> Node:
             return replace(node, children=tuple(children))
         case AggregatePremise():
             return replace(node, members=tuple(children))
-        case Leaf():
+        case Condition():
             return node
         case _:
             assert_never(node)

@@ -20,7 +20,7 @@ from elastalog.planning.logical import AggregateRule, Clause, Origin
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
-from elastalog.provenance.proof import Leaf
+from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
 
 WordFact: TypeAlias = tuple[str, tuple[int, ...]]
@@ -37,7 +37,7 @@ class AggregateUse:
     hidden: WordFact | None
 
 
-Item: TypeAlias = WordFact | Leaf | AggregateUse
+Item: TypeAlias = WordFact | Condition | AggregateUse
 """A premise before it is proved."""
 
 
@@ -136,9 +136,9 @@ class Reading:
                     assert position is not None
                     result.append(bodies[position])
                 case Negation():
-                    result.append(Leaf("negation", show(literal, bindings)))
+                    result.append(Condition("negation", show(literal, bindings)))
                 case Comparison():
-                    result.append(Leaf("constraint", show(literal, bindings)))
+                    result.append(Condition("constraint", show(literal, bindings)))
                 case Aggregation():
                     value = bindings[literal.result.name]
                     hidden = None if position is None else bodies[position]

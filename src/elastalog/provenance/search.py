@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from elastalog.planning.logical import Clause
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Premise, Proof, ProofSource, height_over
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 
@@ -134,7 +134,7 @@ class Assembly:
         match item:
             case tuple():
                 return proof_of(item)
-            case Leaf():
+            case Condition():
                 return item
             case AggregateUse(hidden=None):
                 return AggregatePremise(item.text, item.result, 0, ())

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.relations.arrays import array_of_texts
-from elastalog.relations.few_texts import FewTexts
+from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import Words
-from elastalog.relations.many_texts import ManyTexts
+from elastalog.relations.small_interner import SmallInterner
 
 # The offsets of `pa.string()` have 32 bits.
 MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
@@ -32,7 +32,7 @@ class Symbols:
     __slots__ = ("_lock", "_texts")
 
     def __init__(self) -> None:
-        self._texts: FewTexts | ManyTexts = FewTexts()
+        self._texts: SmallInterner | LargeInterner = SmallInterner()
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Symbols:
             return self._encode_dictionary(array)
         if array.type == pa.string_view():
             array = array.cast(pa.large_string())
-        if isinstance(self._texts, ManyTexts):
+        if isinstance(self._texts, LargeInterner):
             return self._encode_plain(array)
         if not isinstance(array, pa.ChunkedArray):
             array = pa.chunked_array([array])
@@ -58,7 +58,7 @@ class Symbols:
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
         texts = self._texts
-        if isinstance(texts, FewTexts):
+        if isinstance(texts, SmallInterner):
             found = texts.find(text)
             if found is not None:
                 return found
@@ -69,7 +69,7 @@ class Symbols:
 
     def encode_texts(self, texts: list[str]) -> Words:
         """The ids of texts, new ones added. A lone surrogate is no text: UnicodeEncodeError."""
-        if isinstance(self._texts, FewTexts):
+        if isinstance(self._texts, SmallInterner):
             return np.array(list(map(self.encode_one, texts)), np.int32)
         with self._lock:
             return self._texts.intern_texts(texts)
@@ -77,7 +77,7 @@ class Symbols:
     def find(self, text: str) -> int | None:
         """The id of a text if it has one; never adds."""
         texts = self._texts
-        if isinstance(texts, FewTexts):
+        if isinstance(texts, SmallInterner):
             return texts.find(text)
         with self._lock:
             return texts.find(text)
@@ -111,7 +111,7 @@ class Symbols:
             return
         with self._lock:
             known = self._room_for(len(texts))
-            if isinstance(known, ManyTexts):
+            if isinstance(known, LargeInterner):
                 known.extend(list(texts) if isinstance(texts, Sequence) else texts)
             else:
                 known.extend(list(texts) if isinstance(texts, Sequence) else texts.to_pylist())
@@ -126,11 +126,11 @@ class Symbols:
         with self._lock:
             return _joined([self._room_for(len(chunk)).intern(chunk) for chunk in chunks])
 
-    def _room_for(self, count: int) -> FewTexts | ManyTexts:
+    def _room_for(self, count: int) -> SmallInterner | LargeInterner:
         """The texts, moved to arrays if they, or those that may come, are too many; under the lock."""
         texts = self._texts
-        if isinstance(texts, FewTexts) and max(len(texts), count) > FEW:
-            many = ManyTexts()
+        if isinstance(texts, SmallInterner) and max(len(texts), count) > FEW:
+            many = LargeInterner()
             many.extend(texts.array(0, len(texts)))
             # Who still reads the old ones finds them as they were.
             self._texts = texts = many

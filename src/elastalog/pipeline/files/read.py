@@ -45,7 +45,7 @@ def read_facts(
 def read_input(
     relation: Relation, root: Path | str, policy: Policy | None = None, stdin: BinaryIO | None = None
 ) -> FactsRead:
-    """The input facts of a relation: those of all its `.input` directives, from files under `root` or standard input.
+    """The explicit facts of all `.input` directives of a relation, from files under `root` or standard input.
 
     Without `filename` the file is looked for as `find_facts` says. A relation without `.input` has no such facts."""
     schema = Schema.of(relation)

@@ -71,7 +71,7 @@ def read_spark_rows(schema: Schema, rows: Any, policy: Policy, spark: SparkSessi
 def read_facts_folder(
     relation: program.Relation, root: str | os.PathLike[str], policy: Policy, spark: SparkSession | None
 ) -> FactsRead:
-    """The input facts of a relation, from files or folders of files under a root, read by Spark."""
+    """The explicit facts of a relation, from files or folders of files under a root, read by Spark."""
     from elastalog.pipeline.spark.sources import read_inputs
 
     return read_inputs(require_session(spark), relation, os.fspath(root), policy)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.pipeline.spark.frames import path_of
-from elastalog.pipeline.spark.wrong_form import wrong_form
+from elastalog.pipeline.spark.malformed import malformed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +63,7 @@ class BySteps:
         place = f"batch {number}"
         steps, rest = rows.column(0), rows.remove_column(0)
         if steps.null_count or not pa.types.is_integer(steps.type):
-            raise wrong_form(f"{place} has steps that are no whole numbers")
+            raise malformed(f"{place} has steps that are no whole numbers")
         return [
             Part(f"{number} step {step}", place, rest.filter(pc.equal(steps, step)))
             for step in sorted(pc.unique(steps).to_pylist())

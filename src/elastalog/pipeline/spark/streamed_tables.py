@@ -14,10 +14,10 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.files.diff import Diff
 from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions, Updatable
+from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import ByFiles, BySteps, Whole, with_files
 from elastalog.pipeline.spark.refusals import reading
 from elastalog.pipeline.spark.streams import EVERY_AGE, apply_parts
-from elastalog.pipeline.spark.wrong_form import wrong_form
 from elastalog.pipeline.streams.changes import named_relation
 from elastalog.relations.schema import Schema
 
@@ -96,7 +96,7 @@ def _require_order(diff: Diff, place: str) -> None:
             both = [{}] if inserted.num_rows and deleted.num_rows else []
         for fact in both:
             text = f"{name}({', '.join(map(repr, fact.values()))})"
-            raise wrong_form(f"{place} inserts and deletes {text}, and nothing says which comes last", advice=_ORDERED)
+            raise malformed(f"{place} inserts and deletes {text}, and nothing says which comes last", advice=_ORDERED)
 
 
 def _step(stream: DataFrame, db: Updatable, relation: str | None) -> str | None:

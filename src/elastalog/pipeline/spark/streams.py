@@ -25,9 +25,9 @@ from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import Policy, settle
 from elastalog.pipeline.spark.applying import Arrived, StreamHandle, StreamOptions, Updatable, start
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
+from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
 from elastalog.pipeline.spark.refusals import absolute, reading
-from elastalog.pipeline.spark.wrong_form import wrong_form
 from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import Schema, schema_named
 
@@ -141,7 +141,7 @@ def _diff(schema: Schema, table: pa.Table, place: str, _pending: Any) -> Diff:
     known = pc.is_in(operation, value_set=pa.array(["+", "-"]))
     if not pc.all(known).as_py():
         strange = table.filter(pc.invert(known)).column(0)[0].as_py()
-        raise wrong_form(f"{place} has `{strange}` in column `op`, not `+` or `-`")
+        raise malformed(f"{place} has `{strange}` in column `op`, not `+` or `-`")
     sides = []
     for sign in ("+", "-"):
         rows = table.filter(pc.equal(operation, sign)).drop_columns([OPERATION])
@@ -174,9 +174,9 @@ def _content(batch: DataFrame, uri: str) -> bytes:
 def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in stream.columns]
     if missing:
-        raise wrong_form(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
+        raise malformed(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
     if not stream.isStreaming:
-        raise wrong_form("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")
+        raise malformed("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")
     kind = dict(stream.dtypes)[OPERATION]
     if kind.split(" ")[0] != "string":
-        raise wrong_form(f"column `op` is {kind}, not string")
+        raise malformed(f"column `op` is {kind}, not string")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Proof, children_of, nodes_of
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Proof, children_of, nodes_of
 from elastalog.provenance.rendering.label import label, reason
 
 
@@ -39,7 +39,7 @@ def _of_proof(proof: Proof) -> Graph:
         match node:
             case Proof():
                 kind = "explicit" if node.is_explicit else "derived" if node.is_expanded else "cut"
-            case Leaf():
+            case Condition():
                 kind = "leaf"
             case AggregatePremise():
                 kind = "aggregate"

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from elastalog.analysis.program import Value
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Node, Proof, children_of, nodes_of
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
 
 
 def render(proof: Proof) -> str:
@@ -63,7 +63,7 @@ def _described(node: Node) -> dict[str, Any]:
                 "expanded": node.is_expanded,
                 "height": node.height,
             }
-        case Leaf():
+        case Condition():
             return {"kind": node.kind, "text": node.text}
         case AggregatePremise():
             return {"kind": "aggregate", "text": node.text, "result": _value(node.result), "members": node.number}

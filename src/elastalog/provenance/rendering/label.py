@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from elastalog.provenance.proof import AggregatePremise, Leaf, Member, Node, Proof
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof
 
 CUT = "…"
 """Stands where the depth ends."""
@@ -15,7 +15,7 @@ def label(node: Node) -> str:
     match node:
         case Proof():
             return str(node.fact) if node.is_expanded else f"{node.fact} {CUT}"
-        case Leaf():
+        case Condition():
             return node.text
         case AggregatePremise():
             return node.text if node.is_complete else f"{node.text} {CUT}"
@@ -32,7 +32,7 @@ def reason(node: Node) -> str:
             return "" if node.rule is None else f"R{node.rule.number_in_relation}"
         case AggregatePremise():
             return f"{node.number} {'member' if node.number == 1 else 'members'}" if node.members else ""
-        case Leaf() | Member():
+        case Condition() | Member():
             return ""
         case _:
             assert_never(node)

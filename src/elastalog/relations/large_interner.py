@@ -1,4 +1,4 @@
-"""Texts by number, in three arrays: all texts one after the other, where each ends, and a slot table that finds them.
+"""An interner of texts in three arrays: all texts one after the other, where each ends, and a slot table that finds them.
 A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
 
 The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
@@ -26,7 +26,7 @@ _REMEMBERED = 1 << 14
 """Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
 
 
-class ManyTexts:
+class LargeInterner:
     """A bijection between texts and ids 0, 1, 2, … Everything but reading texts by id needs a lock; readers see no id
     before its text is written, and arrays that grow are replaced. `_index`: the slot table and the number of texts in
     it."""

@@ -1,4 +1,4 @@
-"""Texts by number, as Python objects: quick to ask one by one and nothing to compile, but some 200 bytes a text."""
+"""An interner of texts as Python objects: quick to ask one by one and nothing to compile, but some 200 bytes a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.limits import Words
 
 
-class FewTexts:
+class SmallInterner:
     """A bijection between texts and ids 0, 1, 2, … Readers need no lock: a text stands in the list before its id can
     be found. Writers must exclude each other."""
 

@@ -15,7 +15,7 @@ _FORM = (
 )
 
 
-def wrong_form(message: str, stream: DataFrame | None = None, advice: str = _FORM) -> ElastalogError:
+def malformed(message: str, stream: DataFrame | None = None, advice: str = _FORM) -> ElastalogError:
     """The stream, or a micro-batch of it, is not as updates are written."""
     notes = () if stream is None else (f"its columns are {', '.join(stream.columns)}",)
     return ElastalogError([Diagnostic("E1108", message, notes=notes, help=advice)])
