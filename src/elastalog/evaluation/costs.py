@@ -1,8 +1,8 @@
 """The elastic choice: what an update of a stratum may cost, and whether to try it at all.
 
 The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates
-enumerated for each changed fact that it reads. It only skips an update that experience says is hopeless; a budget protects
-against all others.
+enumerated for each changed fact that it reads. It only skips an update that experience says is hopeless; a budget
+protects against all others.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Rule, Variable
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
@@ -25,6 +25,7 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
+from elastalog.planning.variables import assigned_variables, grounded, variables_in
 
 NOWHERE = Span(0, 0)
 ZERO = Constant(0, Base.NUMBER, NOWHERE)
@@ -39,20 +40,6 @@ def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> Log
 def guard_of(rule: int) -> str:
     """The hidden relation that says whether a guarded rule is in force: it holds (0), or nothing."""
     return f"{HIDDEN}rule.{rule}"
-
-
-def variables_of(expression: Expression) -> Iterator[Variable]:
-    """The variables of an expression, from left to right, with repetitions."""
-    match expression:
-        case Variable():
-            yield expression
-        case Constant():
-            pass
-        case Apply():
-            for argument in expression.arguments:
-                yield from variables_of(argument)
-        case _:
-            assert_never(expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +249,7 @@ class _Lowering:
         columns: dict[str, Base] = {}
         ranges: list[_Range] = []
         for number, body in enumerate(literal.bodies):
-            inner = {v.name: v.base for v in _assigned_variables(body) if v.name not in groups}
+            inner = {v.name: v.base for v in assigned_variables(body) if v.name not in groups}
             columns.update(inner)
             ranges.extend(_Range(found, frozenset(inner), number) for found in self.lower_inner_body(body, rule))
         shapes = sorted({each.variables for each in ranges}, key=sorted)
@@ -326,49 +313,6 @@ class _Lowering:
             )
             self.add_stratum((domain,), [self.clause(domain, tuple(names), (*goals, *self.guard(rule)))])
         return Scan(domain, tuple(names))
-
-
-def grounded(goals: tuple[Goal, ...]) -> set[str]:
-    """The variables that a conjunction binds: by scans, and by equations over variables it binds."""
-    bound = {term for goal in goals if isinstance(goal, Scan) for term in goal.terms if isinstance(term, str)}
-    equations = [goal for goal in goals if isinstance(goal, Test) and goal.operator == "="]
-    grows = True
-    while grows:
-        grows = False
-        for test in equations:
-            for side, other in ((test.left, test.right), (test.right, test.left)):
-                if (
-                    isinstance(side, Variable)
-                    and side.name not in bound
-                    and all(v.name in bound for v in variables_of(other))
-                ):
-                    bound.add(side.name)
-                    grows = True
-    return bound
-
-
-def variables_in(test: Test) -> list[Variable]:
-    """The variables of both sides."""
-    return [*variables_of(test.left), *variables_of(test.right)]
-
-
-def _assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
-    """The variables that an assignment of an aggregate's body gives a value to."""
-    for literal in body:
-        match literal:
-            case checked.Atom():
-                for argument in literal.arguments:
-                    if not isinstance(argument, checked.Wildcard):
-                        yield from variables_of(argument)
-            case checked.Comparison():
-                yield from variables_of(literal.left)
-                yield from variables_of(literal.right)
-            case checked.Aggregation():
-                yield literal.result
-            case checked.Negation():
-                pass
-            case _:
-                assert_never(literal)
 
 
 def _blank(base: Base) -> int | float | str:

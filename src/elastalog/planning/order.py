@@ -16,7 +16,7 @@ from typing import Protocol
 from elastalog.analysis.program import Constant, Variable
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
-from elastalog.planning.lower import variables_in, variables_of
+from elastalog.planning.variables import variables_in, variables_of
 
 
 class Statistics(Protocol):

@@ -13,7 +13,6 @@ from typing import assert_never
 from elastalog.analysis.program import Apply, Constant, Expression
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
-from elastalog.planning.lower import variables_of
 from elastalog.planning.order import Bind, Statistics, Visit, first_scan, order_goals
 from elastalog.planning.steps import (
     ROW,
@@ -29,6 +28,7 @@ from elastalog.planning.steps import (
     Probe,
     Variant,
 )
+from elastalog.planning.variables import variables_of
 
 HEAD_ROW = "@head"
 """The name under which backward evaluation carries the row number of the head."""

@@ -1,5 +1,5 @@
-"""An interner of texts in three arrays: all texts one after the other, where each ends, and a slot table that finds them.
-A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
+"""An interner of texts in three arrays: all texts one after the other, where each ends, and a slot table that finds
+them. A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
 
 The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
 """

@@ -1,0 +1,67 @@
+"""Which variables occur where, and which of them get values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from elastalog.analysis import program as checked
+from elastalog.analysis.program import Apply, Constant, Expression, Variable
+from elastalog.planning.logical import Goal, Scan, Test
+
+
+def variables_of(expression: Expression) -> Iterator[Variable]:
+    """The variables of an expression, from left to right, with repetitions."""
+    match expression:
+        case Variable():
+            yield expression
+        case Constant():
+            pass
+        case Apply():
+            for argument in expression.arguments:
+                yield from variables_of(argument)
+        case _:
+            assert_never(expression)
+
+
+def grounded(goals: tuple[Goal, ...]) -> set[str]:
+    """The variables that a conjunction binds: by scans, and by equations over variables it binds."""
+    bound = {term for goal in goals if isinstance(goal, Scan) for term in goal.terms if isinstance(term, str)}
+    equations = [goal for goal in goals if isinstance(goal, Test) and goal.operator == "="]
+    grows = True
+    while grows:
+        grows = False
+        for test in equations:
+            for side, other in ((test.left, test.right), (test.right, test.left)):
+                if (
+                    isinstance(side, Variable)
+                    and side.name not in bound
+                    and all(v.name in bound for v in variables_of(other))
+                ):
+                    bound.add(side.name)
+                    grows = True
+    return bound
+
+
+def variables_in(test: Test) -> list[Variable]:
+    """The variables of both sides."""
+    return [*variables_of(test.left), *variables_of(test.right)]
+
+
+def assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]:
+    """The variables that an assignment of an aggregate's body gives a value to."""
+    for literal in body:
+        match literal:
+            case checked.Atom():
+                for argument in literal.arguments:
+                    if not isinstance(argument, checked.Wildcard):
+                        yield from variables_of(argument)
+            case checked.Comparison():
+                yield from variables_of(literal.left)
+                yield from variables_of(literal.right)
+            case checked.Aggregation():
+                yield literal.result
+            case checked.Negation():
+                pass
+            case _:
+                assert_never(literal)

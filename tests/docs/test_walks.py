@@ -1,0 +1,116 @@
+"""The walks of `docs/explanation/a-fact-and-an-update.md` can be taken: every step names a file and something in it,
+and both ways go by these steps, in this order.
+
+A step is a line `1. `file` · `name`: …`; the file is one of `src/elastalog`, the name that of a function, a class, or a
+method with its class.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import elastalog
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "elastalog"
+PAGE = (ROOT / "docs" / "explanation" / "a-fact-and-an-update.md").read_text(encoding="utf-8")
+MOST_STEPS = 15
+
+_STEP = re.compile(r"^(\d+)\. `([\w/]+\.py)` · `([\w.]+)`: ", re.MULTILINE)
+_PROGRAM = re.search(r"^```prolog\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+Steps = list[tuple[str, str]]
+
+
+def walk(title: str) -> Steps:
+    """The steps of a section, as file and name."""
+    section = PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
+    found = _STEP.findall(section)
+    assert [int(number) for number, _, _ in found] == list(range(1, len(found) + 1))
+    assert len(found) == len(re.findall(r"^\d+\. ", section, re.MULTILINE))
+    return [(file, name) for _, file, name in found]
+
+
+FACT, UPDATE = walk("From a line of text"), walk("From `db.update()`")
+
+
+def names_in(file: str) -> set[str]:
+    """The functions, classes and methods that a file defines."""
+    found: set[str] = set()
+    for node in ast.parse((SOURCE / file).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    return found
+
+
+@pytest.mark.parametrize("steps", [FACT, UPDATE], ids=["fact", "update"])
+def test_every_step_is_there(steps: Steps) -> None:
+    assert 10 <= len(steps) <= MOST_STEPS
+    assert [(file, name) for file, name in steps if name not in names_in(file)] == []
+
+
+def called_by(action: Callable[[], Any]) -> Steps:
+    """What an action calls within the package, in the order of first calls."""
+    met: dict[tuple[str, str], None] = {}
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(str(SOURCE)):
+            met.setdefault((str(Path(file).relative_to(SOURCE)), frame.f_code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return list(met)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    return tmp_path
+
+
+def program() -> str:
+    assert _PROGRAM is not None
+    return _PROGRAM[1]
+
+
+def test_a_fact_goes_this_way(folder: Path) -> None:
+    proofs: list[elastalog.Proof] = []
+
+    def go() -> None:
+        with elastalog.open(program(), facts=folder) as db:
+            proofs.append(db.explain("path(1, 2)"))
+
+    met = called_by(go)
+    steps, (last_file, last) = FACT[:-1], FACT[-1]
+    assert [step for step in met if step in steps] == steps
+    (leaf,) = proofs[0].children
+    assert (type(leaf).__name__, type(leaf).__module__) == (last, "elastalog." + last_file[:-3].replace("/", "."))
+    assert isinstance(leaf, elastalog.Proof)
+    assert (str(leaf.fact), leaf.rule, leaf.children) == ("edge(1, 2)", None, ())
+
+
+def test_an_update_goes_this_way(folder: Path) -> None:
+    with elastalog.open(program(), facts=folder) as db:
+
+        def go() -> None:
+            with db.update() as update:
+                update.insert("edge", [(2, 3)])
+            assert set(update.changes["path"].inserted) == {(2, 3), (1, 3)}
+
+        met = called_by(go)
+    assert [step for step in met if step in UPDATE] == UPDATE
