@@ -80,7 +80,7 @@ def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None
     put(tmp_path / "in", 1, [("+", 1, 2)])
     put(tmp_path / "in", 2, [("-", 1, 2)])
     with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
-        commit, calls = db.commit, []
+        commit, calls = db._updates.commit, []
 
         def failing(update: Any, *rest: Any) -> Any:
             record = commit(update, *rest)
@@ -89,7 +89,7 @@ def test_a_batch_that_comes_again_is_skipped(spark: Any, tmp_path: Path) -> None
                 raise OSError("the power failed")
             return record
 
-        db.commit = failing  # type: ignore[assignment, method-assign]
+        db._updates.commit = failing  # type: ignore[method-assign]
         with pytest.raises(OSError, match="the power failed"):
             play(spark, db, tmp_path)
         assert db.epoch == 2
@@ -325,7 +325,7 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
                 raise OSError("the power failed")
             return commit(update, *rest)
 
-        db.commit = failing  # type: ignore[assignment, method-assign]
+        db._updates.commit = failing  # type: ignore[method-assign]
         with pytest.raises(OSError, match="the power failed"):
             play_steps(spark, db, tmp_path)
         assert db.epoch == 3

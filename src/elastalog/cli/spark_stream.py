@@ -91,11 +91,9 @@ def run_spark_stream(
     if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
         # Without a store a new process starts from the facts again, and what earlier ones have noted would mislead it.
         raise click.UsageError("--changes and --checkpoint need --store")
-    from elastalog.pipeline.spark.session import spark_session
-    from elastalog.pipeline.spark.streamed_tables import apply_table
-    from elastalog.pipeline.spark.streams import apply_diff_files
+    from elastalog import spark as on_spark
 
-    spark = spark_session(settings=asked.settings)
+    spark = on_spark.session(settings=asked.settings)
     is_table = _is_table(spark, asked.source, asked.relation)
     rows: list[dict[str, Any]] = []
     with (
@@ -109,9 +107,9 @@ def run_spark_stream(
             "on_update": partial(_told, rows, asked),
         }  # fmt: skip
         if is_table:
-            handle = apply_table(spark, asked.source, session, relation=asked.relation, **given)
+            handle = on_spark.apply_table(spark, asked.source, session, relation=asked.relation, **given)
         else:
-            handle = apply_diff_files(spark, asked.source, session, **given)
+            handle = on_spark.apply_diff_files(spark, asked.source, session, **given)
         if verbosity != "quiet" and not asked.once:
             click.echo(f"epoch {session.epoch}: watching {asked.source}; end with Ctrl-C", err=True)
         try:

@@ -105,7 +105,7 @@ def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
     while pending and trials < _MOST_TRIALS:
         trials += 1
         chosen = pending.pop()
-        if not all(_is_preserved(clause, stratum, chosen) for clause in stratum.clauses):
+        if not all(_is_preserved(clause, chosen) for clause in stratum.clauses):
             continue
         missing = next((name for name in stratum.relations if name not in chosen), None)
         if missing is None:
@@ -117,7 +117,7 @@ def _preserved_arguments(stratum: LogicalStratum) -> Mapping[str, int] | None:
     return None if best is None else best[1]
 
 
-def _is_preserved(clause: Clause, stratum: LogicalStratum, chosen: Mapping[str, int]) -> bool:
+def _is_preserved(clause: Clause, chosen: Mapping[str, int]) -> bool:
     """Whether a clause preserves the columns chosen so far."""
     if clause.head not in chosen:
         return True
@@ -187,9 +187,7 @@ def _obstacle(stratum: LogicalStratum) -> str:
             own &= {term for term in goal.terms if isinstance(term, str)}
         if recursive and not own:
             return f"{rule_name(clause)} keeps no argument: no variable of its head stands in all its recursive atoms"
-        if not recursive and not any(
-            _is_preserved(clause, stratum, {clause.head: i}) for i in range(len(clause.head_terms))
-        ):
+        if not recursive and not any(_is_preserved(clause, {clause.head: i}) for i in range(len(clause.head_terms))):
             return f"{rule_name(clause)} computes every argument of its head"
         if recursive:
             kept[rule_name(clause)] = own

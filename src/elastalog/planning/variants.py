@@ -114,11 +114,11 @@ def _draft_start(clause: Clause, visit: Visit, results: tuple[str | Constant, ..
     draft = _Draft(visit)
     if from_head:
         draft.taken[HEAD_ROW] = ROW
-        _take_columns(draft, clause.head_terms, set())
+        _take_columns(draft, clause.head_terms)
     elif visit.goal is not None:
         goal = clause.goals[visit.goal]
         assert not isinstance(goal, Test)
-        _take_columns(draft, goal.terms, set())
+        _take_columns(draft, goal.terms)
         _take_row(draft, clause, visit.goal, results)
     return draft
 
@@ -138,12 +138,12 @@ def _draft_probe(
         elif term in known and term is not None:
             draft.key.append((column, term))
     if isinstance(goal, Scan):
-        _take_columns(draft, goal.terms, known)
+        _take_columns(draft, goal.terms)
         _take_row(draft, clause, visit.goal, results)
     return draft
 
 
-def _take_columns(draft: _Draft, terms: tuple[str | Constant | None, ...], known: set[str]) -> None:
+def _take_columns(draft: _Draft, terms: tuple[str | Constant | None, ...]) -> None:
     keyed = {column for column, _ in draft.key}
     for column, term in enumerate(terms):
         if column in keyed or term is None:

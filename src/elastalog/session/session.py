@@ -178,14 +178,13 @@ class Session:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
         self._updates.prepare()
 
-    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
-        """Facts of a relation as words; `schemas` are those of the session unless given."""
-        return self._materialisation.encode(name, rows, schemas)
+    def encode(self, name: str, rows: Rows) -> np.ndarray:
+        """Facts of a relation as words."""
+        return self._materialisation.encode(name, rows)
 
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
-        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
-        is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
-        return self._updates.commit(update, committed)
+    def commit(self, update: Update) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one."""
+        return self._updates.commit(update, lambda record: None)
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""

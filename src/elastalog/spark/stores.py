@@ -34,7 +34,6 @@ def read_relation(
     with unmoved(root):
         opened = Store.open(root, read_only=True, until=epoch)
         state = opened.state(epoch)
-        state = opened.state(epoch)
         program, _ = stored_program(opened, state, None, None, None)
         schema = schema_named(schemas_of(program.checked), relation)
         parts = set_aside(state, relation, new_folder(spark, "stored"))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
-from elastalog.pipeline.spark import streamed_tables, streams
-from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
+from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions, start
+from elastalog.pipeline.spark.streamed_tables import stream_of_table
+from elastalog.pipeline.spark.streams import stream_of_diff_files, stream_of_rows
 
 if TYPE_CHECKING:
     from elastalog.session import Session
@@ -31,7 +32,7 @@ def apply_updates(
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
     order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`, `on_update`: see `StreamOptions`."""
     with _opened(db) as session:
-        return streams.apply_updates(stream, session, relation=relation, source=source, step=step, **options)
+        return start(stream_of_rows(stream, session.schemas, relation, source, step), session, **options)
 
 
 def apply_diff_files(
@@ -47,7 +48,7 @@ def apply_diff_files(
     the oldest first. Files must appear whole: write them elsewhere and rename them. For the rest see
     `StreamOptions`."""
     with _opened(db) as session:
-        return streams.apply_diff_files(spark, folder, session, files_at_once=files_at_once, **options)
+        return start(stream_of_diff_files(spark, folder, files_at_once), session, **options)
 
 
 def apply_table(
@@ -67,7 +68,7 @@ def apply_table(
     apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
     `StreamOptions`."""
     with _opened(db) as session:
-        return streamed_tables.apply_table(spark, name, session, relation=relation, **options)
+        return start(stream_of_table(spark, name, session.schemas, relation), session, **options)
 
 
 @contextmanager

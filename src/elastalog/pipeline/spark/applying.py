@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.diff import Diff
@@ -52,6 +52,14 @@ class Arrived:
     source: str
     batch: str
     read: Callable[[Any], Diff]
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A stream of updates. `updates` finds them in a micro-batch, given its number."""
+
+    stream: DataFrame
+    updates: Callable[[DataFrame, int], Sequence[Arrived]]
 
 
 class StreamOptions(TypedDict, total=False):
@@ -103,19 +111,9 @@ class StreamHandle:
         self.query.stop()
 
 
-def start(
-    stream: DataFrame,
-    db: Updatable,
-    updates: Callable[[DataFrame, int], Sequence[Arrived]],
-    *,
-    checkpoint: str | os.PathLike[str],
-    marks: str = "none",
-    changes: str | os.PathLike[str] | None = None,
-    available_now: bool = False,
-    interval: str | None = None,
-    on_update: Callable[[Any], None] | None = None,
-) -> StreamHandle:
-    """Starts a stream whose micro-batches hold updates, as `updates` finds them. For the rest see `StreamOptions`."""
+def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -> StreamHandle:
+    """Starts applying a stream to a session."""
+    marks, changes, on_update = options.get("marks", "none"), options.get("changes"), options.get("on_update")
     if marks != "none":
         db.announce(db.update(), marks)  # a strategy that has no such marks says so now
     handle = StreamHandle()
@@ -133,13 +131,15 @@ def start(
     def apply(batch: DataFrame, number: int) -> None:
         try:
             with lock:
-                _apply_all(db, updates(batch, number), marks, committed, handle)
+                _apply_all(db, arriving.updates(batch, number), marks, committed, handle)
         except BaseException as error:
             handle.error = error
             raise
 
-    writer = stream.writeStream.foreachBatch(apply).option("checkpointLocation", absolute(checkpoint))
-    if available_now:
+    place = absolute(options["checkpoint"])
+    writer = arriving.stream.writeStream.foreachBatch(apply).option("checkpointLocation", place)
+    interval = options.get("interval")
+    if options.get("available_now"):
         writer = writer.trigger(availableNow=True)
     elif interval is not None:
         writer = writer.trigger(processingTime=interval)

@@ -41,13 +41,6 @@ def path_of(uri: str) -> str:
     return unquote("/" + uri.removeprefix("file:").lstrip("/"))
 
 
-def spark_schema(schema: Schema) -> str:
-    """The columns of a relation as Spark writes them."""
-    if not schema.columns:
-        return f"`{NULLARY}` boolean"
-    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.base]}" for column in schema.columns)
-
-
 def frame_to_arrow(frame: DataFrame) -> pa.Table:
     """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers
     are such."""

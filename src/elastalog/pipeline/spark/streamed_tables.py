@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.files.diff import Diff
-from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions, Updatable
+from elastalog.pipeline.spark.applying import Arriving
 from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import ByFiles, BySteps, Whole, with_files
 from elastalog.pipeline.spark.refusals import reading
-from elastalog.pipeline.spark.streams import EVERY_AGE, apply_parts
+from elastalog.pipeline.spark.streams import EVERY_AGE, stream_of_parts
 from elastalog.pipeline.streams.changes import named_relation
 from elastalog.relations.schema import Schema
 
@@ -38,41 +38,32 @@ _MOST_BYTES = 1 << 28
 """Files of a table that are taken at a time, all rows of which are in the driver then; at least one."""
 
 
-class _Given(TypedDict):
-    relation: str | None
-    source: str
-
-
 def is_table_name(text: str) -> bool:
     """Whether a text may name a table, as `edge` or `lake.graphs.edge`."""
     return _NAME.fullmatch(text) is not None
 
 
-def apply_table(
-    spark: SparkSession, name: str, db: Updatable, *, relation: str | None = None, **options: Unpack[StreamOptions]
-) -> StreamHandle:
-    """Applies what a table holds, then what is appended to it. Rows have `op` (`+` or `-`) and the columns of
-    `relation`, by default the one that the table is named after; or a column `relation` and values `a1`, `a2`, ….
-
-    Rows with the same whole number in a column `step`, `epoch` or `batch` are an epoch, in ascending order, as far as
-    they arrive together; without one, every file of the table is, the oldest first. Where Spark does not tell files
-    apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
-    `StreamOptions`."""
+def stream_of_table(
+    spark: SparkSession, name: str, schemas: Mapping[str, Schema], relation: str | None = None
+) -> Arriving:
+    """What a table holds, then what is appended to it. Rows are about `relation`, by default the one that the table is
+    named after; or a column `relation` says so. Those with the same number in a column of `STEPS` are an update;
+    without one, every file of the table is, or every micro-batch where Spark does not tell files apart."""
     require_table(spark, name)
     stream = _table_stream(spark, name, {})
     if relation is None:
-        relation = _relation_of(name, stream.columns, db.schemas)
-    step = _step(stream, db, relation)
-    given: _Given = {"relation": relation, "source": f"table:{name}"}
+        relation = _relation_of(name, stream.columns, schemas)
+    step = _step(stream, schemas, relation)
+    source = f"table:{name}"
     if step is not None:
-        return apply_parts(stream, db, BySteps(step), **given, **options)
+        return stream_of_parts(stream, schemas, BySteps(step), relation, source)
     # A fact that one file inserts and a later one deletes has to be gone, however many files come together.
     known = with_files(_table_stream(spark, name, {"maxBytesPerTrigger": str(_MOST_BYTES)}))
     if known is not None:
-        return apply_parts(known, db, ByFiles(), **given, **options)
+        return stream_of_parts(known, schemas, ByFiles(), relation, source)
     # One file at a time is not promised, and not every kind of table knows the option.
     stream = _table_stream(spark, name, {"maxFilesPerTrigger": "1"})
-    return apply_parts(stream, db, Whole(), check=_require_order, **given, **options)
+    return stream_of_parts(stream, schemas, Whole(), relation, source, _require_order)
 
 
 def _table_stream(spark: SparkSession, name: str, options: Mapping[str, str]) -> DataFrame:
@@ -99,8 +90,8 @@ def _require_order(diff: Diff, place: str) -> None:
             raise malformed(f"{place} inserts and deletes {text}, and nothing says which comes last", advice=_ORDERED)
 
 
-def _step(stream: DataFrame, db: Updatable, relation: str | None) -> str | None:
-    schema = None if relation is None else db.schemas.get(relation)
+def _step(stream: DataFrame, schemas: Mapping[str, Schema], relation: str | None) -> str | None:
+    schema = None if relation is None else schemas.get(relation)
     attributes = () if schema is None else schema.names
     return next((name for name in STEPS if name in stream.columns and name not in attributes), None)
 

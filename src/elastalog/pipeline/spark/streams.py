@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,7 @@ from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import Policy, settle
-from elastalog.pipeline.spark.applying import Arrived, StreamHandle, StreamOptions, Updatable, start
+from elastalog.pipeline.spark.applying import Arrived, Arriving
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of
 from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
@@ -40,35 +40,24 @@ EVERY_AGE = {"maxFileAge": "36500d"}
 _BINARY_FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
 
-def apply_updates(
-    stream: DataFrame,
-    db: Updatable,
-    *,
-    relation: str | None = None,
-    source: str = "stream",
-    step: str | None = None,
-    **options: Unpack[StreamOptions],
-) -> StreamHandle:
-    """Applies a stream to a session. Rows have `op` (`+` or `-`) and the columns of `relation`; without one, a column
-    `relation` says what a row is about, and `a1`, `a2`, … are the values in order. Every micro-batch is an epoch; a
-    fact that it both inserts and deletes is inserted.
-
-    `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
-    order. `source`: the name of the stream in the log. For the rest see `StreamOptions`."""
+def stream_of_rows(
+    stream: DataFrame, schemas: Mapping[str, Schema], relation: str | None, source: str, step: str | None
+) -> Arriving:
+    """Rows with `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row is
+    about, and `a1`, `a2`, … are the values in order. Every micro-batch is an update, or, with `step`, a column of whole
+    numbers, all rows of one with the same number. `source`: the name of the stream in the log."""
     parting = Whole() if step is None else BySteps(step)
-    return apply_parts(stream, db, parting, relation=relation, source=source, **options)
+    return stream_of_parts(stream, schemas, parting, relation, source)
 
 
-def apply_parts(
+def stream_of_parts(
     stream: DataFrame,
-    db: Updatable,
+    schemas: Mapping[str, Schema],
     parting: Parting,
-    *,
     relation: str | None,
     source: str,
     check: Callable[[Diff, str], None] | None = None,
-    **options: Unpack[StreamOptions],
-) -> StreamHandle:
+) -> Arriving:
     """The same for micro-batches that are taken apart in any way. `check` may refuse an update; it is told where the
     update is from."""
     read: Callable[[pa.Table, str, Any], Diff]
@@ -76,7 +65,7 @@ def apply_parts(
         columns, read = [name for name in stream.columns if name not in parting.columns], _mixed_diff
         _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION, *parting.columns])
     else:
-        schema = schema_named(db.schemas, relation)
+        schema = schema_named(schemas, relation)
         columns, read = [OPERATION, *schema.names], partial(_diff, schema)
         _require_form(stream, [*columns, *parting.columns])
     selected = [f"`{name}`" for name in (*parting.columns, *columns)]
@@ -92,20 +81,12 @@ def apply_parts(
         identity = f"{source}:{batch.sparkSession.sparkContext.getLocalProperty('sql.streaming.queryId')}"
         return [Arrived(identity, part.batch, partial(checked, part)) for part in parting.parts(rows, number)]
 
-    return start(stream, db, updates, **options)
+    return Arriving(stream, updates)
 
 
-def apply_diff_files(
-    spark: SparkSession,
-    folder: str | os.PathLike[str],
-    db: Updatable,
-    *,
-    files_at_once: int | None = None,
-    **options: Unpack[StreamOptions],
-) -> StreamHandle:
-    """Applies the diff files that appear in a folder, each an epoch. Those that Spark finds together are applied
-    in natural order of their names; with `files_at_once`, it takes no more at a time, the oldest first. Files must
-    appear whole: write them elsewhere and rename them. For the rest see `StreamOptions`."""
+def stream_of_diff_files(spark: SparkSession, folder: str | os.PathLike[str], files_at_once: int | None) -> Arriving:
+    """The diff files that appear in a folder, each an update. Those that Spark finds together come in natural order of
+    their names; with `files_at_once`, it takes no more at a time, the oldest first."""
     reader = spark.readStream.options(**EVERY_AGE).format("binaryFile").option("pathGlobFilter", "[!._]*")
     if files_at_once is not None:
         reader = reader.option("maxFilesPerTrigger", files_at_once)
@@ -121,7 +102,7 @@ def apply_diff_files(
             if path.suffix in TABULAR + TEXTUAL
         ]
 
-    return start(stream, db, updates, **options)
+    return Arriving(stream, updates)
 
 
 def change_feed(
