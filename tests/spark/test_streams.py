@@ -318,7 +318,7 @@ def test_steps_that_come_again_are_skipped_one_by_one(spark: Any, tmp_path: Path
     """A failure in the middle of a micro-batch: Spark delivers all of it again."""
     put_steps(tmp_path / "in", STEPS)
     with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
-        commit = db.commit
+        commit = db._updates.commit
 
         def failing(update: Any, *rest: Any) -> Any:
             if update.batch == "0 step 3":

@@ -79,14 +79,14 @@ def test_files_that_come_together_are_applied_one_by_one(spark: Any, database: s
         os.utime(written[-1], (time.time() - age * 86400,) * 2)
     spark.catalog.refreshTable(table)
     with elastalog.open(PROGRAM, facts={}, store=tmp_path / "store") as db:
-        commit = db.commit
+        commit = db._updates.commit
 
         def failing(update: Any, *rest: Any) -> Any:
             if update.batch.endswith("c 1.parquet"):
                 raise OSError("the power failed")
             return commit(update, *rest)
 
-        db.commit = failing  # type: ignore[assignment, method-assign]
+        db._updates.commit = failing  # type: ignore[method-assign]
         with pytest.raises(OSError, match="the power failed"):
             apply(spark, table, db, tmp_path / "notes")
         assert (db.epoch, len(db["edge"])) == (3, 0)
