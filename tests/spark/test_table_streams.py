@@ -90,7 +90,7 @@ def test_files_that_come_together_are_applied_one_by_one(spark: Any, database: s
         with pytest.raises(OSError, match="the power failed"):
             apply(spark, table, db, tmp_path / "notes")
         assert (db.epoch, len(db["edge"])) == (3, 0)
-        del db.commit
+        del db._updates.commit
         handle = apply(spark, table, db, tmp_path / "notes")
         assert (handle.applied, handle.repeated) == (2, 2)
         folder = tmp_path / "lake" / "edge"
