@@ -61,15 +61,15 @@ def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark
         elastalog.open(text, facts=CYCLE, budget=None, engine="spark", spark=spark) as db,
         elastalog.open(text, facts=CYCLE, budget=None) as local,
     ):
-        away = backend_of(db).kernel.evicted
+        evicted = backend_of(db).kernel.evicted
         for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)])):
             changes = db.apply({"edge": inserted}, {"edge": deleted})
             wanted = local.apply({"edge": inserted}, {"edge": deleted})
-            assert away == {"path"}
+            assert evicted == {"path"}
             assert set(changes["path"].inserted) == set(wanted["path"].inserted)
             assert set(changes["path"].deleted) == set(wanted["path"].deleted)
             assert len(db["path"]) == len(local["path"])
-            assert away == {"path"}
+            assert evicted == {"path"}
         assert levels_of(db) == levels_of(local)
 
 

@@ -5,20 +5,15 @@ An engine is where a user wants strata evaluated. Another one is another case he
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
+from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class BackendMaker(Protocol):
@@ -33,14 +28,6 @@ class BackendMaker(Protocol):
         jobs: int = 1,
         watch: Watch | None = None,
     ) -> Backend: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """The Spark that a backend may use. `new_folder` makes one that driver and executors see, for things of a kind."""
-
-    spark: SparkSession
-    new_folder: Callable[[str], Path]
 
 
 def backend_maker(engine: str, cluster: Cluster | None = None) -> BackendMaker:

@@ -12,12 +12,13 @@ import shutil
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix, Procedure, Profile, Reach, Vector
 from elastalog.backends.spark.changing import SparkChanges, SparkStates
+from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.spark.filed import FiledRelation, Pending
 from elastalog.backends.spark.placement import FALLEN_BACK, LIMITED, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
@@ -28,9 +29,6 @@ from elastalog.planning.decompose import SharePlan
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    from elastalog.backends.engines import Cluster
 
 T = TypeVar("T")
 

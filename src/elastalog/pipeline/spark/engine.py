@@ -42,9 +42,10 @@ def backend_maker(engine: str, spark: SparkSession | None) -> engines.BackendMak
     """What makes the backend of a session that uses Spark, or does without."""
     if spark is None:
         return engines.backend_maker(engine)
+    from elastalog.backends.spark.cluster import Cluster
     from elastalog.pipeline.spark.workplace import new_folder
 
-    return engines.backend_maker(engine, engines.Cluster(spark, partial(new_folder, spark)))
+    return engines.backend_maker(engine, Cluster(spark, partial(new_folder, spark)))
 
 
 def is_spark_rows(rows: Any) -> bool:
