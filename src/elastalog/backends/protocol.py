@@ -52,6 +52,14 @@ class StateChanges:
     def __len__(self) -> int:
         return len(self.words)
 
+    def are_heard(self, is_global: bool) -> Vector:
+        """Of which of them strata above must hear: of facts that came or went, with global levels of all that
+        moved."""
+        heard: Vector = (self.was == GONE) != (self.level == GONE)
+        if is_global:
+            heard |= self.was != self.level
+        return heard
+
 
 @dataclass(frozen=True, slots=True)
 class ClauseDerivations:

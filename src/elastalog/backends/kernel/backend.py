@@ -28,9 +28,10 @@ T = TypeVar("T")
 class KernelBackend:
     """See `backends.protocol.Backend`.
 
-    Another backend may hold a kernel. It may `evict` relations that it keeps elsewhere, if it says how to `fetch` one;
-    tell the kernel what it has found to change in one (`receive`); and ask how the update under way stands
-    (`is_changed`, `is_replaced`, `moved`, `states.before`, `states.changed_in`)."""
+    Another backend may hold a kernel. It may evaluate a stratum itself and hand over the facts with their levels and
+    counts, by `states.restore`, or by `adopt` in an update; `evict` relations that it keeps elsewhere, if it says how
+    to `fetch` one; tell the kernel what it has found to change in one (`receive`); and ask how the update under way
+    stands (`is_changed`, `is_replaced`, `moved`, `states.before`, `states.changed_in`)."""
 
     def __init__(
         self,
@@ -162,6 +163,15 @@ class KernelBackend:
     def receive(self, relation: str, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""
         self.updates.receive(self.held.relations[relation], changes)
+
+    def explicit_facts(self, relation: str) -> Matrix:
+        """The explicit facts of a relation after the update under way, which has not reached it yet: what its stratum
+        is evaluated anew from."""
+        return self.updates.explicit_facts(relation)
+
+    def adopt(self, relation: str, facts: FactWords) -> None:
+        """Somebody else has evaluated a relation anew, in the update under way: all its facts, with level and count."""
+        self.receive(relation, snapshot.changes_between(self.held.relations[relation], facts))
 
     def is_changed(self, relation: str) -> bool:
         """Whether strata above must hear of what the update under way has changed in a relation here."""

@@ -226,11 +226,8 @@ class KernelUpdates:
             old = done.replaced[name] = held.relations[name]
             if name in held.vectors:
                 done.vectors[name] = held.vectors[name]
-            explicit = rebuild.explicit_facts(
-                old, held.explicit_rows(old), done.deleted.get(name), done.inserted.get(name)
-            )
             indexed = pipelines.indexes_of(name) if pipelines is not None else ()
-            held.relations[name] = rebuild.successor(old, explicit, indexed)
+            held.relations[name] = rebuild.successor(old, self._explicit_in(old), indexed)
         derivations = self.evaluation.evaluate(stratum, pipelines)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
@@ -241,6 +238,14 @@ class KernelUpdates:
             if len(changed):
                 done.changed[name] = changed
         return derivations
+
+    def explicit_facts(self, relation: str) -> Matrix:
+        """The explicit facts of a relation after the update under way, which has not reached it yet."""
+        return self._explicit_in(self.held.relations[relation])
+
+    def _explicit_in(self, old: KernelRelation) -> Matrix:
+        deleted, inserted = self.transaction.deleted.get(old.name), self.transaction.inserted.get(old.name)
+        return rebuild.explicit_facts(old, self.held.explicit_rows(old), deleted, inserted)
 
     def forget(self, stratum: LogicalStratum) -> None:
         """A stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""

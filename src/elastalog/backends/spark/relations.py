@@ -19,7 +19,6 @@ from elastalog.backends.kernel.store.resident import Fetched
 from elastalog.backends.protocol import Matrix, StateChanges, Vector
 from elastalog.backends.spark.filed import FiledRelation, Pending, RelationFiles
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.states import are_heard
 from elastalog.backends.spark.word_files import WordFile, write_changes
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -126,7 +125,7 @@ class SparkRelations:
             changes = kernel.states.changed_in(name)
             before = self.before(name)
             file = write_changes(self._folder, name, changes, self.annotation)
-            heard = int(are_heard(changes, self.annotation).sum())
+            heard = int(changes.are_heard(self.annotation.is_global).sum())
             pending = self.files.pending[name] = Pending(before.followed_by((file,)), (file,), heard)
         return pending
 

@@ -25,7 +25,6 @@ from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Resu
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
-from elastalog.backends.spark.states import are_heard
 from elastalog.backends.spark.task import StratumSpec, evaluate_alone
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
 from elastalog.backends.spark.values import Values, as_word, with_words
@@ -214,7 +213,7 @@ class StratumJobs:
             changed = [side[copy.relation] for side in explicit if copy.relation in side]
             if copy.relation in below:
                 changes = below[copy.relation].read(spec.width(copy))
-                changed.append(changes.words[are_heard(changes, self._annotation)])
+                changed.append(changes.words[changes.are_heard(self._annotation.is_global)])
             for words in changed:
                 found.update(np.unique(spec.routings[copy.name].shares_of(words)).tolist())
         return tuple(range(spec.shares)) if EVERYWHERE in found else tuple(sorted(found))

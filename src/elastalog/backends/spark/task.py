@@ -28,7 +28,6 @@ from elastalog.backends.spark.results import (
     Worked,
 )
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.states import are_heard, changes_between
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import WordFile, read_words, write_changes, write_words
 from elastalog.planning.decompose import Copy, SharePlan, with_copies
@@ -178,9 +177,9 @@ def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> It
     yield StateWritten(share, name, write_words(folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
-        changes = changes_between(old, facts)
+        changes = snapshot.changes_between(old, facts)
         if len(changes):
-            heard = int(are_heard(changes, spec.annotation).sum())
+            heard = int(changes.are_heard(spec.annotation.is_global).sum())
             yield ChangesWritten(share, name, write_changes(folder, name, changes, spec.annotation), heard)
 
 

@@ -20,7 +20,6 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.spark.groups import groups_concerned, only_groups
 from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, Worked
-from elastalog.backends.spark.states import are_heard
 from elastalog.backends.spark.task import StratumSpec, values_made
 from elastalog.backends.spark.word_files import WordFile, read_changes, together, write_changes, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -136,7 +135,7 @@ def owned_changes(
     base, folder = spec.stratum, Path(spec.stratum.folder)
     if not len(changes):
         return
-    heard = int(are_heard(changes, base.annotation).sum())
+    heard = int(changes.are_heard(base.annotation.is_global).sum())
     yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
     if base.files[name].is_worn_in(base.owners(name), share):
         transaction.commit(relation, is_new=False)

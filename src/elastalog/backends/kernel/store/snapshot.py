@@ -117,6 +117,28 @@ def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, cou
     )
 
 
+def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
+    """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
+    assert new.level is not None
+    assert new.count is not None
+    before, found = old_levels(old), old.find(new.words)
+    is_known = found >= 0
+    was = np.full(len(found), GONE, np.int32)
+    was[is_known] = before[found[is_known]]
+    old_count = np.zeros(len(found), np.int32)
+    old_count[is_known] = old.count[found[is_known]]
+    is_other = (was != new.level) | (old_count != new.count)
+    before[found[is_known]] = GONE
+    lost = np.flatnonzero(before != GONE)
+    gone = np.full(len(lost), GONE, np.int32)
+    return StateChanges(
+        np.concatenate((new.words[is_other], old.rows[lost])),
+        np.concatenate((was[is_other], before[lost])),
+        np.concatenate((new.level[is_other], gone)).astype(np.int32, copy=False),
+        np.concatenate((new.count[is_other], np.zeros(len(lost), np.int32))).astype(np.int32, copy=False),
+    )
+
+
 def restored(
     name: str, width: int, is_annotated: bool, facts: FactWords, changes: Sequence[StateChanges]
 ) -> tuple[KernelRelation, int]:
