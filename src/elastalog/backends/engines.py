@@ -6,7 +6,7 @@ An engine is where a user wants strata evaluated. Another one is another case he
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
@@ -14,6 +14,8 @@ from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.words import Dictionary
+
+ENGINES: Final = ("auto", "local", "spark")
 
 
 class BackendMaker(Protocol):
