@@ -1,8 +1,8 @@
 """The elastic choice: what an update of a stratum may cost, and whether to try it at all.
 
 The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates
-enumerated for each changed fact that it reads. It only skips an update that experience says is hopeless; a budget
-protects against all others.
+enumerated for each changed fact that it reads or is given. It only skips an update that experience says is hopeless; a
+budget protects against all others.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class CostModel:
         experience.skipped = 0
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
-        """The choice for an update that changes so many inputs of a stratum."""
+        """The choice for an update that changes so many facts that a stratum reads or is given."""
         experience = self._strata.setdefault(stratum.number, _Experience())
         rate = experience.derivations_per_change
         expected = None if rate is None else rate * changes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 
 @dataclass(slots=True)
@@ -30,8 +30,17 @@ class Counters:
     derivations: int = 0
 
     def __iadd__(self, other: Counters) -> Counters:
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        # Written out: this happens for every stratum of an update.
+        self.over_deletions += other.over_deletions
+        self.rederivations += other.rederivations
+        self.insertions += other.insertions
+        self.deletions += other.deletions
+        self.backward += other.backward
+        self.forward += other.forward
+        self.marked_explicit += other.marked_explicit
+        self.marked_implicit += other.marked_implicit
+        self.marked_positive += other.marked_positive
+        self.derivations += other.derivations
         return self
 
     def as_dict(self) -> dict[str, int]:

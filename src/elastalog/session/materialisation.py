@@ -12,8 +12,9 @@ import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
 from elastalog.analysis.program import Value
-from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.sets import Support
+from elastalog.backends.annotation import Support
+from elastalog.backends.engines import BackendMaker, backend_maker
+from elastalog.backends.protocol import Backend
 from elastalog.backends.watch import Progress, Watch, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -47,7 +48,7 @@ class Settings:
     timeout: float | None
     budget: float | None
     on_progress: Callable[[Progress], None] | None
-    make_backend: Callable[..., KernelBackend] = KernelBackend
+    make_backend: BackendMaker | None = None
 
 
 class Materialisation:
@@ -63,7 +64,7 @@ class Materialisation:
         self.lock = threading.RLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
         strategy, self.backend = self._strategy_and_backend(lower(program.checked))
-        if settings.levels == "global" and strategy.support is not Support.LEVELS:
+        if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
             told = f"strategy `{settings.strategy}` does not keep global levels"
             advice = "choose strategy `elastic`, or leave out levels"
             raise ElastalogError([Diagnostic("E0902", told, help=advice)])
@@ -78,7 +79,7 @@ class Materialisation:
 
     def another(self, program: Program, dictionary: Dictionary | None = None) -> Materialisation:
         """One with the same settings, in this process, still without facts."""
-        return Materialisation(program, replace(self._settings, make_backend=KernelBackend), dictionary)
+        return Materialisation(program, replace(self._settings, make_backend=None), dictionary)
 
     def start_clock(self) -> None:
         """What follows may take as long as the settings say."""
@@ -91,8 +92,7 @@ class Materialisation:
     @property
     def setting(self) -> Setting:
         """What proofs of the present program are made from."""
-        strategy = self.epochs.strategy
-        has_levels = strategy.is_annotated and strategy.support is Support.LEVELS
+        has_levels = self.epochs.strategy.annotation.has_levels_only
         is_global = self._settings.levels == "global"
         return Setting(self.program.checked, self.backend, self.dictionary, has_levels, is_global, self._metric)
 
@@ -146,11 +146,10 @@ class Materialisation:
         epochs.number = self.epoch
         return epochs
 
-    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, KernelBackend]:
+    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, Backend]:
         settings = self._settings
         strategy = make_strategy(settings.strategy, self._watch, settings.budget)
-        backend = settings.make_backend(
-            program, self.dictionary, is_annotated=strategy.is_annotated, is_global=settings.levels == "global",
-            support=strategy.support, jobs=settings.jobs, watch=self._watch,
-        )  # fmt: skip
+        make = settings.make_backend or backend_maker("local")
+        annotation = replace(strategy.annotation, is_global=settings.levels == "global")
+        backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self._watch)
         return strategy, backend

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -72,7 +73,7 @@ def open(  # noqa: A001  # its public name
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
-    require_one_of("engine", engine, ("auto", "local", "spark"))
+    require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))

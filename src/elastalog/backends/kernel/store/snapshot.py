@@ -29,6 +29,30 @@ def state(relation: KernelRelation, explicit: int) -> FactWords:
     return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])
 
 
+def old_levels(relation: KernelRelation) -> Vector:
+    """The level of every row of an annotated relation before the update under way, GONE where the fact was absent."""
+    return levels_before(relation, slice(0, relation.used))
+
+
+def levels_before(relation: KernelRelation, rows: Vector | slice) -> Vector:
+    """The same for some rows."""
+    levels: Vector = relation.level[rows].copy()
+    is_touched = levels >= REFERENCE
+    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, OLD]
+    levels[levels >= ABSENT] = GONE
+    return levels
+
+
+def state_before(relation: KernelRelation, explicit: int) -> FactWords:
+    """All facts of a relation with level and count, before the update under way."""
+    if not relation.is_annotated:
+        return state(relation, explicit)
+    levels = old_levels(relation)
+    rows = np.flatnonzero(levels != GONE)
+    # Counts of the last epoch stay in place until the update is committed.
+    return FactWords(relation.rows[rows], levels[rows], relation.count[rows])
+
+
 def maintained_changes(relation: KernelRelation) -> StateChanges:
     """What the update under way has changed in a relation that is maintained."""
     touched = relation.touched[: relation.touched_used]
@@ -90,6 +114,28 @@ def _differing(words: Vector, was: Vector, old_count: Vector, level: Vector, cou
         was[is_other].astype(np.int32),
         level[is_other].astype(np.int32),
         count[is_other].astype(np.int32),
+    )
+
+
+def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
+    """What leads from a relation, outside an update, to a state: facts that came, went, or have another annotation."""
+    assert new.level is not None
+    assert new.count is not None
+    before, found = old_levels(old), old.find(new.words)
+    is_known = found >= 0
+    was = np.full(len(found), GONE, np.int32)
+    was[is_known] = before[found[is_known]]
+    old_count = np.zeros(len(found), np.int32)
+    old_count[is_known] = old.count[found[is_known]]
+    is_other = (was != new.level) | (old_count != new.count)
+    before[found[is_known]] = GONE
+    lost = np.flatnonzero(before != GONE)
+    gone = np.full(len(lost), GONE, np.int32)
+    return StateChanges(
+        np.concatenate((new.words[is_other], old.rows[lost])),
+        np.concatenate((was[is_other], before[lost])),
+        np.concatenate((new.level[is_other], gone)).astype(np.int32, copy=False),
+        np.concatenate((new.count[is_other], np.zeros(len(lost), np.int32))).astype(np.int32, copy=False),
     )
 
 

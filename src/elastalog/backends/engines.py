@@ -1,0 +1,48 @@
+"""The backends by name of their engine.
+
+An engine is where a user wants strata evaluated. Another one is another case here, and nothing above changes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, Protocol
+
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.protocol import Backend
+from elastalog.backends.spark.cluster import Cluster
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import LogicalProgram
+from elastalog.relations.words import Dictionary
+
+ENGINES: Final = ("auto", "local", "spark")
+
+
+class BackendMaker(Protocol):
+    """Makes the backend of a program."""
+
+    def __call__(
+        self,
+        program: LogicalProgram,
+        dictionary: Dictionary,
+        *,
+        annotation: Annotation,
+        jobs: int = 1,
+        watch: Watch | None = None,
+    ) -> Backend: ...
+
+
+def backend_maker(engine: str, cluster: Cluster | None = None) -> BackendMaker:
+    """`local`: this process. `spark`: tasks of a cluster, wherever possible. `auto`: this process while memory
+    suffices, and tasks beyond, if there is a cluster."""
+    match engine, cluster:
+        case ("spark" | "auto", Cluster()):
+            from elastalog.backends.spark.backend import SparkBackend
+
+            return partial(SparkBackend, cluster=cluster, is_elastic=engine == "auto")
+        case ("local", _) | ("auto", None):
+            from elastalog.backends.kernel.backend import KernelBackend
+
+            return KernelBackend
+        case _:
+            raise ValueError(f"there is no engine `{engine}`, or not without a cluster")
