@@ -38,16 +38,16 @@ def microseconds(size: int) -> list[float]:
         backend = session._backend
         assert isinstance(backend, KernelBackend)
         clause = backend.program.strata[-1].clauses[0]
-        variant = plan_from_goal(clause, 0, KernelStatistics(backend.relations))
+        variant = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
         pipeline = Pipeline(variant, frozenset(), session._dictionary, session.program.checked.source)
-        pipeline.prepare(backend.relations)
+        pipeline.prepare(backend.held.relations)
         scratch, bounds = Scratch(), Bounds({}, {})
         rng = np.random.default_rng(1)
         cost = []
         for _ in range(REPEATS):
             first = int(rng.integers(0, size - ROWS))
             began = time.perf_counter()
-            pipeline.run(backend.relations, first, first + ROWS, bounds, scratch, lambda block, used: None)
+            pipeline.run(backend.held.relations, first, first + ROWS, bounds, scratch, lambda block, used: None)
             cost.append((time.perf_counter() - began) * 1e6)
         return cost[REPEATS // 10 :]
 

@@ -146,12 +146,12 @@ def test_a_byte_order_mark_is_passed_over(program: str) -> None:
 
 
 def test_interruption_of_a_script_is_130(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from elastalog.backends.kernel.backend import KernelBackend
+    from elastalog.backends.kernel.changing import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(KernelBackend, "changes", interrupted)
+    monkeypatch.setattr(KernelChanges, "facts", interrupted)
     result = script(program, "insert edge(2, 3)\ncommit\necho not reached\n")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted: epoch 1 stands\n")
 
@@ -326,12 +326,12 @@ def test_ctrl_c_at_the_prompt_changes_nothing(converse: Conversation) -> None:
 def test_ctrl_c_in_a_command_keeps_the_epoch_and_the_pending_update(
     converse: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from elastalog.backends.kernel.backend import KernelBackend
+    from elastalog.backends.kernel.changing import KernelChanges
 
     def interrupted(self: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(KernelBackend, "changes", interrupted)
+    monkeypatch.setattr(KernelChanges, "facts", interrupted)
     state, shown, errors = converse("insert edge(2, 3)", "commit", "query path(X, 3)", "query path(1, X)")
     assert (state.session.epoch, state.pending_size) == (1, 1)
     assert "interrupted: epoch 1 stands" in errors

@@ -190,7 +190,7 @@ def test_what_cannot_be_taken_back_is_said(db: Session) -> None:
     backend = epochs_of(db).backend
     trial = epochs_of(db).trial(update(db, [(4, 1)], []), Limits({s.number for s in backend.program.strata}, 1000))
     trial.__enter__()
-    for relation in backend.relations.values():  # type: ignore[attr-defined]
+    for relation in backend.held.relations.values():  # type: ignore[attr-defined]
         relation.generation += 1
     with pytest.raises(InternalError, match="taken back"):
         trial.__exit__()

@@ -33,7 +33,7 @@ def test_deleted_rows_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
             deleted = {edge for edge in held if rng.random() < 0.4} - inserted
             held = (held | inserted) - deleted
             db.apply(inserted={"edge": list(inserted)}, deleted={"edge": list(deleted)})
-            for relation in db._backend.relations.values():
+            for relation in db._backend.held.relations.values():
                 assert relation.used <= 2 * max(relation.present, 8) + 1
             assert set(db["edge"]) == held
             if step % 6:

@@ -233,7 +233,7 @@ def test_nothing_of_it_is_seen(db: Session) -> None:
     shown = [*list_program(db.program.checked), *db, str(db.explain_absence("path(1, 4)")), repr(db.statistics())]
     shown += [repr(entry) for entry in db.log()]
     shown += [repr(forecast) for forecast in db.forecast({"edge": [(7, 8)]})]
-    shown += list(db._backend.relations)
+    shown += list(db._backend.held.relations)
     assert not [line for line in shown if "@rule" in line]
     numbers = {rule.number: rule.text for rule in db.statistics().rules if rule.number is not None}
     assert numbers[2] == "degree(x, n) :- edge(x, _), n = count : { edge(x, _) }."

@@ -77,7 +77,7 @@ def play(
 def same_state(db: Any, fresh: Any, strategy: str) -> None:
     """What a strategy keeps is what a bootstrap of the new program keeps, in hidden relations too."""
     assert facts_of(fresh) == facts_of(db)
-    assert db._backend.relations.keys() == set(db._backend.program.relations)
+    assert db._backend.held.relations.keys() == set(db._backend.program.relations)
     for name in db:
         if strategy == "elastic":
             assert levels_of(fresh) == levels_of(db)

@@ -285,7 +285,7 @@ def test_lines_of_a_changed_program_are_not_said_to_be_in_its_file(tmp_path: Pat
     with elastalog.open(store=path) as session:
         assert f"--> {path} (program since epoch 2):{line}:6" in told_by(session)
         assert session.at(1).program.tree.source.name == str(path / "program.dl")
-        session._store.write_snapshot(session._dictionary, session._backend.state)
+        session._store.write_snapshot(session._dictionary, session._backend.states.of)
     with elastalog.open(store=path) as session:
         name = session.program.tree.source.name
         assert f"--> {name}:{line}:6" in told_by(session)

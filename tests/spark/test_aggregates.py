@@ -125,7 +125,7 @@ def test_only_shares_with_changed_members_run_and_nothing_comes_to_the_driver(tm
         backend = db._backend
         assert isinstance(backend, SparkBackend)
         derived = {name for stratum in backend.program.strata if stratum.reads for name in stratum.relations}
-        assert derived <= backend._away.away
+        assert derived <= backend.kernel.evicted
         assert (7, 103) in set(db["total"])
         assert (6, 3) in set(db["total"])
 

@@ -49,7 +49,7 @@ def dying(kind: str, mark: Path) -> Any:
         import os
         import signal
 
-        from elastalog.backends.spark import exchange, post, task
+        from elastalog.backends.spark import exchange, messages, task
 
         def die_once() -> None:
             with contextlib.suppress(FileExistsError):
@@ -61,18 +61,18 @@ def dying(kind: str, mark: Path) -> Any:
             die_once()
             yield from results
             return
-        whole = post.Post.exchange
+        whole = messages.Messages.exchange
 
         def exchanged(self: Any, *arguments: Any) -> Any:
             if self._round == 2:
                 die_once()
             return whole(self, *arguments)
 
-        post.Post.exchange = exchanged  # type: ignore[method-assign]
+        messages.Messages.exchange = exchanged  # type: ignore[method-assign]
         try:
             yield from exchange.evaluate_together(spec, share)
         finally:
-            post.Post.exchange = whole  # type: ignore[method-assign]
+            messages.Messages.exchange = whole  # type: ignore[method-assign]
 
     return work
 
@@ -160,7 +160,7 @@ def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
                 where = [placement.where for placement in db._backend.placements.values()]
                 print(len(db["path"]), where)
                 db.apply({"edge": [(60, 61)]}, {"edge": [(0, 1)]})
-                print(len(db["path"]), db._backend._away.away)
+                print(len(db["path"]), db._backend.kernel.evicted)
         """,
     )
     # The paths of a chain of 61 nodes, before and after it has moved by one.

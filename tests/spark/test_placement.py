@@ -58,14 +58,14 @@ def test_auto_goes_to_tasks_beyond(spark: Any) -> None:
 
 def test_results_stay_in_files_until_they_are_read(spark: Any) -> None:
     db = elastalog.open(LINEAR, facts=FACTS, engine="spark", spark=spark)
-    away = db._backend.relations.away  # type: ignore[attr-defined]
-    assert away == {"path"}
+    evicted = db._backend.kernel.evicted  # type: ignore[attr-defined]
+    assert evicted == {"path"}
     # From 1: 2, 3, 4, 5. From each of 2, 3, 4: the cycle and 5.
     assert len(db["path"]) == 4 + 3 * 4
     assert db.statistics().relations[1].bytes == 0
-    assert away == {"path"}
+    assert evicted == {"path"}
     assert (1, 5) in db["path"]
-    assert not away
+    assert not evicted
 
 
 def test_new_values_bring_a_stratum_to_the_driver(spark: Any) -> None:

@@ -75,9 +75,9 @@ def test_a_frame_keeps_its_epoch_while_a_writer_goes_on(spark: Any, tmp_path: Pa
     with elastalog.open(REACH, facts={"edge": CHAIN[:2]}, store=tmp_path / "store", retention=1) as db:
         frame = elastalog.spark.read_relation(spark, tmp_path / "store", "path")
         db.apply({"edge": CHAIN[2:5]})
-        db._store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+        db._store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
         db.apply({"edge": CHAIN[5:]})
-        db._store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+        db._store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
     assert facts(frame) == {("n0", "n1"), ("n1", "n2"), ("n0", "n2")}
     with pytest.raises(ElastalogError, match="epoch 1"):
         elastalog.spark.read_relation(spark, tmp_path / "store", "path", epoch=1)
@@ -123,7 +123,9 @@ def test_a_store_written_by_tasks_is_a_store(spark: Any, tmp_path: Path, program
     # The driver does not need what the tasks have.
     options: Any = {"store": store, "levels": levels, "engine": "spark", "spark": spark}
     with nothing_fetched(), elastalog.open(program, {"edge": frame}, **options) as db:
-        assert db._backend.filed("path") is not None  # type: ignore[attr-defined]
+        elsewhere = db._backend.capabilities.elsewhere
+        assert elsewhere is not None
+        assert elsewhere.files("path") is not None
     verified = CliRunner().invoke(cli, ["verify", str(store), "--recompute"], catch_exceptions=False)
     assert verified.exit_code == 0, verified.output
     with elastalog.open(store=store) as db, elastalog.open(program, facts={"edge": CHAIN}, levels=levels) as local:

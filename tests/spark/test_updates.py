@@ -48,7 +48,7 @@ def files_on_disk(db: elastalog.Session) -> set[str]:
 
 
 def files_known(db: elastalog.Session) -> set[str]:
-    current: dict[str, FiledRelation] = backend_of(db).files.current
+    current: dict[str, FiledRelation] = backend_of(db).relations.files.current
     return {file.path for filed in current.values() for file in filed.files}
 
 
@@ -61,7 +61,7 @@ def test_an_update_runs_in_tasks_and_the_driver_does_not_hold_the_relation(spark
         elastalog.open(text, facts=CYCLE, budget=None, engine="spark", spark=spark) as db,
         elastalog.open(text, facts=CYCLE, budget=None) as local,
     ):
-        away = backend_of(db)._away.away
+        away = backend_of(db).kernel.evicted
         for inserted, deleted in (([(5, 6)], []), ([(6, 1)], [(2, 3)]), ([], [(6, 1)])):
             changes = db.apply({"edge": inserted}, {"edge": deleted})
             wanted = local.apply({"edge": inserted}, {"edge": deleted})
@@ -83,7 +83,7 @@ def test_dredc_runs_in_tasks(spark: Any) -> None:
         for inserted, deleted in (([(5, 1)], [(2, 3)]), ([(2, 3)], [(5, 1), (4, 2)])):
             for session in (db, local):
                 session.apply({"edge": inserted}, {"edge": deleted})
-            assert backend_of(db)._away.away == {"path"}
+            assert backend_of(db).kernel.evicted == {"path"}
         assert facts_of(db) == facts_of(local)
 
 
@@ -94,7 +94,7 @@ def test_a_stratum_beyond_its_budget_is_evaluated_anew_by_tasks(spark: Any, text
         with db.update() as update:
             update.delete("edge", [(30, 31)])
         assert [work.how for work in update.stats.work.strata if work.relations == ("path",)] == ["switch"]
-        assert backend_of(db)._away.away == {"path"}
+        assert backend_of(db).kernel.evicted == {"path"}
         # 31 nodes before the gap, 30 after it.
         assert len(db["path"]) == 31 * 30 // 2 + 30 * 29 // 2
         assert len(update.changes["path"].deleted) == 31 * 30
@@ -122,7 +122,7 @@ def test_epochs_in_a_store_are_those_of_the_kernel(spark: Any, tmp_path: Path) -
         assert levels_of(again) == wanted
     with elastalog.open(store=tmp_path / "store", engine="spark", spark=spark) as again:
         again.apply({"edge": [(6, 2)]})
-        assert backend_of(again)._away.away == {"path"}
+        assert backend_of(again).kernel.evicted == {"path"}
         assert levels_of(again) == levels_of(elastalog.open(LINEAR, facts={"edge": list(again["edge"])}))
 
 
@@ -254,7 +254,7 @@ def test_explicit_facts_of_a_derived_relation_come_and_go(near: Any) -> None:
         changes = db.apply({"path": [(1, 2), (8, 9)]}, {"path": [(9, 1), (1, 3)]})
         assert set(changes["path"].inserted) == {(8, 9)}
         assert set(changes["path"].deleted) == {(9, x) for x in (1, 2, 3, 4, 5)}
-        assert backend_of(db)._away.away == {"path"}
+        assert backend_of(db).kernel.evicted == {"path"}
         found = levels_of(db)
         assert found["path", (1, 2)] == (0, 1)
         # One more than its new explicit fact.

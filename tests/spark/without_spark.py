@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from elastalog.backends.spark import exchange, slots, strata
-from elastalog.backends.spark.task import Result, run_shares
+from elastalog.backends.spark.results import Result
+from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
 from elastalog.pipeline.files.read import read_input
 

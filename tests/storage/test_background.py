@@ -138,7 +138,7 @@ def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> No
     session.apply(*UPDATES[2], source="script", batch=4)
     threading.Timer(0.1, disk.gate.set).start()
     assert session._store is not None
-    session._store.write_snapshot(session._dictionary, session._backend.state)
+    session._store.write_snapshot(session._dictionary, session._backend.states.of)
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 4], [1, 4])
     go_on(session)
     session.close()

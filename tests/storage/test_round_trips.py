@@ -21,7 +21,7 @@ def whole_state(session: Session) -> dict[str, Any]:
     """Levels and counts of all facts, hidden relations included, as the same words: ids must survive too."""
     state = {}
     for name in session._backend.program.relations:
-        facts = session._backend.state(name)
+        facts = session._backend.states.of(name)
         state[name] = sorted(np.column_stack((facts.words, facts.level, facts.count)).tolist())
     return state
 

@@ -32,6 +32,7 @@ def pending(db: Session, update: Update) -> PendingUpdate:
 
 
 def backend_of(db: Session) -> KernelBackend:
+    assert isinstance(db._backend, KernelBackend)
     return db._backend
 
 
@@ -71,7 +72,7 @@ def failure(seed: int, strategy: str, features: Features | None = None, marks: s
 def counters(db: Session, name: str) -> dict[Fact, tuple[int, int]]:
     """(C_nr, C_r) of every fact of a relation, as the engine keeps them."""
     backend = backend_of(db)
-    relation = backend.relations[name]
+    relation = backend.held.relations[name]
     rows = relation.present_rows()
     facts = Relation.of(db.schemas[name], db._dictionary, relation.rows[rows])
     kept = zip(relation.count[rows].tolist(), (relation.level[rows] >> 1).tolist(), strict=True)
@@ -94,7 +95,7 @@ def derivation_counts(tree: syntax.Tree, explicit: Known) -> dict[str, dict[Fact
 def vectors(db: Session, name: str) -> dict[Fact, dict[int, int]]:
     """The counts by level of every fact of a relation, as the dense strategy keeps them."""
     backend = backend_of(db)
-    relation = backend.relations[name]
+    relation = backend.held.relations[name]
     rows = relation.present_rows()
     facts = Relation.of(db.schemas[name], db._dictionary, relation.rows[rows])
-    return {fact: backend.vectors[name].of_row(int(row)) for fact, row in zip(facts, rows, strict=True)}
+    return {fact: backend.held.vectors[name].of_row(int(row)) for fact, row in zip(facts, rows, strict=True)}

@@ -114,7 +114,7 @@ def test_vectors_that_were_rolled_back_are_as_before() -> None:
                         {"e": [(n,) for n in range(6)]}, strategy="dense") as db:  # fmt: skip
         before = vectors(db, "p")
         backend = backend_of(db)
-        words = backend.relations["e"].rows[:2].copy()
+        words = backend.held.relations["e"].rows[:2].copy()
         backend.begin({"e": words}, {"e": np.array([[40]], np.int32)})
         db._epochs.strategy.update(backend)
         assert vectors(db, "p") != before

@@ -1,15 +1,21 @@
 """What a backend does: hold relations, bring strata to their fixpoint, and maintain them through updates.
 
+A backend is a place for facts: this process, tasks of Spark, a device. All that stands above knows this protocol only;
+what not every backend can do is asked of its `capabilities`. A backend may use another, and hand on to it what it does
+not do itself: it evaluates a stratum where that is best, gives the facts with their annotations to a kernel, and leaves
+updates to that.
+
 An update is a transaction. `begin` takes the explicit changes; then, stratum by stratum from below, whoever directs the
-update (a strategy) has each affected stratum maintained, refolded or rebuilt; `commit` or `rollback` ends it. Until
-then the previous epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a fact.
+update (a strategy) has each stratum that it reaches maintained, refolded or rebuilt; `commit` or `rollback` ends it.
+Until then the previous epoch is intact. All facts are words (see `relations.words`); a relation is a matrix, one row a
+fact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +24,15 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 
+if TYPE_CHECKING:
+    from elastalog.backends.sets import SetMaintenance
+
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
 ChangedWords: TypeAlias = dict[str, tuple[Matrix, Matrix]]
 """By relation: the facts inserted, and the facts deleted."""
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 GONE = -1
@@ -53,8 +63,37 @@ class ClauseDerivations:
     bodies: tuple[FactWords, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ClauseCost:
+    """What a clause cost in the last evaluation of its stratum from the start, in this process."""
+
+    stratum: int
+    clause: Clause
+    derivations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What things cost: clauses in the order of evaluation, and by relation the memory of this process that its facts,
+    annotations and indexes take."""
+
+    clauses: tuple[ClauseCost, ...]
+    bytes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How the update under way reaches a stratum. `changes`: how many explicit facts of it and facts that it reads have
+    changed. `must_rebuild`: it cannot be maintained, since its rules are others, or a `.limitsize` may have to cut it
+    short."""
+
+    changes: int
+    must_rebuild: bool
+
+
 class Maintenance(Protocol):
-    """The delta-driven update of one stratum, under way."""
+    """The delta-driven update of one stratum, or of a share of it, under way."""
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below; heads left without any are lost
@@ -67,58 +106,186 @@ class Maintenance(Protocol):
         """Offers the derivations through what came to their heads, which settle in the order of their levels."""
 
 
+Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], T]"
+"""What a strategy does to a stratum under maintenance: of the second kind where it maintains sets."""
+
+
+class UpdateChanges(Protocol):
+    """What the update under way has changed so far."""
+
+    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+        """The explicit facts that it deletes and inserts, normalised."""
+
+    def facts(self, with_hidden: bool = False) -> ChangedWords:
+        """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""
+
+
+class States(Protocol):
+    """What a store keeps of relations: their facts, each with level and count, hidden relations included."""
+
+    def of(self, relation: str) -> FactWords:
+        """All facts of a relation, outside an update."""
+
+    def changed(self) -> dict[str, StateChanges]:
+        """What the update under way has changed, by relation."""
+
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
+
+
+class Shifts(Protocol):
+    """Going from one epoch to another by writing annotations and nothing else, for trials. Where a backend has them, a
+    state is levels and counts in its memory. What a shift is, is the backend's business."""
+
+    def back(self, most: int | None = None) -> Any | None:
+        """What `make` will need to go back, and forth again, once the update under way is committed. None where a
+        relation was evaluated anew, or if more than `most` facts were touched."""
+
+    def can_make(self, shift: Any) -> bool:
+        """Whether a shift can still be made."""
+
+    def make(self, shift: Any) -> None:
+        """Goes from the state before a committed update to the one after it, or back, outside an update."""
+
+    def depart(self) -> None:
+        """From now on, until `arrive`, a shift stays possible."""
+
+    def arrive(self) -> None:
+        """See `depart`."""
+
+    def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
+        """Strata above a finished relation are told that some facts are absent and others present, during an update
+        that will be taken back."""
+
+
+class FactFile(Protocol):
+    """A Parquet file of words: columns c0, c1, …, `level` and `count`."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+
+
+class FactFiles(Protocol):
+    """The facts of `base` files, after the changes in `changes` files, in their order."""
+
+    @property
+    def base(self) -> Sequence[FactFile]: ...
+    @property
+    def changes(self) -> Sequence[FactFile]: ...
+
+
+class Elsewhere(Protocol):
+    """Facts that are not in this process, but in files that other processes see too."""
+
+    def files(self, relation: str, *, with_levels: bool = False) -> FactFiles | None:
+        """The files of a relation, which they hold whole. None if it is in this process, or if levels are asked for and
+        its files have other annotations."""
+
+    def each(self, function: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """What a function of a module makes of every item, called where the files are, at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can do beyond what all can. None: it cannot."""
+
+    shifts: Shifts | None = None
+    elsewhere: Elsewhere | None = None
+
+
 class Backend(Protocol):
-    """`is_complete`: no `.limitsize` has cut an evaluation short."""
+    """A program, its facts, and what follows from them."""
 
-    program: LogicalProgram
-    is_complete: bool
-    watch: Watch
+    @property
+    def program(self) -> LogicalProgram: ...
+    @property
+    def capabilities(self) -> Capabilities: ...
+    @property
+    def watch(self) -> Watch: ...
+    @property
+    def is_complete(self) -> bool:
+        """Whether no `.limitsize` has cut an evaluation short."""
 
-    def load(self, relation: str, words: Matrix) -> None: ...
-    def size(self, relation: str) -> int: ...
-    def facts(self, relation: str) -> FactWords: ...
-    def contains(self, relation: str, words: Matrix) -> Vector: ...
-    def is_explicit(self, relation: str, words: Matrix) -> Vector: ...
-    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords: ...
+    # --- facts, outside an update ----------------------------------------------------------------------------------
+
+    def load(self, relation: str, words: Matrix) -> None:
+        """Adds explicit facts before the first bootstrap."""
+
+    def size(self, relation: str) -> int:
+        """The number of facts."""
+
+    def facts(self, relation: str) -> FactWords:
+        """All facts of a relation, with levels and counts where they have them."""
+
+    def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
+        """The facts with given words in some columns."""
+
+    def contains(self, relation: str, words: Matrix) -> Vector:
+        """Which of some facts are present."""
+
+    def is_explicit(self, relation: str, words: Matrix) -> Vector:
+        """Which of some facts are explicit."""
+
+    def profile(self) -> Profile:
+        """What rules and relations cost."""
+
+    # --- derivations, outside an update ----------------------------------------------------------------------------
+
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
-    ) -> list[ClauseDerivations]: ...
-    def bootstrap(self, stratum: LogicalStratum) -> int: ...
-    def prepare(self, stratum: LogicalStratum) -> None: ...
+    ) -> list[ClauseDerivations]:
+        """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
+
+    # --- evaluation ------------------------------------------------------------------------------------------------
+
     def reprogram(
         self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
-    ) -> None: ...
+    ) -> None:
+        """Goes over to another program, outside an update. Facts stay; some hidden relations may have other names,
+        relations that the other program does not have go, and those it has in addition are empty, but for `guards` that
+        hold their fact."""
+
+    def bootstrap(self, stratum: LogicalStratum) -> int:
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations
+        enumerated."""
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        """Plans updates of a stratum, and makes what they will need."""
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update under way reaches a stratum. None: neither an explicit fact of it nor a relation that it reads
+        has changed."""
+
+    def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
+        """Has a procedure bring a stratum to its new fixpoint; those above see the net change. Returns what it
+        returned: once, or once for every share of the facts if it `is_portable`, a function of a module that may be
+        called where the facts are. Raises BudgetExceeded when the budget is spent, and then the stratum is as
+        before."""
+
+    def refold(self, stratum: LogicalStratum) -> None:
+        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+
+    def rebuild(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
+
+    # --- transaction -----------------------------------------------------------------------------------------------
+
     def begin(
         self, deleted: Mapping[str, Matrix], inserted: Mapping[str, Matrix], anew: frozenset[str] = frozenset()
-    ) -> tuple[int, int]: ...
-    def must_rebuild(self, stratum: LogicalStratum) -> bool: ...
-    def is_affected(self, stratum: LogicalStratum) -> bool: ...
-    def input_size(self, stratum: LogicalStratum) -> int: ...
-    def delegate(self, stratum: LogicalStratum, procedure: Callable[[Any], T]) -> list[T] | None:
-        """Has a stratum maintained where its facts are, if that is not in this process: there `procedure`, a function
-        of a module, gets what `maintain` or `maintain_sets` would give. Returns what it returned, once for every share
-        of the facts. None: nothing has been done, and the facts are at hand. Raises BudgetExceeded when the budget is
-        spent, and then nothing has been done either."""
+    ) -> None:
+        """Starts an update. It is normalised against the explicit facts: insertion wins, deleting what is not explicit
+        and inserting what is are no changes. `anew`: relations that cannot be maintained, and must be evaluated
+        anew."""
 
-    def maintain(self, stratum: LogicalStratum) -> Maintenance: ...
-    def finish(self, maintenance: Any) -> None: ...
-    def maintain_sets(self, stratum: LogicalStratum) -> Any: ...
-    def finish_sets(self, maintenance: Any) -> None: ...
-    def abandon(self, maintenance: Any) -> None: ...
-    def refold(self, stratum: LogicalStratum) -> None: ...
-    def rebuild(self, stratum: LogicalStratum) -> int: ...
-    def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None: ...
-    def explicit_changes(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]: ...
-    def changes(self, with_hidden: bool = False) -> ChangedWords: ...
-    def state(self, relation: str) -> FactWords: ...
-    def state_changes(self) -> dict[str, StateChanges]: ...
-    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None: ...
-    def commit(self) -> None: ...
     @property
-    def has_shifts(self) -> bool: ...
-    def shift_back(self, most: int | None = None) -> Any | None: ...
-    def can_shift(self, shift: Any) -> bool: ...
-    def shift(self, shift: Any) -> None: ...
-    def depart(self) -> None: ...
-    def arrive(self) -> None: ...
-    def rollback(self) -> None: ...
+    def changes(self) -> UpdateChanges: ...
+    @property
+    def states(self) -> States: ...
+
+    def commit(self) -> None:
+        """Ends the update: its state becomes that of the new epoch."""
+
+    def rollback(self) -> None:
+        """Ends the update: everything is as it was. Also where none is under way."""

@@ -23,16 +23,6 @@ Facts: TypeAlias = dict[str, Vector]
 false. What the vectors hold is the backend's business."""
 
 
-class Support(Enum):
-    """What is kept for every fact from epoch to epoch."""
-
-    LEVELS = "its level and the number of its derivations at that level"
-    EXPLICIT = "whether it is explicit"
-    NONRECURSIVE = "also C_nr: 1 if it is explicit, + the number of its derivations by non-recursive rules"
-    EVERY = "also C_r: the number of its derivations by recursive rules"
-    VECTORS = "the number of its derivations at every level"
-
-
 class Mark(IntFlag):
     """The marks of a fact during an update of its stratum. The values are those of the kernel's `marks`.
 

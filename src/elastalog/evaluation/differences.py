@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.protocol import GONE
+from elastalog.backends.protocol import GONE, Backend
+from elastalog.backends.rows import places_in
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -66,22 +65,21 @@ class Verification:
 def compare(
     schemas: Mapping[str, Schema],
     dictionary: Dictionary,
-    backend: KernelBackend,
+    backend: Backend,
     right_dictionary: Dictionary,
-    right: KernelBackend,
+    right: Backend,
 ) -> Verification:
     """Compares the declared relations of a backend with those of one that is right."""
     missing: dict[str, int] = {}
     unwanted: dict[str, int] = {}
     misplaced: dict[str, int] = {}
     for name, schema in schemas.items():
-        have = backend.state(name)
+        have = backend.states.of(name)
         words = have.words
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
-        want = right.state(name)
-        scratch = right.relations[name]
-        place = scratch.find(np.ascontiguousarray(words, np.int32))
+        want = right.states.of(name)
+        place = places_in(words, want.words)
         is_there = place >= 0
         number = int(is_there.sum())
         assert have.level is not None

@@ -93,7 +93,7 @@ class Epochs:
         try:
             self._begin(update, rewriting)
             changed = Counter[str]()
-            for side in backend.explicit_changes():
+            for side in backend.changes.explicit():
                 changed.update({name: len(words) for name, words in side.items()})
             found: list[Forecast] = []
             for stratum in backend.program.strata:
@@ -122,11 +122,11 @@ class Epochs:
             work, guards = self._evaluate(update, rewriting)
             deleted, inserted = (
                 {name: words for name, words in side.items() if name not in guards}
-                for side in backend.explicit_changes()
+                for side in backend.changes.explicit()
             )
             went, came = (sum(map(len, side.values())) for side in (deleted, inserted))
             record = EpochRecord(
-                self.number + 1, went, came, update.size - went - came, backend.changes(), work,
+                self.number + 1, went, came, update.size - went - came, backend.changes.facts(), work,
                 time.perf_counter() - began, update.source, update.batch,
                 update=Update(deleted, inserted, update.source, update.batch),
                 rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
@@ -135,7 +135,8 @@ class Epochs:
             with uninterrupted():
                 if self.before_commit is not None:
                     self.before_commit(record, rewriting)
-                shift = backend.shift_back(MOST_KEPT) if rewriting is None else None
+                shifts = backend.capabilities.shifts
+                shift = None if shifts is None or rewriting is not None else shifts.back(MOST_KEPT)
                 backend.commit()
                 if rewriting is not None:
                     rewriting.commit()

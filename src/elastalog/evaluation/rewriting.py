@@ -70,7 +70,7 @@ class Rewriting:
         """The union takes the place of the old program: all rules of the old one are in force, no others."""
         guards = {**dict.fromkeys(self.deleted, True), **dict.fromkeys(self.inserted, False)}
         self._forget_marks()
-        costs = _costs_of(self.strategy)
+        costs = self.strategy.costs
         with uninterrupted():
             if costs is not None:
                 self._costs = costs.copy()
@@ -80,7 +80,7 @@ class Rewriting:
     def end(self, work: Work) -> Work:
         """The update has been evaluated. What was done, as of strata of the new program."""
         self._forget_marks()
-        costs = _costs_of(self.strategy)
+        costs = self.strategy.costs
         if costs is not None and self._costs is not None:
             costs.forget_rates(self._costs, _numbers(self.before, self.meanwhile.program))
             costs.renumber(_numbers(self.meanwhile.program, self.after))
@@ -99,7 +99,7 @@ class Rewriting:
         """The old program takes its place again, after the backend's own rollback."""
         if self.backend.program is self.meanwhile.program:
             self.backend.reprogram(self.before, {new: old for old, new in self.meanwhile.renamed.items()})
-        costs = _costs_of(self.strategy)
+        costs = self.strategy.costs
         if costs is not None and self._costs is not None:
             costs.become(self._costs)
 
@@ -116,7 +116,7 @@ def borrowed_program(
     """Within the block the backend has another program, under which all that it keeps means the same; relations to be
     evaluated anew are ones that it did not have. The facts must be the same again at the end."""
     before = backend.program
-    costs = _costs_of(strategy)
+    costs = strategy.costs
     known = None if costs is None else costs.copy()
     if isinstance(strategy, MaintainingStrategy):
         strategy.marking.forget()
@@ -145,11 +145,6 @@ def _evaluate(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> Non
     except BaseException:
         backend.rollback()
         raise
-
-
-def _costs_of(strategy: Strategy) -> CostModel | None:
-    costs = getattr(strategy, "costs", None)
-    return costs if isinstance(costs, CostModel) else None
 
 
 def _numbers(before: LogicalProgram, after: LogicalProgram) -> dict[int, int]:

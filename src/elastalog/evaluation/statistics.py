@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from elastalog.analysis.listing import show_rule
-from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.protocol import Backend
 from elastalog.planning.logical import Clause
 
 
@@ -46,29 +46,22 @@ class Statistics:
         return self.hidden_bytes + sum(relation.bytes for relation in self.relations)
 
 
-def statistics_of(backend: KernelBackend) -> Statistics:
+def statistics_of(backend: Backend) -> Statistics:
     """The statistics of a backend, between updates."""
     rules: list[RuleStatistics] = []
     # Rules may have come, gone and got other numbers since they were last evaluated from the start.
     numbers = {show_rule(rule): rule.number for rule in backend.program.checked.rules}
     stored = backend.program.relations
-    for stratum in sorted(backend.pipelines):
-        costs: dict[int, tuple[Clause, int, float]] = {}
-        for pipeline in backend.pipelines[stratum]:
-            # A recursive clause has one version for every atom that may be the new fact.
-            clause = pipeline.variant.clause
-            _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
-            costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
-        for clause, derivations, seconds in costs.values():
-            text = _text(clause, stored)
-            if clause.rule is None or text in numbers:
-                number = None if clause.rule is None else numbers[text]
-                rules.append(RuleStatistics(number, clause.head, text, stratum, derivations, seconds))
+    profile = backend.profile()
+    for cost in profile.clauses:
+        clause, text = cost.clause, _text(cost.clause, stored)
+        if clause.rule is None or text in numbers:
+            number = None if clause.rule is None else numbers[text]
+            rules.append(RuleStatistics(number, clause.head, text, cost.stratum, cost.derivations, cost.seconds))
     relations = tuple(
-        RelationStatistics(name, backend.size(name), backend.bytes_of(name))
-        for name in backend.program.checked.relations
+        RelationStatistics(name, backend.size(name), profile.bytes[name]) for name in backend.program.checked.relations
     )
-    hidden = sum(backend.bytes_of(name) for name, relation in stored.items() if relation.is_hidden)
+    hidden = sum(profile.bytes[name] for name, relation in stored.items() if relation.is_hidden)
     return Statistics(tuple(rules), relations, hidden)
 
 

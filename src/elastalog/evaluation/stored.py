@@ -10,12 +10,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.costs import CostModel
+from elastalog.evaluation.elsewhere import written_elsewhere
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import Rewriting
-from elastalog.evaluation.spread import written_by_tasks
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.planning.logical import LogicalProgram
 from elastalog.program import Program
@@ -40,7 +39,7 @@ class DurableEpochs:
     in_background: ClassVar[bool] = True
     """Whether snapshots are written in a thread. Tests that count every write have them written by the commit."""
 
-    def __init__(self, epochs: Epochs, backend: KernelBackend, dictionary: Dictionary, store: Store) -> None:
+    def __init__(self, epochs: Epochs, backend: Backend, dictionary: Dictionary, store: Store) -> None:
         self.store = store
         self._epochs = epochs
         self._backend = backend
@@ -48,7 +47,7 @@ class DurableEpochs:
         epochs.before_commit = self._store
 
     def _store(self, record: EpochRecord, rewriting: Rewriting | None) -> None:
-        changes = self._backend.state_changes()
+        changes = self._backend.states.changed()
         strata: list[int] | None = [stratum.stratum for stratum in record.work.strata]
         program = None
         if rewriting is not None:
@@ -82,15 +81,15 @@ def create_store(
     path: Path,
     program: Program,
     epochs: Epochs,
-    backend: KernelBackend,
+    backend: Backend,
     dictionary: Dictionary,
     options: Options,
     record: EpochRecord,
 ) -> DurableEpochs:
     """Makes a store of the first epoch."""
     store = Store.create(
-        path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.state,
-        log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_by_tasks(backend),
+        path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.states.of,
+        log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_elsewhere(backend),
     )  # fmt: skip
     return DurableEpochs(epochs, backend, dictionary, store)
 
@@ -122,17 +121,16 @@ def stored_program(
     return stored, options
 
 
-def restore(state: StoredState, epochs: Epochs, backend: KernelBackend, dictionary: Dictionary | None = None) -> None:
+def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> None:
     """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty."""
     if state.layout != layout_of(backend.program):
         raise faults.other_layout(state.root)
     with state.filling(dictionary):
         for name, facts, changes in state.relations():
-            backend.restore(name, facts, changes)
+            backend.states.restore(name, facts, changes)
     epochs.number = state.epoch
-    costs = getattr(epochs.strategy, "costs", None)
-    if isinstance(costs, CostModel):
-        costs.recall(state.learnt)
+    if epochs.strategy.costs is not None:
+        epochs.strategy.costs.recall(state.learnt)
 
 
 def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:
@@ -165,5 +163,4 @@ def unmoved(path: Path) -> AbstractContextManager[None]:
 
 
 def _learnt(strategy: Strategy, strata: list[int] | None) -> dict[str, Any]:
-    costs = getattr(strategy, "costs", None)
-    return costs.learnt(strata) if isinstance(costs, CostModel) else {}
+    return {} if strategy.costs is None else strategy.costs.learnt(strata)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from elastalog.backends.protocol import Backend, ChangedWords, Matrix
+from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
@@ -59,8 +59,8 @@ class Trial:
         try:
             if self._can_shift():
                 with uninterrupted():
-                    self._backend.shift(self._shift)
-                    self._backend.depart()
+                    self._shifts.make(self._shift)
+                    self._shifts.depart()
                     self._is_in_force = True
             else:
                 self._evaluate()
@@ -75,14 +75,21 @@ class Trial:
             if self._is_in_force:
                 self._is_in_force = False
                 if self._can_shift():
-                    self._backend.shift(self._shift)
+                    self._shifts.make(self._shift)
                 else:
                     self._evaluate_inverse()
                 if self._shift is not None:
-                    self._backend.arrive()
+                    self._shifts.arrive()
 
     def _can_shift(self) -> bool:
-        return self._shift is not None and self._backend.can_shift(self._shift)
+        return self._shift is not None and self._shifts.can_make(self._shift)
+
+    @property
+    def _shifts(self) -> Shifts:
+        """Where there is a shift, the backend has them."""
+        shifts = self._backend.capabilities.shifts
+        assert shifts is not None
+        return shifts
 
     def _evaluate(self) -> None:
         """Applies the update. The backend stays as it was if that fails, or if a `.limitsize` cuts the new state short:
@@ -91,18 +98,19 @@ class Trial:
         was_complete = backend.is_complete
         try:
             backend.begin(self._update.deleted, self._update.inserted)
-            deleted, inserted = backend.explicit_changes()
+            deleted, inserted = backend.changes.explicit()
             if self._limits is None:
                 self._strategy.update(backend)
             else:
                 self._update_within(self._limits)
             if was_complete and not backend.is_complete:
                 raise ElastalogError([Diagnostic("E0615", "`.limitsize` cuts the state that was tried short")])
-            self._changes = backend.changes(with_hidden=True)
+            self._changes = backend.changes.facts(with_hidden=True)
             with uninterrupted():
-                self._shift = backend.shift_back()
+                if backend.capabilities.shifts is not None:
+                    self._shift = self._shifts.back()
                 if self._shift is not None:
-                    backend.depart()
+                    self._shifts.depart()
                 backend.commit()
                 self._inverse = Update(inserted, deleted)
                 self._is_in_force = True
@@ -136,20 +144,18 @@ class Trial:
             for stratum in backend.program.strata:
                 if stratum.number not in limits.strata:
                     continue
-                if backend.is_affected(stratum):
+                if backend.reached(stratum) is not None:
                     if stratum.aggregate is not None:
                         backend.refold(stratum)
                     else:
-                        maintenance = backend.maintain(stratum)
-                        maintain(maintenance)
-                        backend.finish(maintenance)
+                        backend.maintain(stratum, maintain, is_portable=False)
                 for name in stratum.relations:
                     if name in limits.absent or name in limits.present:
-                        backend.pretend(name, limits.absent.get(name), limits.present.get(name))
+                        self._shifts.pretend(name, limits.absent.get(name), limits.present.get(name))
         finally:
             backend.watch.allow(None)
 
 
 def can_limit(backend: Backend, strategy: Strategy) -> bool:
     """Whether trials may have limits: where a state is levels and counts and nothing else."""
-    return backend.has_shifts and isinstance(strategy, Elastic)
+    return backend.capabilities.shifts is not None and isinstance(strategy, Elastic)

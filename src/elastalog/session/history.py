@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from elastalog.analysis.program import Value
-from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.differences import Difference, Verification, compare, difference
@@ -41,7 +41,7 @@ class KeptEpochs(ABC):
     schemas: dict[str, Schema]
     _settings: dict[str, Any]
     _dictionary: Dictionary
-    _backend: KernelBackend
+    _backend: Backend
     _epochs: Epochs
     _lock: threading.RLock
     _history: list[EpochRecord]

@@ -6,14 +6,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from elastalog.analysis.pattern import parse_fact, parse_pattern
 from elastalog.analysis.program import Value
-from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.sets import Support
+from elastalog.backends.annotation import Support
+from elastalog.backends.engines import BackendMaker, backend_maker
+from elastalog.backends.protocol import Backend
 from elastalog.backends.watch import Progress, Watch, most_of_memory
 from elastalog.debugging.answers import Suggestion
 from elastalog.debugging.debugger import Debugger
@@ -69,7 +71,7 @@ class Session(KeptEpochs, Updates, Questions):
         budget: float | None,
         on_progress: Callable[[Progress], None] | None,
         dictionary: Dictionary | None = None,
-        make_backend: Callable[..., KernelBackend] = KernelBackend,
+        make_backend: BackendMaker | None = None,
     ) -> None:
         self._dictionary = Dictionary() if dictionary is None else dictionary
         self._timeout = timeout
@@ -78,15 +80,15 @@ class Session(KeptEpochs, Updates, Questions):
             "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
             "timeout": timeout, "budget": budget, "on_progress": on_progress,
         }  # fmt: skip
-        self._make_backend = make_backend
+        self._make_backend = make_backend or backend_maker("local")
         chosen, self._backend = self._strategy_and_backend(lower(program.checked))
-        if levels == "global" and chosen.support is not Support.LEVELS:
+        if levels == "global" and chosen.annotation.support is not Support.LEVELS:
             advice = "choose strategy `elastic`, or leave out levels"
             raise ElastalogError(
                 [Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)]
             )
         self._epochs = Epochs(self._backend, chosen)
-        self._has_levels = chosen.is_annotated and chosen.support is Support.LEVELS
+        self._has_levels = chosen.annotation.has_levels_only
         self._is_global = levels == "global"
         self._metric = metric_named(metric)
         self._lock = threading.RLock()
@@ -99,13 +101,16 @@ class Session(KeptEpochs, Updates, Questions):
         self._is_closed = False
         self._follow(program)
 
-    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, KernelBackend]:
+    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, Backend]:
         settings = self._settings
         strategy = make_strategy(settings["strategy"], self._watch, settings["budget"])
         backend = self._make_backend(
-            program, self._dictionary, is_annotated=strategy.is_annotated, is_global=settings["levels"] == "global",
-            support=strategy.support, jobs=settings["jobs"], watch=self._watch,
-        )  # fmt: skip
+            program,
+            self._dictionary,
+            annotation=replace(strategy.annotation, is_global=settings["levels"] == "global"),
+            jobs=settings["jobs"],
+            watch=self._watch,
+        )
         return strategy, backend
 
     def _follow(self, program: Program) -> None:

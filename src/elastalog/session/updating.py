@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
@@ -39,7 +39,7 @@ class Updates(ABC):
     program: Program
     schemas: dict[str, Schema]
     _dictionary: Dictionary
-    _backend: KernelBackend
+    _backend: Backend
     _epochs: Epochs
     _lock: threading.RLock
     _history: list[EpochRecord]

@@ -55,7 +55,7 @@ Fetch = Callable[[str], FactWords]
 """The facts of a relation with their annotations, now."""
 
 WriteElsewhere = Callable[[Path, Mapping[str, tuple[str, ...]], int], Mapping[str, FileEntry]]
-"""Writes files of relations for a store in a folder, given its layout and the epoch; see `storage.spread`."""
+"""Writes files of relations for a store in a folder, given its layout and the epoch; see `storage.elsewhere`."""
 
 PROGRAM = "program.dl"
 

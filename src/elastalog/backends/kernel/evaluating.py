@@ -1,26 +1,21 @@
-"""How the kernel evaluates a program: every stratum from its explicit facts to its fixpoint, outside an update."""
+"""How the kernel evaluates a program: every stratum from its explicit facts to its fixpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-import numpy as np
-
+from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
-from elastalog.backends.kernel.execution import aggregates as aggregates
+from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
-from elastalog.backends.kernel.store import snapshot, transaction
-from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
-from elastalog.backends.protocol import ClauseDerivations, StateChanges
-from elastalog.backends.sets import Support
+from elastalog.backends.protocol import ClauseCost, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
@@ -30,122 +25,95 @@ from elastalog.relations.words import Dictionary
 T = TypeVar("T")
 
 
-class KernelEvaluation(KernelFacts):
-    """A program and its facts. `is_complete`: no `.limitsize` has cut an evaluation short."""
+class KernelEvaluation:
+    """A program over the facts that the kernel holds. `is_complete`: no `.limitsize` has cut an evaluation short.
+    `pipelines`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
 
     def __init__(
-        self,
-        program: LogicalProgram,
-        dictionary: Dictionary,
-        is_annotated: bool,
-        is_global: bool,
-        support: Support,
-        jobs: int,
-        watch: Watch,
+        self, held: KernelFacts, program: LogicalProgram, dictionary: Dictionary, jobs: int, watch: Watch
     ) -> None:
-        super().__init__(program, is_annotated, support)
+        self.held = held
         self.dictionary = dictionary
-        self.is_global = is_global
         self.watch = watch
         self.pipelines: dict[int, StratumPipelines] = {}
-        self._workers = make_workers(self.relations, self.watch, jobs)
         self.is_complete = True
-        self._follow(program)
+        self._workers = make_workers(held.relations, watch, jobs)
+        self._know(program)
 
-    def _follow(self, program: LogicalProgram) -> None:
+    def _know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
-        self._backward = BackwardEvaluation(program, self.relations, self.dictionary)
+        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary)
         self._limits = {
             relation.name: int(directive.parameters["n"])
             for relation in program.checked.relations.values()
             for directive in relation.directives
             if directive.kind == "limitsize"
         }
-        self._limited = frozenset(
+        self.limited = frozenset(
             stratum.number
             for stratum in program.strata
             if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
         )
-        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
+        """The strata that a `.limitsize` may have to cut short."""
+        self._in_limited = frozenset(
+            name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
+        )
 
-    def reprogram(
-        self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool] | None = None
-    ) -> None:
-        """Goes over to another program, outside an update. Facts stay; some hidden relations may have other names,
-        relations that the other program does not have go, and those it has in addition are empty, but for `guards` that
-        hold their fact."""
-        _rename(self.relations, renamed, program.relations)
-        _rename(self._explicit, renamed, program.relations)
-        _rename(self.vectors, renamed, program.relations)
-        for name in renamed.values():
-            self.relations[name].name = name
-        for name, stored in program.relations.items():
-            if name not in self.relations:
-                self.relations[name] = KernelRelation(name, stored.width, self.is_annotated)
-                if self.support is Support.VECTORS:
-                    self.vectors[name] = Vectors()
-        for name, is_on in (guards or {}).items():
-            self._set_guard(name, is_on)
+    def follow(self, program: LogicalProgram) -> None:
+        """Goes over to another program, of which the facts are held already."""
         self.pipelines = _renumber(self.pipelines, self.program, program)
-        self._follow(program)
-
-    def _set_guard(self, name: str, is_on: bool) -> None:
-        fact = np.zeros((1, 1), np.int32)
-        if is_on:
-            self.load(name, fact)
-            if self.support is Support.VECTORS:
-                self.vectors[name].change(np.zeros(1, np.int32), 0, 1)
-                self.vectors[name].commit()
-        elif self.is_annotated:
-            # A row, though absent, tells the planner how small the relation is.
-            transaction.add_rows(self.relations[name], fact)
-
-    def derivations(
-        self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
-    ) -> list[ClauseDerivations]:
-        """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
-        return self._backward.derivations(relation, words, is_sought)
-
-    def bootstrap(self, stratum: LogicalStratum) -> int:
-        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint. Returns the derivations
-        enumerated."""
-        return self.evaluate(stratum)
+        self._know(program)
 
     def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
-        """Does what `bootstrap` promises, in this process; with the pipelines of an earlier evaluation, if given."""
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the pipelines of an
+        earlier evaluation, if given. Returns the derivations enumerated."""
         before = self.watch.derivations
+        relations, annotation = self.held.relations, self.held.annotation
         if stratum.aggregate is not None:
-            aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
-        elif stratum.clauses and self.is_global:
-            if stratum.number in self._limited:
+            aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, annotation.is_global)
+        elif stratum.clauses and annotation.is_global:
+            if stratum.number in self.limited:
                 raise ElastalogError([_unlimited(stratum)])
-            HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
-        elif stratum.clauses or self.support is Support.VECTORS:
+            HeightEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
+        elif stratum.clauses or annotation.support is Support.VECTORS:
             if pipelines is None:
-                pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
+                pipelines = StratumPipelines(stratum, relations, self.dictionary, self.program.checked.source)
                 self.pipelines[stratum.number] = pipelines
             pipelines.restart()
             watch, limits = self.watch, self._limits
-            if self.support is Support.LEVELS:
-                is_complete = evaluate(stratum, pipelines, self.relations, self._workers, watch, limits)
-            elif self.support is Support.VECTORS:
-                vectors, is_complete = evaluate_dense(stratum, pipelines, self.relations, watch, limits)
-                self.vectors.update(vectors)
+            if annotation.support is Support.LEVELS:
+                is_complete = evaluate(stratum, pipelines, relations, self._workers, watch, limits)
+            elif annotation.support is Support.VECTORS:
+                vectors, is_complete = evaluate_dense(stratum, pipelines, relations, watch, limits)
+                self.held.vectors.update(vectors)
             else:
-                is_complete = evaluate_counted(stratum, pipelines, self.relations, self.support, watch, limits)
+                is_complete = evaluate_counted(stratum, pipelines, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
         return self.watch.derivations - before
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
-        """Sets a relation to stored facts, after stored changes in their order, instead of a bootstrap."""
+        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
+        held = self.held
         width = self.program.relations[relation].width
-        self.relations[relation], self._explicit[relation] = snapshot.restored(
-            relation, width, self.is_annotated, facts, changes
+        held.relations[relation], held.explicit[relation] = snapshot.restored(
+            relation, width, held.annotation.is_kept, facts, changes
         )
-        if any(relation in self._own[number] for number in self._limited):
+        if relation in self._in_limited:
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
-            self.is_complete &= self.size(relation) < self._limits.get(relation, self.size(relation) + 1)
+            self.is_complete &= held.size(relation) < self._limits.get(relation, held.size(relation) + 1)
+
+    def costs(self) -> Iterator[ClauseCost]:
+        """What clauses cost in the last evaluation of their strata."""
+        for stratum in sorted(self.pipelines):
+            costs: dict[int, tuple[Clause, int, float]] = {}
+            for pipeline in self.pipelines[stratum]:
+                # A recursive clause has one version for every atom that may be the new fact.
+                clause = pipeline.variant.clause
+                _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
+                costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
+            for clause, derivations, seconds in costs.values():
+                yield ClauseCost(stratum, clause, derivations, seconds)
 
 
 def _unlimited(stratum: LogicalStratum) -> Diagnostic:
@@ -154,14 +122,6 @@ def _unlimited(stratum: LogicalStratum) -> Diagnostic:
         f"`.limitsize` cannot be obeyed with global levels, in the stratum of `{stratum.relations[0]}`",
         help='use `levels="local"`, with which every strategy obeys it, or remove the `.limitsize`',
     )
-
-
-def _rename(kept: dict[str, T], renamed: Mapping[str, str], names: Container[str]) -> None:
-    """What is kept by relation: some have other names, and those that are not among `names` go."""
-    moved = {new: kept[old] for old, new in renamed.items() if old in kept}
-    for name in [name for name in kept if name in renamed or name not in names]:
-        del kept[name]
-    kept.update(moved)
 
 
 def _renumber(kept: dict[int, T], before: LogicalProgram, after: LogicalProgram) -> dict[int, T]:

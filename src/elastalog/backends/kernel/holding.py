@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Mapping
+from typing import TypeVar
+
 import numpy as np
 
-from elastalog.backends.kernel.execution import aggregates as aggregates
-from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.annotation import Annotation, Support
+from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import Support
+from elastalog.backends.kernel.store.resident import ResidentRelations
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
 
+T = TypeVar("T")
+
 
 class KernelFacts:
-    """The relations of a program. `vectors` are those of the dense strategy; what `count` and `level` of a relation
-    hold depends on the `support`."""
+    """The relations of a program. What `count` and `level` of a relation hold depends on the annotation; `vectors` are
+    those of the dense strategy. Without annotations, the `explicit` facts are the first rows of a relation, so many.
 
-    def __init__(self, program: LogicalProgram, is_annotated: bool, support: Support) -> None:
-        self.is_annotated = is_annotated
-        self.support = support
+    With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
+
+    def __init__(
+        self, program: LogicalProgram, annotation: Annotation, fetch: Callable[[str], KernelRelation] | None = None
+    ) -> None:
+        self.annotation = annotation
         self.relations = {
-            name: KernelRelation(name, stored.width, is_annotated) for name, stored in program.relations.items()
+            name: KernelRelation(name, stored.width, annotation.is_kept) for name, stored in program.relations.items()
         }
+        self.evicted: set[str] = set()
+        if fetch is not None:
+            resident = ResidentRelations(self.relations, fetch)
+            self.relations, self.evicted = resident, resident.evicted
         self.vectors: dict[str, Vectors] = {}
-        self._explicit: dict[str, int] = {}
+        self.explicit: dict[str, int] = {}
+
+    def evict(self, relation: str) -> None:
+        """The relation is elsewhere, from now on."""
+        assert isinstance(self.relations, ResidentRelations)
+        self.relations.evict(relation)
 
     def load(self, relation: str, words: Matrix) -> None:
         """Adds explicit facts before the first bootstrap."""
         target = self.relations[relation]
         target.load(words)
-        self._explicit[relation] = target.used
+        self.explicit[relation] = target.used
 
     def size(self, relation: str) -> int:
         """The number of facts."""
@@ -43,7 +61,7 @@ class KernelFacts:
         stored = self.relations[relation]
         rows = stored.present_rows()
         words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
-        if not self.has_levels:
+        if not self.annotation.has_levels:
             return FactWords(words)
         if stored.is_settled:
             return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
@@ -54,7 +72,7 @@ class KernelFacts:
         stored = self.relations[relation]
         found = stored.find(words)
         is_found = found >= 0
-        if self.is_annotated and not stored.is_settled:
+        if self.annotation.is_kept and not stored.is_settled:
             is_found[is_found] = stored.level[found[is_found]] < ABSENT
         return is_found
 
@@ -63,21 +81,23 @@ class KernelFacts:
         stored = self.relations[relation]
         found = stored.find(words)
         is_explicit = found >= 0
-        if self.is_annotated:
-            is_explicit[is_explicit] = self._is_explicit(stored.level[found[is_explicit]])
+        if self.annotation.is_kept:
+            is_explicit[is_explicit] = self._are_explicit(stored.level[found[is_explicit]])
         else:
-            is_explicit &= found < self._explicit.get(relation, 0)
+            is_explicit &= found < self.explicit.get(relation, 0)
         return is_explicit
 
-    def _is_explicit(self, levels: Vector) -> Vector:
-        is_level = self.support in (Support.LEVELS, Support.VECTORS)
+    def explicit_rows(self, relation: KernelRelation) -> Vector:
+        """Which rows of a relation are of explicit facts, outside an update of it."""
+        if self.annotation.is_kept:
+            return self._are_explicit(relation.level[: relation.used])
+        first: Vector = np.arange(relation.used) < self.explicit.get(relation.name, 0)
+        return first
+
+    def _are_explicit(self, levels: Vector) -> Vector:
+        is_level = self.annotation.support in (Support.LEVELS, Support.VECTORS)
         is_explicit: Vector = levels == 0 if is_level else (levels & 1 == 0) & (levels < ABSENT)
         return is_explicit
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether every fact has a level and a count; the strategies that maintain sets keep other things."""
-        return self.is_annotated and self.support in (Support.LEVELS, Support.VECTORS)
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
@@ -90,23 +110,51 @@ class KernelFacts:
             mask = np.ones(stored.used, np.bool_)
             for column, word in zip(columns, key, strict=True):
                 mask &= stored.rows[: stored.used, column] == word
-            if self.is_annotated and not stored.is_settled:
+            if self.annotation.is_kept and not stored.is_settled:
                 mask &= stored.level[: stored.used] < ABSENT
             rows = np.flatnonzero(mask)
-        if not self.has_levels:
+        if not self.annotation.has_levels:
             return FactWords(stored.rows[rows])
         return FactWords(stored.rows[rows], stored.level[rows], stored.count[rows])
 
-    def bytes_of(self, relation: str) -> int:
-        """Memory of a relation and its indexes."""
-        return self.relations[relation].nbytes
+    def bytes_by_relation(self) -> dict[str, int]:
+        """Memory of every relation and its indexes; of one that is elsewhere none."""
+        return {name: 0 if name in self.evicted else held.nbytes for name, held in self.relations.items()}
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of all relations and indexes."""
-        vectors = sum(vectors.nbytes for vectors in self.vectors.values())
-        return vectors + sum(relation.nbytes for relation in self.relations.values())
+    def follow(self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool]) -> None:
+        """Has the relations of another program: see `Backend.reprogram`."""
+        evicted = {renamed.get(name, name) for name in self.evicted}
+        # Their names change without anybody looking at them.
+        self.evicted.clear()
+        _rename(self.relations, renamed, program.relations)
+        _rename(self.explicit, renamed, program.relations)
+        _rename(self.vectors, renamed, program.relations)
+        for name in renamed.values():
+            self.relations[name].name = name
+        for name, stored in program.relations.items():
+            if name not in self.relations:
+                self.relations[name] = KernelRelation(name, stored.width, self.annotation.is_kept)
+                if self.annotation.support is Support.VECTORS:
+                    self.vectors[name] = Vectors()
+        for name, is_on in guards.items():
+            self._set_guard(name, is_on)
+        self.evicted.update(evicted.intersection(program.relations))
 
-    def state(self, relation: str) -> FactWords:
-        """All facts of a relation with level and count, outside an update, for a store."""
-        return snapshot.state(self.relations[relation], self._explicit.get(relation, 0))
+    def _set_guard(self, name: str, is_on: bool) -> None:
+        fact = np.zeros((1, 1), np.int32)
+        if is_on:
+            self.load(name, fact)
+            if self.annotation.support is Support.VECTORS:
+                self.vectors[name].change(np.zeros(1, np.int32), 0, 1)
+                self.vectors[name].commit()
+        elif self.annotation.is_kept:
+            # A row, though absent, tells the planner how small the relation is.
+            transaction.add_rows(self.relations[name], fact)
+
+
+def _rename(kept: dict[str, T], renamed: Mapping[str, str], names: Container[str]) -> None:
+    """What is kept by relation: some have other names, and those that are not among `names` go."""
+    moved = {new: kept[old] for old, new in renamed.items() if old in kept}
+    for name in [name for name in kept if name in renamed or name not in names]:
+        del kept[name]
+    kept.update(moved)

@@ -19,9 +19,10 @@ import numpy as np
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.spark.parcel_operators import add_counts
-from elastalog.backends.spark.post import Outgoing, Post, TaskFailed
-from elastalog.backends.spark.task import GROWN, Result, StratumSpec, facts_with, results_of
+from elastalog.backends.spark.message_operators import add_counts
+from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed
+from elastalog.backends.spark.results import Failed, Fault, Result, Worked
+from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.decompose import Copy, with_copies
@@ -32,18 +33,18 @@ _MUCH_ROOM, _FEW_HEADS = 8, 64
 
 def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
     """The part of one task in the fixpoint of a stratum."""
-    return together(spec, share, lambda post: ExchangingEvaluation(spec, share, post).run())
+    return together(spec, share, lambda messages: ExchangingEvaluation(spec, share, messages).run())
 
 
-def together(spec: StratumSpec, share: int, work: Callable[[Post], Iterator[Result]]) -> Iterator[Result]:
+def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[Result]]) -> Iterator[Result]:
     """Does work that needs all tasks; if it cannot be done here, the others are told."""
-    post = Post(attempt_folder(spec), share, spec.shares)
+    messages = Messages(attempt_folder(spec), share, spec.shares)
     try:
-        yield from work(post)
+        yield from work(messages)
     except TaskFailed:
-        yield Result.failed(share, GROWN)
+        yield Failed(share, Fault.NEW_VALUES)
     except ElastalogError:
-        post.give_up()
+        messages.give_up()
         raise
 
 
@@ -60,16 +61,17 @@ def attempt_folder(spec: StratumSpec) -> Path:
 
 class ExchangingTask:
     """One of the tasks that work on a stratum together. `program`: the clauses that are the task's, their heads in
-    relations of their own. `own`: the relations of the stratum; `owners`: of each, the copy that tellers speak of."""
+    relations of their own. `own`: the relations of the stratum; `owner_copies`: of each, the copy in which facts are
+    owned."""
 
-    def __init__(self, spec: StratumSpec, share: int, post: Post) -> None:
+    def __init__(self, spec: StratumSpec, share: int, messages: Messages) -> None:
         self.spec = spec
         self.share = share
-        self.post = post
+        self.messages = messages
         self.watch = Watch()
         self.dictionary = spec.values.dictionary()
         self.own = spec.plan.stratum.relations
-        self.owners = {name: spec.plan.owner(name).name for name in self.own}
+        self.owner_copies = {name: spec.plan.owner(name).name for name in self.own}
         self.own_copies = [copy for copy in spec.plan.copies if copy.relation in self.own]
         clauses = tuple(
             replace(clause, head=head_name(clause.head)) for clause in spec.clauses_of(share, self.dictionary)
@@ -86,11 +88,11 @@ class ExchangingTask:
 class ExchangingEvaluation(ExchangingTask):
     """The fixpoint of a stratum: the copies of one task, and the heads it derives in an iteration."""
 
-    def __init__(self, spec: StratumSpec, share: int, post: Post) -> None:
-        super().__init__(spec, share, post)
-        told = frozenset(self.owners.values())
+    def __init__(self, spec: StratumSpec, share: int, messages: Messages) -> None:
+        super().__init__(spec, share, messages)
+        owned = frozenset(self.owner_copies.values())
         for name, stored in self.program.relations.items():
-            self.relations[name] = KernelRelation(name, stored.width, name in told)
+            self.relations[name] = KernelRelation(name, stored.width, name in owned)
         for copy in spec.plan.copies:
             words = spec.explicit(copy, share) if copy.relation in self.own else spec.present(copy, share)
             self.relations[copy.name].load(words)
@@ -116,15 +118,15 @@ class ExchangingEvaluation(ExchangingTask):
         while True:
             self.derive(iteration, start, stop)
             if self.spec.values.is_outgrown_by(self.dictionary):
-                self.post.give_up()
-                yield Result.failed(self.share, GROWN, self.watch.derivations)
+                self.messages.give_up()
+                yield Failed(self.share, Fault.NEW_VALUES)
                 return
-            parcels = self.post.exchange(self.outgoing())
-            if not parcels:
+            messages = self.messages.exchange(self.outgoing())
+            if not messages:
                 break
             start = stop
             for copy in self.own_copies:
-                blocks = [parcel.rows for parcel in parcels if parcel.address == copy.name and len(parcel.rows)]
+                blocks = [message.rows for message in messages if message.address == copy.name and len(message.rows)]
                 self.receive(copy, blocks, iteration)
             stop = {name: self.relations[name].used for name in names}
             self.pipelines.adapt()
@@ -149,7 +151,7 @@ class ExchangingEvaluation(ExchangingTask):
                 self.workers.run(pipeline, start[name], stop[name], bounds, counted)
 
     def outgoing(self) -> dict[str, Outgoing]:
-        """The heads of this iteration, for every copy that wants them; tellers get their counts too."""
+        """The heads of this iteration, for every copy that wants them; owners get their counts too."""
         found = {}
         for copy in self.own_copies:
             heads = self.relations[head_name(copy.relation)]
@@ -172,19 +174,18 @@ class ExchangingEvaluation(ExchangingTask):
         relation.present = relation.used
 
     def results(self) -> Iterator[Result]:
-        derivations = self.watch.derivations
+        yield Worked(self.share, self.watch.derivations)
         for name in self.spec.plan.stratum.relations:
             owner = self.spec.plan.owner(name)
             relation = self.relations[owner.name]
             rows, level, count = (array[: relation.used] for array in (relation.rows, relation.level, relation.count))
-            # What several tasks hold, one of them tells.
-            is_mine = self.spec.teller(name).shares_of(rows) == self.share
+            # What several tasks hold, one of them owns.
+            is_mine = self.spec.owners(name).shares_of(rows) == self.share
             if not is_mine.all():
                 rows, level, count = rows[is_mine], level[is_mine], count[is_mine]
-            if not self.spec.is_annotated:
+            if not self.spec.annotation.is_kept:
                 level, count = np.minimum(level, 1), np.ones(len(rows), np.int32)
-            yield from results_of(self.spec, self.share, name, facts_with(rows, level, count), derivations)
-            derivations = 0
+            yield from results_of(self.spec, self.share, name, facts_with(rows, level, count))
 
 
 def head_name(relation: str) -> str:

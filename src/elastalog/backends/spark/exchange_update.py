@@ -1,17 +1,18 @@
 """The delta-driven Update of a stratum that does not decompose, by tasks that exchange what they find (algorithm 4.4).
 
 Every task holds its share of the copies that the plan names, in the state before the update. Of every fact one task is
-the *teller*: it keeps the count, decides when the fact is lost and when and at which level it settles, and tells all
+the *owner*: it keeps the count, decides when the fact is lost and when and at which level it settles, and tells all
 copies, which do the same to theirs. Derivations are found where the pivot of their clause lies, and are sent to the
-tellers of their heads. The phases and their order are those of `backends.kernel.maintenance`; a step of a phase takes
-two rounds: derivations to tellers, decisions to copies. So levels and counts are those of the kernel.
+owners of their heads. The phases and their order are those of `backends.kernel.levels`; a step of a phase takes two
+rounds of messages: derivations to owners, decisions to copies. So levels and counts are those of the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -35,13 +36,15 @@ from elastalog.backends.kernel.store.annotations import (
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.exchange import ExchangingTask, head_name, together
-from elastalog.backends.spark.post import Outgoing, Parcel, Post
+from elastalog.backends.spark.messages import Message, Messages, Outgoing
+from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.routing import EVERYWHERE
-from elastalog.backends.spark.states import levels_before
-from elastalog.backends.spark.task import Result
-from elastalog.backends.spark.update_task import UpdateSpec, told_changes, with_outcome
+from elastalog.backends.spark.update_task import UpdateSpec, owned_changes, with_outcome
 from elastalog.backends.spark.word_files import read_changes, read_words
 from elastalog.backends.spark.word_files import together as as_one
+
+if TYPE_CHECKING:
+    from elastalog.backends.protocol import Maintenance
 
 Lists = dict[str, Vector]
 """Touched entries, by copy."""
@@ -50,18 +53,19 @@ Lists = dict[str, Vector]
 def update_together(spec: UpdateSpec, share: int) -> Iterator[Result]:
     """The part of one task in the update of a stratum."""
 
-    def work(post: Post) -> Iterator[Result]:
-        task = ExchangingUpdate(spec, share, post)
+    def work(messages: Messages) -> Iterator[Result]:
+        task = ExchangingUpdate(spec, share, messages)
         written = partial(task.written, spec)
+        procedure = cast("Callable[[Maintenance], Any]", spec.procedure)  # strata that exchange have levels
         return with_outcome(
-            spec, share, task.watch, task.dictionary, lambda: spec.procedure(task), written, post.give_up
+            spec, share, task.watch, task.dictionary, lambda: procedure(task), written, messages.give_up
         )
 
     return together(spec.stratum, share, work)
 
 
 class Found:
-    """Derivations for the tellers of their heads: rows of head, level now, level before; each once, with a number."""
+    """Derivations for the owners of their heads: rows of head, level now, level before; each once, with a number."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -80,15 +84,15 @@ class Found:
 class ExchangingUpdate(ExchangingTask):
     """See `backends.protocol.Maintenance`: the part of one task."""
 
-    def __init__(self, spec: UpdateSpec, share: int, post: Post) -> None:
+    def __init__(self, spec: UpdateSpec, share: int, messages: Messages) -> None:
         base = spec.stratum
-        super().__init__(base, share, post)
+        super().__init__(base, share, messages)
         for copy in base.plan.copies:
             facts = base.facts(copy, share)
             self.relations[copy.name], _ = snapshot.restored(copy.name, base.width(copy), True, *facts)
         for name in self.own:
             self.make_heads(name)
-        self.inputs = self._received(spec)
+        self.below = self._received(spec)
         self.deleted, self.inserted = self._explicit_changes()
         flat = frozenset(copy.name for copy in base.plan.copies if copy.relation not in self.own)
         source = self.program.checked.source
@@ -104,9 +108,9 @@ class ExchangingUpdate(ExchangingTask):
         """The changes of lower relations, in the copies of this task."""
         found = {}
         for copy in self.spec.plan.copies:
-            if copy.relation in spec.news:
+            if copy.relation in spec.below:
                 width = self.spec.width(copy)
-                files = spec.news[copy.relation]
+                files = spec.below[copy.relation]
                 changes = as_one(read_changes(files, width, self.spec.routings[copy.name], self.share), width)
                 entries = transaction.receive(self.relations[copy.name], changes, False)
                 if len(entries):
@@ -130,13 +134,13 @@ class ExchangingUpdate(ExchangingTask):
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
-        delta = {**self.inputs, **self.deleted}
+        delta = {**self.below, **self.deleted}
         self._mark(delta, DELTA, 0)
         is_first = True
         while True:
-            emptied = self._taken(self._given_to_tellers(delta, LOSSES))
+            emptied = self._taken(self._given_to_owners(delta, LOSSES))
             for name, entries in delta.items():
-                if name in self.inputs:
+                if name in self.below:
                     self._mark({name: entries}, LOST, DELTA)
                 else:
                     bookkeeping.lose(entries, self.relations[name].touched)
@@ -152,7 +156,7 @@ class ExchangingUpdate(ExchangingTask):
     def recover(self) -> None:
         """Looks for the lost facts backwards, in what was there before the delta of gains. All tasks look for all of
         them, each among the derivations that it can find."""
-        self._mark(self.inputs, DELTA, LOST)
+        self._mark(self.below, DELTA, LOST)
         for name, entries in self.inserted.items():
             bookkeeping.make_explicit(entries, self.relations[name].touched)
         found = {name: Found(width) for name, width in self.widths.items()}
@@ -162,43 +166,42 @@ class ExchangingUpdate(ExchangingTask):
                 self._look_for(name, gone, self.plan.backward, found)
         lost = {name: np.concatenate(parts) for name, parts in self.lost.items() if parts}
         everywhere = {n: Outgoing(words, np.full(len(words), EVERYWHERE, np.int32)) for n, words in lost.items()}
-        for parcel in self.post.exchange(everywhere):
-            words = parcel.rows
-            self._look_for(parcel.address, words, self.plan.recovering, found)
+        for message in self.messages.exchange(everywhere):
+            self._look_for(message.address, message.rows, self.plan.recovering, found)
         self._offered(self._sent(found))
 
     def gain(self) -> None:
         """Offers the derivations through what came to their heads, which settle level by level."""
-        delta: Lists | None = {**self.inputs, **self.inserted}
+        delta: Lists | None = {**self.below, **self.inserted}
         while delta is not None:
-            self._offered(self._given_to_tellers(delta, GAINS))
+            self._offered(self._given_to_owners(delta, GAINS))
             self._mark(delta, 0, DELTA)
             delta = self._settled()
 
     def written(self, spec: UpdateSpec) -> Iterator[Result]:
-        """What has changed in the facts that this task tells of."""
+        """What has changed in the facts that this task owns."""
         for name in self.own:
-            relation = self.relations[self.owners[name]]
+            relation = self.relations[self.owner_copies[name]]
             transaction.changed_entries(relation, is_level_change=False)
             changes = snapshot.maintained_changes(relation)
-            is_mine = self.spec.teller(name).shares_of(changes.words) == self.share
+            is_mine = self.spec.owners(name).shares_of(changes.words) == self.share
             changes = replace(
                 changes, words=changes.words[is_mine], was=changes.was[is_mine], level=changes.level[is_mine],
                 count=changes.count[is_mine],
             )  # fmt: skip
-            yield from told_changes(spec, self.share, name, changes, relation)
+            yield from owned_changes(spec, self.share, name, changes, relation)
 
-    # --- tellers ---------------------------------------------------------------------------------------------------
+    # --- owners ----------------------------------------------------------------------------------------------------
 
     def _taken(self, arrived: Mapping[str, Matrix]) -> dict[str, Matrix]:
         """Takes old derivations off the counts of their heads. Returns the facts whose count reached 0."""
         emptied = {}
         for name, block in arrived.items():
-            relation, width = self.relations[self.owners[name]], self.widths[name]
+            relation, width = self.relations[self.owner_copies[name]], self.widths[name]
             rows = relation.find(block[:, :width])
             # A derivation was counted if it fired at the level of its head.
             is_counted = rows >= 0
-            is_counted[is_counted] = levels_before(relation, rows[is_counted]) == block[is_counted, width]
+            is_counted[is_counted] = snapshot.levels_before(relation, rows[is_counted]) == block[is_counted, width]
             rows, inverse = np.unique(rows[is_counted], return_inverse=True)
             times = np.bincount(inverse, block[is_counted, -1], len(rows)).astype(np.int32)
             entries = transaction.touch(relation, rows)
@@ -214,7 +217,7 @@ class ExchangingUpdate(ExchangingTask):
         """Offers derivations to their heads. A head waits for the lowest level at which one fires, if it is lower than
         where the head is, and counts those that fire there."""
         for name, block in arrived.items():
-            relation, width = self.relations[self.owners[name]], self.widths[name]
+            relation, width = self.relations[self.owner_copies[name]], self.widths[name]
             rows = transaction.add_rows(relation, np.ascontiguousarray(block[:, :width]))
             fires, before, times = block[:, width], block[:, width + 1], block[:, width + 2]
             distinct, inverse = np.unique(rows, return_inverse=True)
@@ -243,17 +246,17 @@ class ExchangingUpdate(ExchangingTask):
         while self.waiting and not candidates:
             level = min(self.waiting)
             for name, entries in self.waiting.pop(level):
-                touched = self.relations[self.owners[name]].touched
+                touched = self.relations[self.owner_copies[name]].touched
                 is_waiting = (touched[entries, MARKS] & PENDING != 0) & (touched[entries, OTHER] == level)
                 if is_waiting.any():
                     candidates.setdefault(name, []).append(entries[is_waiting])
         mine = {name: np.unique(np.concatenate(parts)) for name, parts in candidates.items()}
         words = {}
         for name, entries in mine.items():
-            relation = self.relations[self.owners[name]]
+            relation = self.relations[self.owner_copies[name]]
             words[name] = relation.rows[relation.touched[entries, ROW]]
-        parcels = self.post.exchange(self._for_copies(words), level if mine else None)
-        levels = [note for note in self.post.notes if note is not None]
+        messages = self.messages.exchange(self._for_copies(words), level if mine else None)
+        levels = [note for note in self.messages.notes if note is not None]
         if not levels:
             return None
         lowest = min(levels)
@@ -261,13 +264,15 @@ class ExchangingUpdate(ExchangingTask):
             self.waiting.setdefault(level, []).extend(mine.items())
         elif mine:
             for name, entries in mine.items():
-                bookkeeping.settle(entries, self.relations[self.owners[name]].touched, lowest, np.empty_like(entries))
-        return self._in_copies([parcel for parcel in parcels if parcel.note == lowest], lowest)
+                bookkeeping.settle(
+                    entries, self.relations[self.owner_copies[name]].touched, lowest, np.empty_like(entries)
+                )
+        return self._in_copies([message for message in messages if message.note == lowest], lowest)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
-    def _given_to_tellers(self, delta: Lists, phase: Phase) -> dict[str, Matrix]:
-        """Enumerates the derivations through a delta and gives them to the tellers of their heads. Returns those for
+    def _given_to_owners(self, delta: Lists, phase: Phase) -> dict[str, Matrix]:
+        """Enumerates the derivations through a delta and gives them to the owners of their heads. Returns those for
         this task."""
         found = {name: Found(width) for name, width in self.widths.items()}
         names = {head_name(name): name for name in self.own}
@@ -310,11 +315,11 @@ class ExchangingUpdate(ExchangingTask):
         outgoing = {}
         for name, derivations in found.items():
             rows = derivations.rows
-            outgoing[name] = Outgoing(rows, self.spec.teller(name).shares_of(rows[:, : derivations.width]))
+            outgoing[name] = Outgoing(rows, self.spec.owners(name).shares_of(rows[:, : derivations.width]))
         arrived: dict[str, list[Matrix]] = {}
-        for parcel in self.post.exchange(outgoing):
-            if len(parcel.rows):
-                arrived.setdefault(parcel.address, []).append(parcel.rows)
+        for message in self.messages.exchange(outgoing):
+            if len(message.rows):
+                arrived.setdefault(message.address, []).append(message.rows)
         return {name: np.concatenate(parts) for name, parts in arrived.items()}
 
     def _for_copies(self, words: Mapping[str, Matrix]) -> dict[str, Outgoing]:
@@ -327,14 +332,14 @@ class ExchangingUpdate(ExchangingTask):
     def _told_to_copies(self, words: Mapping[str, Matrix]) -> Lists | None:
         """Tells all copies of facts that were lost. Returns the entries of this task's copies, None if there was
         nothing to tell anywhere."""
-        parcels = self.post.exchange(self._for_copies(words))
-        return self._in_copies(parcels, None) if parcels else None
+        messages = self.messages.exchange(self._for_copies(words))
+        return self._in_copies(messages, None) if messages else None
 
-    def _in_copies(self, parcels: Iterable[Parcel], level: int | None) -> Lists:
-        """The entries of facts that tellers speak of, in the copies of this task; settled, if a level is given."""
+    def _in_copies(self, messages: Iterable[Message], level: int | None) -> Lists:
+        """The entries of facts that owners speak of, in the copies of this task; settled, if a level is given."""
         arrived: dict[str, list[Matrix]] = {}
-        for parcel in parcels:
-            arrived.setdefault(parcel.address, []).append(parcel.rows)
+        for message in messages:
+            arrived.setdefault(message.address, []).append(message.rows)
         delta = {}
         for name, parts in arrived.items():
             relation = self.relations[name]
@@ -344,7 +349,7 @@ class ExchangingUpdate(ExchangingTask):
                 continue
             delta[name] = entries
             if level is not None:
-                # The teller's own copy has it already.
+                # The owner's own copy has it already.
                 touched = relation.touched
                 new = entries[touched[entries, MARKS] & DELTA == 0]
                 touched[new, OTHER] = np.where(touched[new, MARKS] & IS, touched[new, NEW], ABSENT)
@@ -354,11 +359,11 @@ class ExchangingUpdate(ExchangingTask):
 
     def _remember_lost(self, delta: Lists) -> None:
         for name in self.own:
-            entries = delta.get(self.owners[name])
+            entries = delta.get(self.owner_copies[name])
             if entries is not None:
-                relation = self.relations[self.owners[name]]
+                relation = self.relations[self.owner_copies[name]]
                 words = relation.rows[relation.touched[entries, ROW]]
-                mine = words[self.spec.teller(name).shares_of(words) == self.share]
+                mine = words[self.spec.owners(name).shares_of(words) == self.share]
                 if len(mine):
                     self.lost[name].append(mine)
 

@@ -79,7 +79,7 @@ _MOST_FILES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class Pending:
     """What the update under way makes of a relation: its files `after` it, and the files of what `changes`. `number`:
     how many facts strata above must hear of."""
 
@@ -93,36 +93,36 @@ class Coming:
 
 @dataclass(slots=True)
 class RelationFiles:
-    """The files of relations as of the last epoch (`current`), and as the update under way leaves them (`coming`)."""
+    """The files of relations as of the last epoch (`current`), and as the update under way leaves them (`pending`)."""
 
     current: dict[str, FiledRelation] = field(default_factory=dict)
-    coming: dict[str, Coming] = field(default_factory=dict)
+    pending: dict[str, Pending] = field(default_factory=dict)
 
     def latest(self, name: str) -> FiledRelation | None:
         """The files of the state under way, None if the relation has none."""
-        coming = self.coming.get(name)
-        return self.current.get(name) if coming is None else coming.after
+        pending = self.pending.get(name)
+        return self.current.get(name) if pending is None else pending.after
 
     def set(self, name: str, filed: FiledRelation) -> None:
         """Outside an update: the relation is what these files hold."""
         self._swap({name: filed})
 
     def commit(self, stale: Iterable[str]) -> None:
-        """What was coming is current. Files of `stale` relations, which changed elsewhere, are of no use any more."""
-        self._swap({name: coming.after for name, coming in self.coming.items()})
+        """What was pending is current. Files of `stale` relations, which changed elsewhere, are of no use any more."""
+        self._swap({name: pending.after for name, pending in self.pending.items()})
         kept = _paths(self.current)
-        for coming in self.coming.values():
-            _remove(file for file in coming.changes if file.path not in kept)
-        self.coming = {}
+        for pending in self.pending.values():
+            _remove(file for file in pending.changes if file.path not in kept)
+        self.pending = {}
         for name in stale:
             self.forget(name)
 
     def rollback(self) -> None:
         """The files of the update under way are removed; those of the last epoch stay."""
         kept = _paths(self.current)
-        for coming in self.coming.values():
-            _remove(file for file in (*coming.after.files, *coming.changes) if file.path not in kept)
-        self.coming = {}
+        for pending in self.pending.values():
+            _remove(file for file in (*pending.after.files, *pending.changes) if file.path not in kept)
+        self.pending = {}
 
     def rename(self, renamed: Mapping[str, str], names: Container[str]) -> None:
         """Outside an update: some relations have other names, and those that are not among `names` go."""

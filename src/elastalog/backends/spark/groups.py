@@ -26,15 +26,15 @@ Held = tuple[FactWords, list[StateChanges]]
 def groups_concerned(
     plan: SharePlan,
     held: Mapping[str, Held],
-    news: Mapping[str, StateChanges],
+    below: Mapping[str, StateChanges],
     explicit: Mapping[str, np.ndarray],
     dictionary: Dictionary,
 ) -> np.ndarray | None:
-    """The words of the groups that an update may concern; None: any. `held` and `news` are by copy, `explicit` are the
-    explicit facts of own relations that go or come."""
+    """The words of the groups that an update may concern; None: any. By copy: what is `held`, what changed `below`, and
+    the `explicit` facts of own relations that go or come."""
     columns = {copy.name: copy.column for copy in plan.copies}
     found: list[np.ndarray] = [words[:, columns[name]] for name, words in explicit.items()]
-    for name, changes in news.items():
+    for name, changes in below.items():
         column = columns[name]
         if column is not None:
             found.append(changes.words[:, column])

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from elastalog.backends.spark.task import Result, run_shares
+from elastalog.backends.spark.results import Result
+from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 

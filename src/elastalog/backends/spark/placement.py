@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from elastalog.backends.sets import Support
+from elastalog.backends.annotation import Annotation, Support
 from elastalog.planning.decompose import FOLDED_IN_ONE_PLACE, SharePlan, exchanging_plan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -21,7 +21,7 @@ _BYTES_A_FACT = 28  # set table, annotations and an index, beside the words
 _GROWTH_OF_RECURSION = 8
 
 _ONE_PASS = 20
-"""A stratum without recursion takes the kernel one pass over its input: so many times more facts are needed to pay."""
+"""A stratum without recursion takes one pass over what it reads: so many times more facts are needed to pay."""
 
 
 _MANY_SHARES = 4
@@ -52,14 +52,13 @@ def choose(
     stratum: LogicalStratum,
     sizes: Mapping[str, int],
     *,
-    support: Support,
-    is_global: bool,
+    annotation: Annotation,
     is_elastic: bool,
     least_rows: int,
     memory: int,
 ) -> Placement:
-    """Where a stratum is best evaluated, whose relations and inputs have these sizes."""
-    if support is Support.VECTORS:
+    """Where a stratum is best evaluated; its relations and those it reads have these sizes."""
+    if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts")
     needed = working_set(program, stratum, sizes)
     if is_elastic and needed <= memory:
@@ -73,14 +72,14 @@ def choose(
     if plan.decomposes:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)
-    if is_global or support is not Support.LEVELS:
-        told = "global levels" if is_global else "the strategy keeps other things than levels"
+    if annotation.is_global or annotation.support is not Support.LEVELS:
+        told = "global levels" if annotation.is_global else "the strategy keeps other things than levels"
         return Placement("driver", f"{told}, and {plan.obstacle}")
     return Placement("exchanging tasks", plan.obstacle or "", plan)
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:
-    """The same, or, where one value makes up too large a part of an input, exchanging tasks: in a stratum that
+    """The same, or, where one value makes up too large a part of what it reads, exchanging tasks: in a stratum that
     decomposes facts with the same value stay together, and one task would have most of the work."""
     if shares < _MANY_SHARES or part <= _TOO_MUCH / shares:
         return placement
@@ -89,10 +88,10 @@ def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: i
 
 
 def working_set(program: LogicalProgram, stratum: LogicalStratum, sizes: Mapping[str, int]) -> int:
-    """An estimate of the bytes that evaluating a stratum takes: its inputs, and as much again for what follows from
-    them, eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
-    inputs = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
-    return inputs * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
+    """An estimate of the bytes that evaluating a stratum takes: what it reads, and as much again for what follows from
+    that, eight times as much under recursion. A rule of thumb: the result is not known beforehand."""
+    read = sum(size * (_BYTES_A_FACT + 4 * program.relations[name].width) for name, size in sizes.items())
+    return read * (1 + (_GROWTH_OF_RECURSION if stratum.is_recursive else 1))
 
 
 def memory_allowed(memory: int | None) -> int:

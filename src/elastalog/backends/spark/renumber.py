@@ -17,7 +17,8 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import Matrix, Vector
-from elastalog.backends.spark.task import Result, StratumSpec
+from elastalog.backends.spark.results import ChangesWritten, Result, StateWritten, ValuesMade
+from elastalog.backends.spark.task import StratumSpec
 from elastalog.backends.spark.values import Values
 from elastalog.backends.spark.word_files import write_anew
 from elastalog.relations.limits import WIDE
@@ -55,16 +56,16 @@ class Renumbering:
 def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], dictionary: Dictionary) -> list[Result]:
     """Results whose files have the words of the driver's dictionary, which takes what tasks have made."""
     made: Mapping[int, Renumbering] = {
-        result.share: Renumbering.of(spec.values, result.made, dictionary)
+        result.share: Renumbering.of(spec.values, result.values, dictionary)
         for result in results
-        if result.made is not None
+        if isinstance(result, ValuesMade)
     }
-    found = []
+    found: list[Result] = []
     for result in results:
         renumber = made.get(result.share)
-        if renumber is not None and result.rows:
+        if renumber is not None and isinstance(result, StateWritten | ChangesWritten) and result.file.rows:
             bases = spec.program.relations[result.relation].bases
-            path = write_anew(result.path, Path(spec.folder), result.relation, partial(renumber, bases=bases))
-            result = replace(result, path=path)
+            path = write_anew(result.file.path, Path(spec.folder), result.relation, partial(renumber, bases=bases))
+            result = replace(result, file=replace(result.file, path=path))
         found.append(result)
     return found

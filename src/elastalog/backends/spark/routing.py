@@ -50,8 +50,8 @@ class Routing:
         return shares
 
     @property
-    def of_tellers(self) -> Routing:
-        """The same, but of what several tasks hold, only one has it."""
+    def of_owners(self) -> Routing:
+        """The same, but of what several tasks hold, only the owner has it."""
         if self.column is None:
             return replace(self, treatment="first")
         return replace(self, treatment="dealt") if self.treatment == "everywhere" else self

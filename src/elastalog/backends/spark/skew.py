@@ -45,13 +45,13 @@ class Heavy:
             )  # fmt: skip
 
 
-def heavy_words(inputs: Mapping[str, FiledRelation], shares: int) -> Heavy:
+def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
     """The words that make up so much of a column that the task which gets them has half as much again to do as
     others."""
     if shares < 2:
         return Heavy()
     counts: dict[int, float] = {}
-    for filed in inputs.values():
+    for filed in read.values():
         if filed.size < LEAST:
             continue
         for word, part in _parts(filed, shares).items():

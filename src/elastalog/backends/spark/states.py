@@ -1,40 +1,14 @@
-"""The states of a relation before and after an update, apart from how the kernel keeps them meanwhile."""
+"""What lies between two states of a relation, and which of it matters above."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.store.annotations import ABSENT, OLD, REFERENCE
+from elastalog.backends.annotation import Annotation
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.snapshot import old_levels
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.relations.facts import FactWords
-
-
-def old_levels(relation: KernelRelation) -> np.ndarray:
-    """The level of every row of an annotated relation before the update under way, GONE where the fact was absent."""
-    return levels_before(relation, slice(0, relation.used))
-
-
-def levels_before(relation: KernelRelation, rows: np.ndarray | slice) -> np.ndarray:
-    """The same for some rows."""
-    levels: np.ndarray = relation.level[rows].copy()
-    is_touched = levels >= REFERENCE
-    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, OLD]
-    levels[levels >= ABSENT] = GONE
-    return levels
-
-
-def state_before(relation: KernelRelation, explicit: int) -> FactWords:
-    """The facts of a relation before the update under way. Without annotations, the first `explicit` rows are level 0,
-    all others level 1."""
-    if not relation.is_annotated:
-        level = np.ones(relation.used, np.int32)
-        level[:explicit] = 0
-        return FactWords(relation.rows[: relation.used], level, np.ones(relation.used, np.int32))
-    levels = old_levels(relation)
-    rows = np.flatnonzero(levels != GONE)
-    # Counts of the last epoch stay in place until the update is committed.
-    return FactWords(relation.rows[rows], levels[rows], relation.count[rows])
 
 
 def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
@@ -59,9 +33,9 @@ def changes_between(old: KernelRelation, new: FactWords) -> StateChanges:
     )
 
 
-def are_heard(changes: StateChanges, is_global: bool) -> np.ndarray:
+def are_heard(changes: StateChanges, annotation: Annotation) -> np.ndarray:
     """Of which changes strata above must hear: of facts that came or went, with global levels of all that moved."""
     heard: np.ndarray = (changes.was == GONE) != (changes.level == GONE)
-    if is_global:
+    if annotation.is_global:
         heard |= changes.was != changes.level
     return heard

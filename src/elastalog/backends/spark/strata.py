@@ -9,23 +9,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
-from elastalog.backends.protocol import Matrix
-from elastalog.backends.sets import Support
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.protocol import Matrix, Procedure
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
-from elastalog.backends.spark.filed import Coming, FiledRelation
+from elastalog.backends.spark.filed import FiledRelation, Pending
 from elastalog.backends.spark.jobs import Work, run_tasks
 from elastalog.backends.spark.renumber import with_numbers_of_driver
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade, Worked
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
 from elastalog.backends.spark.states import are_heard
-from elastalog.backends.spark.task import CHANGES, STATE, Result, StratumSpec, evaluate_alone
+from elastalog.backends.spark.task import StratumSpec, evaluate_alone
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
 from elastalog.backends.spark.values import Values, as_word, with_words
 from elastalog.backends.spark.word_files import WordFile, write_words
@@ -39,13 +40,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEAST_ROWS = 100_000
-"""Input facts below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
+"""Facts read below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
 
 _SECONDS_OF_A_JOB = 3.0
 _SECONDS_A_FACT = 1e-6
 """What an update takes in tasks before it begins: a job is started, and the state of shares is read."""
 
-_NOTHING: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] = ({}, {})
+Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
+"""The explicit facts of a stratum that go, and those that come."""
+
+_NOTHING: Explicit = ({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +62,30 @@ class Outcome:
 
     @property
     def derivations(self) -> int:
-        return sum(result.derivations for result in self.results)
+        return sum(result.derivations for result in self.results if isinstance(result, Worked))
 
     @property
     def outcomes(self) -> list[Any]:
         """What the procedure of a strategy returned, for every share."""
-        return [pickle.loads(result.outcome) for result in self.results if result.outcome is not None]
+        worked = (result.outcome for result in self.results if isinstance(result, Worked))
+        return [pickle.loads(outcome) for outcome in worked if outcome is not None]
 
     def states(self, relation: str) -> tuple[WordFile, ...]:
-        return self._files(relation, STATE)
+        """The files of the state of a relation."""
+        return self._files(StateWritten, relation)
 
     def changes(self, relation: str) -> tuple[WordFile, ...]:
-        return self._files(relation, CHANGES)
+        """The files of what has changed in a relation."""
+        return self._files(ChangesWritten, relation)
 
     def heard(self, relation: str) -> int:
-        return sum(result.heard for result in self.results if result.relation == relation)
+        """Of how many changes of a relation strata above must hear."""
+        written = (result for result in self.results if isinstance(result, ChangesWritten))
+        return sum(result.heard for result in written if result.relation == relation)
 
-    def _files(self, relation: str, kind: str) -> tuple[WordFile, ...]:
-        found = (result for result in self.results if result.relation == relation and result.kind == kind)
-        return tuple(result.file(self.routings[relation]) for result in found)
+    def _files(self, kind: type[StateWritten] | type[ChangesWritten], relation: str) -> tuple[WordFile, ...]:
+        found = (result for result in self.results if isinstance(result, kind) and result.relation == relation)
+        return tuple(replace(r.file, routing=self.routings[relation], share=r.share) for r in found)
 
 
 class StratumJobs:
@@ -89,9 +98,7 @@ class StratumJobs:
         dictionary: Dictionary,
         folder: Path,
         watch: Watch,
-        is_annotated: bool,
-        is_global: bool,
-        support: Support,
+        annotation: Annotation,
     ) -> None:
         self.spark = spark
         self.least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
@@ -99,9 +106,7 @@ class StratumJobs:
         self._dictionary = dictionary
         self._folder = folder
         self._watch = watch
-        self._is_annotated = is_annotated
-        self._is_global = is_global
-        self._support = support
+        self._annotation = annotation
 
     def follow(self, program: LogicalProgram) -> None:
         """The program of the jobs to come."""
@@ -123,21 +128,21 @@ class StratumJobs:
     def share_as(self, plan: SharePlan, name: str, filed: FiledRelation | None) -> None:
         """Tasks will share copies in the way in which the files of an own relation are shared, if they are."""
         routing = None if filed is None else filed.routing
-        if routing is not None and routing != self.teller(plan, name):
+        if routing is not None and routing != self.owners(plan, name):
             found = routings(plan, routing.shares, routing.heavy)
-            if found[plan.owner(name).name].of_tellers == routing:
+            if found[plan.owner(name).name].of_owners == routing:
                 self._routings[plan.stratum.number] = found
 
-    def teller(self, plan: SharePlan, relation: str) -> Routing:
-        """How the files of an own relation are shared."""
-        return self.routings(plan)[plan.owner(relation).name].of_tellers
+    def owners(self, plan: SharePlan, relation: str) -> Routing:
+        """Which task owns which facts of a relation of the stratum; its files are shared so."""
+        return self.routings(plan)[plan.owner(relation).name].of_owners
 
     def shares(self, plan: SharePlan) -> int:
         return shares_for(self.spark, are_together=not plan.decomposes)
 
-    def heavy(self, plan: SharePlan, inputs: Mapping[str, FiledRelation]) -> Heavy:
+    def heavy(self, plan: SharePlan, files: Mapping[str, FiledRelation]) -> Heavy:
         """The heavy words of what a stratum reads."""
-        read = {name: inputs[name] for name in sorted(plan.stratum.reads)}
+        read = {name: files[name] for name in sorted(plan.stratum.reads)}
         # Asked when the plan is chosen, and again when it is carried out.
         if self._counted is None or self._counted[0] != read:
             self._counted = read, heavy_words(read, self.shares(plan))
@@ -146,7 +151,7 @@ class StratumJobs:
     def write_shared(self, name: str, facts: FactWords, routing: Routing | None) -> tuple[WordFile, ...]:
         """Writes facts, a file for every share."""
         if routing is None:
-            return (write_words(self._folder, name, facts, self._support),)
+            return (write_words(self._folder, name, facts, self._annotation),)
         assert facts.level is not None
         assert facts.count is not None
         shares = routing.shares_of(facts.words)
@@ -154,23 +159,23 @@ class StratumJobs:
         for share in range(routing.shares):
             own = shares == share
             part = FactWords(facts.words[own], facts.level[own], facts.count[own])
-            file = write_words(self._folder, name, part, self._support)
+            file = write_words(self._folder, name, part, self._annotation)
             files.append(replace(file, routing=routing, share=share))
         return tuple(files)
 
     def evaluate(
         self,
         plan: SharePlan,
-        inputs: Mapping[str, FiledRelation],
-        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]] = _NOTHING,
+        files: Mapping[str, FiledRelation],
+        explicit: Explicit = _NOTHING,
         *,
         is_rebuilt: bool = False,
     ) -> Outcome | None:
         """Evaluates a stratum in tasks. None if they could not."""
-        heavy = self.heavy(plan, inputs)
+        heavy = self.heavy(plan, files)
         heavy.tell(plan)
         self._routings[plan.stratum.number] = routings(plan, self.shares(plan), heavy.words)
-        spec = self._spec(plan, inputs, explicit, is_rebuilt)
+        spec = self._spec(plan, files, explicit, is_rebuilt)
         work = partial(evaluate_alone if plan.decomposes else evaluate_together, spec)
         return self._run(spec, work, tuple(range(spec.shares)))
 
@@ -178,15 +183,15 @@ class StratumJobs:
         self,
         plan: SharePlan,
         before: Mapping[str, FiledRelation],
-        news: Mapping[str, Coming],
-        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
-        procedure: Callable[[Any], Any],
+        below: Mapping[str, Pending],
+        explicit: Explicit,
+        procedure: Procedure[Any],
     ) -> Outcome | None:
         """Maintains a stratum in tasks: if it decomposes, in those whose shares are concerned. None if they could
         not."""
         spec = self._spec(plan, before, explicit, is_rebuilt=False)
-        files = {name: coming.changes for name, coming in news.items()}
-        shares = self._concerned(spec, news, explicit) if plan.decomposes else tuple(range(spec.shares))
+        files = {name: pending.changes for name, pending in below.items()}
+        shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
         update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
         self._watch.grant(_SECONDS_OF_A_JOB + _SECONDS_A_FACT * sum(filed.size for filed in before.values()))
         over_budget = Path(spec.folder) / OVER_BUDGET
@@ -200,16 +205,16 @@ class StratumJobs:
     def _concerned(
         self,
         spec: StratumSpec,
-        news: Mapping[str, Coming],
-        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
+        below: Mapping[str, Pending],
+        explicit: Explicit,
     ) -> tuple[int, ...]:
         """The shares that changed facts fall into."""
         found: set[int] = set()
         for copy in spec.plan.copies:
             changed = [side[copy.relation] for side in explicit if copy.relation in side]
-            if copy.relation in news:
-                changes = news[copy.relation].read(spec.width(copy))
-                changed.append(changes.words[are_heard(changes, self._is_global)])
+            if copy.relation in below:
+                changes = below[copy.relation].read(spec.width(copy))
+                changed.append(changes.words[are_heard(changes, self._annotation)])
             for words in changed:
                 found.update(np.unique(spec.routings[copy.name].shares_of(words)).tolist())
         return tuple(range(spec.shares)) if EVERYWHERE in found else tuple(sorted(found))
@@ -217,8 +222,8 @@ class StratumJobs:
     def _spec(
         self,
         plan: SharePlan,
-        inputs: Mapping[str, FiledRelation],
-        explicit: tuple[Mapping[str, Matrix], Mapping[str, Matrix]],
+        files: Mapping[str, FiledRelation],
+        explicit: Explicit,
         is_rebuilt: bool,
     ) -> StratumSpec:
         folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
@@ -227,11 +232,9 @@ class StratumJobs:
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
-        routings = self.routings(plan)
         return StratumSpec(
-            self._program, _with_words(plan, self._dictionary), inputs, Values.of(self._dictionary, clauses), routings,
-            next(iter(routings.values())).shares, str(folder), self._is_annotated, self._is_global, self._support,
-            deleted, inserted, is_rebuilt,
+            self._program, _with_words(plan, self._dictionary), files, Values.of(self._dictionary, clauses),
+            self.routings(plan), str(folder), self._annotation, deleted, inserted, is_rebuilt,
         )  # fmt: skip
 
     def _run(
@@ -241,19 +244,19 @@ class StratumJobs:
         plan = spec.plan
         try:
             found = run_tasks(self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=check)
-            if any(result.fault == OVER_BUDGET for result in found):
+            faults = {result.fault for result in found if isinstance(result, Failed)}
+            if Fault.OVER_BUDGET in faults:
                 raise BudgetExceeded
-            is_at_fault = any(result.fault is not None for result in found)
-            if not is_at_fault and any(result.made is not None for result in found):
+            if not faults and any(isinstance(result, ValuesMade) for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        if is_at_fault:
+        if faults:
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        _remove_others(folder, {result.path for result in found})
-        outcome = Outcome(tuple(found), {name: spec.teller(name) for name in plan.stratum.relations})
+        _remove_others(folder, {r.file.path for r in found if isinstance(r, StateWritten | ChangesWritten)})
+        outcome = Outcome(tuple(found), {name: spec.owners(name) for name in plan.stratum.relations})
         self._watch.derivations += outcome.derivations
         return outcome
 

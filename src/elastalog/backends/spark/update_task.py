@@ -17,11 +17,11 @@ import numpy as np
 
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.protocol import StateChanges
-from elastalog.backends.sets import Support
+from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.spark.groups import groups_concerned, only_groups
+from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, Worked
 from elastalog.backends.spark.states import are_heard
-from elastalog.backends.spark.task import CHANGES, STATE, Result, StratumSpec, values_made
+from elastalog.backends.spark.task import StratumSpec, values_made
 from elastalog.backends.spark.word_files import WordFile, read_changes, together, write_changes, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.planning.decompose import with_copies
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.backend import KernelBackend
 
 OVER_BUDGET = "over-budget"
-"""The fault of a task that has spent the budget, and the file by which it tells the driver at once."""
-
-Procedure = Callable[[Any], Any]
-"""What a strategy does to the maintenance of a stratum; what it returns is brought to the driver."""
+"""The file by which a task that has spent the budget tells the driver at once."""
 
 
 def nothing_more(maintenance: Any) -> None:
@@ -44,12 +41,13 @@ def nothing_more(maintenance: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSpec:
-    """The work of all tasks that maintain a stratum. All inputs of `stratum` are in the state before the update; `news`
-    are the changes of lower relations. `budget`: how many derivations are allowed."""
+    """The work of all tasks that maintain a stratum. All files of `stratum` are in the state before the update; those
+    `below` are the changes of lower relations. What the `procedure` of a strategy returns is brought to the driver.
+    `budget`: how many derivations are allowed."""
 
     stratum: StratumSpec
-    news: Mapping[str, tuple[WordFile, ...]]
-    procedure: Procedure
+    below: Mapping[str, tuple[WordFile, ...]]
+    procedure: Procedure[Any]
     budget: int | None
 
 
@@ -60,42 +58,40 @@ def update_share(spec: UpdateSpec, share: int) -> Iterator[Result]:
     base, watch = spec.stratum, Watch()
     dictionary = base.values.dictionary()
     program = with_copies(base.program, base.plan, base.clauses_of(share, dictionary))
-    backend = KernelBackend(
-        program, dictionary, is_annotated=True, is_global=base.is_global, support=base.support, watch=watch
-    )
+    kernel = KernelBackend(program, dictionary, annotation=base.annotation, watch=watch)
     own = frozenset(base.plan.stratum.relations)
     held = {copy.name: base.facts(copy, share) for copy in base.plan.copies}
     explicit = {copy.name: base.explicit_changes(copy, share) for copy in base.plan.copies if copy.relation in own}
-    news = {
+    below = {
         copy.name: together(
-            read_changes(spec.news[copy.relation], base.width(copy), base.routings[copy.name], share), base.width(copy)
+            read_changes(spec.below[copy.relation], base.width(copy), base.routings[copy.name], share), base.width(copy)
         )
         for copy in base.plan.copies
-        if copy.relation in spec.news
+        if copy.relation in spec.below
     }
     # A share that is to be written anew is needed whole.
-    is_worn = any(base.inputs[name].is_worn_in(base.teller(name), share) for name in own)
+    is_worn = any(base.files[name].is_worn_in(base.owners(name), share) for name in own)
     if not is_worn:
         changed = {name: np.concatenate(sides) for name, sides in explicit.items()}
-        groups = groups_concerned(base.plan, held, news, changed, dictionary)
+        groups = groups_concerned(base.plan, held, below, changed, dictionary)
         if groups is not None:
             shared = ((copy.name, copy.column) for copy in base.plan.copies if copy.column is not None)
             held |= {name: only_groups(held[name], column, groups) for name, column in shared}
     for name, found in held.items():
-        backend.restore(name, *found)
-    backend.begin(
+        kernel.states.restore(name, *found)
+    kernel.begin(
         {name: gone for name, (gone, _) in explicit.items()}, {name: come for name, (_, come) in explicit.items()}
     )
-    for name, changes in news.items():
-        backend.receive(name, changes)
+    for name, changes in below.items():
+        kernel.receive(name, changes)
     watch.allow(spec.budget)
 
     def written() -> Iterator[Result]:
-        for name, changes in backend.state_changes().items():
+        for name, changes in kernel.states.changed().items():
             if name in own:
-                yield from told_changes(spec, share, name, changes, backend.relations[name])
+                yield from owned_changes(spec, share, name, changes, kernel.held.relations[name])
 
-    yield from with_outcome(spec, share, watch, dictionary, lambda: _perform(backend, spec), written)
+    yield from with_outcome(spec, share, watch, dictionary, lambda: _perform(kernel, spec), written)
 
 
 def with_outcome(
@@ -113,46 +109,38 @@ def with_outcome(
     except BudgetExceeded:
         (Path(spec.stratum.folder) / OVER_BUDGET).touch()
         give_up()
-        yield Result.failed(share, OVER_BUDGET, watch.derivations)
+        yield Failed(share, Fault.OVER_BUDGET)
         return
-    new_values = values_made(spec.stratum, share, dictionary, 0)
+    new_values = values_made(spec.stratum, share, dictionary)
     if new_values is not None:
         yield new_values
-        if new_values.fault is not None:
-            return
-    yield Result(share, "", "", "", 0, 0, 0, 0, watch.derivations, None, pickle.dumps(outcome))
-    yield from written()
+    if not isinstance(new_values, Failed):
+        yield Worked(share, watch.derivations, pickle.dumps(outcome))
+        yield from written()
 
 
-def _perform(backend: KernelBackend, spec: UpdateSpec) -> Any:
-    stratum = backend.program.strata[0]
-    if stratum.aggregate is not None:
-        if backend.is_affected(stratum):
-            backend.refold(stratum)
-        return spec.procedure(None)
-    if spec.stratum.support is Support.LEVELS:
-        maintenance = backend.maintain(stratum)
-        outcome = spec.procedure(maintenance)
-        backend.finish(maintenance)
-    else:
-        sets = backend.maintain_sets(stratum)
-        outcome = spec.procedure(sets)
-        backend.finish_sets(sets)
-    return outcome
+def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
+    stratum = kernel.program.strata[0]
+    if stratum.aggregate is None:
+        (outcome,) = kernel.maintain(stratum, spec.procedure, is_portable=True)
+        return outcome
+    if kernel.reached(stratum) is not None:
+        kernel.refold(stratum)
+    return None
 
 
-def told_changes(
+def owned_changes(
     spec: UpdateSpec, share: int, name: str, changes: StateChanges, relation: KernelRelation
 ) -> Iterator[Result]:
     """Writes what has changed in a relation, and its whole state if the changes of this share have become many."""
     base, folder = spec.stratum, Path(spec.stratum.folder)
     if not len(changes):
         return
-    heard = int(are_heard(changes, base.is_global).sum())
-    yield Result.of(share, CHANGES, name, write_changes(folder, name, changes, base.support), 0, heard)
-    if base.inputs[name].is_worn_in(base.teller(name), share):
+    heard = int(are_heard(changes, base.annotation).sum())
+    yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
+    if base.files[name].is_worn_in(base.owners(name), share):
         transaction.commit(relation, is_new=False)
         rows = relation.present_rows()
-        mine = rows[base.teller(name).shares_of(relation.rows[rows]) == share]
+        mine = rows[base.owners(name).shares_of(relation.rows[rows]) == share]
         state = FactWords(relation.rows[mine], relation.level[mine], relation.count[mine])
-        yield Result.of(share, STATE, name, write_words(folder, name, state, base.support), 0)
+        yield StateWritten(share, name, write_words(folder, name, state, base.annotation))

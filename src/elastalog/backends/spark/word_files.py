@@ -16,12 +16,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import GONE, Matrix, StateChanges
-from elastalog.backends.sets import Support
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.relations.facts import FactWords
 
 _ANNOTATIONS = ("was", "level", "count")
+
+LEVELS = Annotation()
+"""Of facts that have a level and a count, or nothing: those without are explicit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +40,22 @@ class WordFile:
     explicit: int = 0
 
 
-def write_words(folder: Path, name: str, facts: FactWords, support: Support = Support.LEVELS) -> WordFile:
+def write_words(folder: Path, name: str, facts: FactWords, annotation: Annotation = LEVELS) -> WordFile:
     """Writes facts into a new file. It appears whole or not at all."""
     columns = _columns(facts.words)
     explicit = rows = len(facts.words)
     if facts.level is not None and facts.count is not None:
         columns |= {"level": facts.level, "count": facts.count}
-        explicit = int(are_explicit(facts.level, support).sum())
+        explicit = int(annotation.are_explicit(facts.level).sum())
     return WordFile(_write(folder, name, columns), rows, grown=rows, explicit=explicit)
 
 
-def write_changes(folder: Path, name: str, changes: StateChanges, support: Support = Support.LEVELS) -> WordFile:
+def write_changes(folder: Path, name: str, changes: StateChanges, annotation: Annotation = LEVELS) -> WordFile:
     """Writes what an update has changed into a new file. It appears whole or not at all."""
     columns = _columns(changes.words) | {"was": changes.was, "level": changes.level, "count": changes.count}
     grown = int((changes.was == GONE).sum()) - int((changes.level == GONE).sum())
     path = _write(folder, name, columns)
-    return WordFile(path, len(changes), grown=grown, explicit=int(are_explicit(changes.level, support).sum()))
-
-
-def are_explicit(level: np.ndarray, support: Support) -> np.ndarray:
-    """Which facts are explicit, by their annotation: those of level 0, or of an even one where sets are maintained."""
-    if support in (Support.LEVELS, Support.VECTORS):
-        is_zero: np.ndarray = level == 0
-        return is_zero
-    is_even: np.ndarray = (level >= 0) & (level & 1 == 0)
-    return is_even
+    return WordFile(path, len(changes), grown=grown, explicit=int(annotation.are_explicit(changes.level).sum()))
 
 
 def read_words(files: Sequence[WordFile], width: int, routing: Routing | None = None, share: int = 0) -> FactWords:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from elastalog.backends.sets import Facts, Rules, SetMaintenance, Support, union, without
+from elastalog.backends.annotation import Annotation, Support
+from elastalog.backends.sets import Facts, Rules, SetMaintenance, union, without
 from elastalog.evaluation.strategies.bfc import BFC
 
 
 class BF(BFC):
     name: ClassVar[str] = "bf"
-    support: ClassVar[Support] = Support.EXPLICIT
+    annotation: ClassVar[Annotation] = Annotation(Support.EXPLICIT)
     is_counting: ClassVar[bool] = False
 
     def supported(self, stratum: SetMaintenance, facts: Facts) -> Facts:

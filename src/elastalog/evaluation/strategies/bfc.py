@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import (
     NO_MARK,
     Change,
@@ -40,7 +41,6 @@ from elastalog.backends.sets import (
     Mark,
     Rules,
     SetMaintenance,
-    Support,
     size,
     union,
     without,
@@ -57,7 +57,7 @@ PATIENCE = 16
 
 class BFC(MaintainingStrategy):
     name: ClassVar[str] = "bfc"
-    support: ClassVar[Support] = Support.NONRECURSIVE
+    annotation: ClassVar[Annotation] = Annotation(Support.NONRECURSIVE)
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
 

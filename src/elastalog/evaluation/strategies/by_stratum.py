@@ -4,11 +4,13 @@ maintained."""
 from __future__ import annotations
 
 import time
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import ClassVar
 
-from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, Support
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.protocol import Backend, Reach
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.counters import Counters
@@ -23,8 +25,8 @@ class MaintainingStrategy:
     """A strategy that says in `maintain` how one stratum is brought to its new fixpoint."""
 
     name: ClassVar[str]
-    is_annotated: ClassVar[bool] = True
-    support: ClassVar[Support]
+    annotation: ClassVar[Annotation]
+    costs: ClassVar[None] = None
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE,)
     """The kinds of look-ahead it offers."""
@@ -59,21 +61,26 @@ class MaintainingStrategy:
         work = Work()
         self.marking.begin(backend)
         for stratum in backend.program.strata:
-            if backend.is_affected(stratum):
-                work.strata.append(self.update_stratum(backend, stratum, work.counters))
+            reach = backend.reached(stratum)
+            if reach is not None:
+                work.strata.append(self.update_stratum(backend, stratum, reach, work.counters))
             elif self.marking.concerns(stratum):
-                unaffected = backend.maintain_sets(stratum)
-                self.marking.look(unaffected, work.counters)
-                unaffected.heads_of_changes(Evaluation.NEW, Change.GIVE)
-                self.marking.gather(unaffected, work.counters)
-                backend.finish_sets(unaffected)
+                backend.maintain(stratum, partial(self.look_ahead, counters=work.counters), is_portable=False)
         self.marking.end()
         return work
 
-    def update_stratum(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> StratumWork:
+    def look_ahead(self, unaffected: SetMaintenance, counters: Counters) -> None:
+        """Marks facts of a stratum that stays as it is."""
+        self.marking.look(unaffected, counters)
+        unaffected.heads_of_changes(Evaluation.NEW, Change.GIVE)
+        self.marking.gather(unaffected, counters)
+
+    def update_stratum(
+        self, backend: Backend, stratum: LogicalStratum, reach: Reach, counters: Counters
+    ) -> StratumWork:
         began = time.perf_counter()
         before = self.watch.derivations
-        if backend.must_rebuild(stratum):
+        if reach.must_rebuild:
             backend.rebuild(stratum)
             how, why = REBUILT
         elif stratum.aggregate is not None:
@@ -88,9 +95,15 @@ class MaintainingStrategy:
 
     def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
         """Maintains a stratum that is no aggregate."""
-        if self._delegated(backend, stratum, counters):
-            return
-        maintenance = backend.maintain_sets(stratum)
+        if self.is_memoryless and not self.marking.is_in_use:
+            for found in backend.maintain(stratum, partial(_maintain_by, type(self)), is_portable=True):
+                counters += found
+        else:
+            # What it remembers, and look-ahead, are here.
+            backend.maintain(stratum, partial(self.bring, counters=counters), is_portable=False)
+
+    def bring(self, maintenance: SetMaintenance, counters: Counters) -> None:
+        """Brings a stratum, with rules or without, to its new fixpoint."""
         if maintenance.has_rules:
             self.marking.look(maintenance, counters)
             self.maintain(maintenance, counters)
@@ -98,23 +111,18 @@ class MaintainingStrategy:
         else:
             maintenance.mark(maintenance.explicit_losses(), NO_MARK, removed=Mark.PRESENT)
             maintenance.mark(maintenance.explicit_gains(), Mark.PRESENT)
-        backend.finish_sets(maintenance)
-
-    def _delegated(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> bool:
-        """Whether the stratum has been maintained where its facts are. Look-ahead needs them here."""
-        if not self.is_memoryless or self.marking.is_in_use:
-            return False
-        outcomes = backend.delegate(stratum, partial(_maintain_by, type(self)))
-        for found in outcomes or ():
-            counters += found
-        return outcomes is not None
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "update", self.name, None, None, None)
 
 
-def _maintain_by(strategy: type[MaintainingStrategy], stratum: SetMaintenance) -> Counters:
+def _maintain_by(strategy: Callable[[Watch], MaintainingStrategy], stratum: SetMaintenance) -> Counters:
     """Maintains a stratum, or a share of it, by a strategy without memory."""
     counters = Counters()
-    strategy(Watch()).maintain(stratum, counters)
+    _made(strategy).bring(stratum, counters)
     return counters
+
+
+@cache
+def _made(strategy: Callable[[Watch], MaintainingStrategy]) -> MaintainingStrategy:
+    return strategy(Watch())

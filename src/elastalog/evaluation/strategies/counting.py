@@ -15,7 +15,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import ClassVar
 
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, Support, size, union
+from elastalog.backends.annotation import Annotation, Support
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance, size, union
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.evaluation.counters import Counters
@@ -25,7 +26,7 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 class Counting(MaintainingStrategy):
     name: ClassVar[str] = "counting"
-    support: ClassVar[Support] = Support.NONRECURSIVE
+    annotation: ClassVar[Annotation] = Annotation(Support.NONRECURSIVE)
     is_memoryless: ClassVar[bool] = True
 
     def check(self, program: LogicalProgram) -> None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import Support
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.elastic import maintain
@@ -27,9 +27,7 @@ from elastalog.planning.logical import LogicalStratum
 
 class Dense(MaintainingStrategy):
     name: ClassVar[str] = "dense"
-    support: ClassVar[Support] = Support.VECTORS
+    annotation: ClassVar[Annotation] = Annotation(Support.VECTORS)
 
     def update_rules(self, backend: Backend, stratum: LogicalStratum, counters: Counters) -> None:
-        maintenance = backend.maintain(stratum)
-        maintain(maintenance)
-        backend.finish(maintenance)
+        backend.maintain(stratum, maintain, is_portable=False)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import (
     DELETING,
     Change,
@@ -25,7 +26,6 @@ from elastalog.backends.sets import (
     Facts,
     Rules,
     SetMaintenance,
-    Support,
     size,
     union,
 )
@@ -37,7 +37,7 @@ from elastalog.evaluation.strategies.marking import Marking, Marks
 
 class DRed(MaintainingStrategy):
     name: ClassVar[str] = "dred"
-    support: ClassVar[Support] = Support.EXPLICIT
+    annotation: ClassVar[Annotation] = Annotation(Support.EXPLICIT)
     is_memoryless: ClassVar[bool] = True
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)

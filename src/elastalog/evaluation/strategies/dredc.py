@@ -27,13 +27,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.sets import (
     DELETING_UNSUPPORTED,
     Change,
     Evaluation,
     Facts,
     SetMaintenance,
-    Support,
     size,
     union,
 )
@@ -44,7 +44,7 @@ from elastalog.evaluation.strategies.insertion import insert
 
 class DRedC(MaintainingStrategy):
     name: ClassVar[str] = "dredc"
-    support: ClassVar[Support] = Support.EVERY
+    annotation: ClassVar[Annotation] = Annotation(Support.EVERY)
     is_memoryless: ClassVar[bool] = True
 
     def maintain(self, stratum: SetMaintenance, counters: Counters) -> None:

@@ -19,8 +19,8 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
-from elastalog.backends.protocol import Backend, Maintenance
-from elastalog.backends.sets import Support
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.protocol import Backend, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -30,8 +30,7 @@ from elastalog.planning.logical import LogicalStratum
 
 class Elastic:
     name: ClassVar[str] = "elastic"
-    is_annotated: ClassVar[bool] = True
-    support: ClassVar[Support] = Support.LEVELS
+    annotation: ClassVar[Annotation] = Annotation()
 
     def __init__(self, watch: Watch, budget: float | None = 0.2) -> None:
         self.watch = watch
@@ -43,41 +42,35 @@ class Elastic:
     def update(self, backend: Backend) -> Work:
         work = Work()
         for stratum in backend.program.strata:
-            if backend.is_affected(stratum):
-                work.strata.append(self.update_stratum(backend, stratum))
+            reach = backend.reached(stratum)
+            if reach is not None:
+                work.strata.append(self.update_stratum(backend, stratum, reach))
         return work
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return self.costs.forecast(stratum, changes)
 
-    def update_stratum(self, backend: Backend, stratum: LogicalStratum) -> StratumWork:
+    def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began = time.perf_counter()
         before = self.watch.derivations
-        if backend.must_rebuild(stratum):
+        if reach.must_rebuild:
             how, why = REBUILT
         elif stratum.aggregate is not None:
             backend.refold(stratum)
             how, why = "refold", "an aggregate"
         else:
-            size = backend.input_size(stratum)
-            forecast = self.costs.choose(stratum, size)
+            forecast = self.costs.choose(stratum, reach.changes)
             how, why = forecast.how, forecast.why
             if how == "update":
-                maintenance: Maintenance | None = None
                 self.watch.allow(forecast.derivations_allowed, forecast.seconds_allowed)
                 try:
-                    if backend.delegate(stratum, maintain) is None:
-                        maintenance = backend.maintain(stratum)
-                        maintain(maintenance)
-                        backend.finish(maintenance)
+                    backend.maintain(stratum, maintain, is_portable=True)
                 except BudgetExceeded as exceeded:
-                    if maintenance is not None:
-                        backend.abandon(maintenance)
                     allowed = f"the update cost more than {self.costs.budget or 0:.0%} of the last bootstrap"
                     how, why = "switch", str(exceeded) or allowed
-                    self.costs.abandoned(stratum, size, self.watch.derivations - before)
+                    self.costs.abandoned(stratum, reach.changes, self.watch.derivations - before)
                 else:
-                    self.costs.updated(stratum, size, self.watch.derivations - before)
+                    self.costs.updated(stratum, reach.changes, self.watch.derivations - before)
                 finally:
                     self.watch.allow(None)
         if how in ("bootstrap", "switch"):

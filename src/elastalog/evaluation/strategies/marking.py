@@ -69,7 +69,7 @@ class Foreseen:
 
     def is_kept(self, backend: Backend) -> bool:
         """Whether the update under way keeps what positive marks rest on."""
-        deleted, inserted = backend.explicit_changes()
+        deleted, inserted = backend.changes.explicit()
         return all(_is_within(words, inserted.get(name)) for name, words in self.awaited.items()) and all(
             _is_within(words, self.announced.get(name)) for name, words in deleted.items()
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
+from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import Support
-from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.counters import Counters
 from elastalog.planning.logical import LogicalStratum
 
@@ -44,8 +44,12 @@ class Strategy(Protocol):
     """`update` runs between the backend's `begin` and `commit`; it may raise, and the caller rolls back."""
 
     name: ClassVar[str]
-    is_annotated: ClassVar[bool]
-    support: ClassVar[Support]
+    annotation: ClassVar[Annotation]
+    """What facts carry for it, with local levels."""
+
+    @property
+    def costs(self) -> CostModel | None:
+        """What it has learnt about what updates cost, if that guides it."""
 
     def bootstrap(self, backend: Backend) -> Work:
         """Evaluates every stratum from the explicit facts."""
@@ -54,4 +58,4 @@ class Strategy(Protocol):
         """Brings every stratum that the update under way affects to its new fixpoint."""
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
-        """What it would choose for a stratum of which so many inputs change."""
+        """What it would choose for a stratum of which so many facts that it reads change."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
+from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
-from elastalog.backends.sets import Support
 from elastalog.evaluation.costs import Forecast
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import StratumWork, Work
@@ -18,8 +18,8 @@ from elastalog.planning.logical import LogicalStratum
 
 class Recompute:
     name: ClassVar[str] = "recompute"
-    is_annotated: ClassVar[bool] = False
-    support: ClassVar[Support] = Support.LEVELS
+    annotation: ClassVar[Annotation] = Annotation(is_kept=False)
+    costs: ClassVar[None] = None
 
     def bootstrap(self, backend: Backend) -> Work:
         return evaluate_all(backend)
@@ -27,7 +27,7 @@ class Recompute:
     def update(self, backend: Backend) -> Work:
         work = Work()
         for stratum in backend.program.strata:
-            if backend.is_affected(stratum):
+            if backend.reached(stratum) is not None:
                 began = time.perf_counter()
                 derivations = backend.rebuild(stratum)
                 seconds = time.perf_counter() - began

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.sets import Support
+from elastalog.backends import engines
+from elastalog.backends.protocol import Backend, FactFiles
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.policy import Policy, Report
 from elastalog.pipeline.spark.session import active_session, spark_session
@@ -39,14 +38,13 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
     return spark
 
 
-def backend_maker(engine: str, spark: SparkSession | None) -> Callable[..., KernelBackend]:
+def backend_maker(engine: str, spark: SparkSession | None) -> engines.BackendMaker:
     """What makes the backend of a session that uses Spark, or does without."""
     if spark is None:
-        return KernelBackend
-    from elastalog.backends.spark.backend import SparkBackend
+        return engines.backend_maker(engine)
     from elastalog.pipeline.spark.workplace import new_folder
 
-    return partial(SparkBackend, spark=spark, new_folder=partial(new_folder, spark), is_elastic=engine == "auto")
+    return engines.backend_maker(engine, engines.Cluster(spark, partial(new_folder, spark)))
 
 
 def is_spark_rows(rows: Any) -> bool:
@@ -71,19 +69,17 @@ def read_spark_rows(schema: Schema, rows: Any, policy: Policy, spark: SparkSessi
 def read_facts_folder(
     relation: program.Relation, root: str | os.PathLike[str], policy: Policy, spark: SparkSession | None
 ) -> FactsRead:
-    """The input facts of a relation, from files or folders of files under a root, read by Spark."""
+    """The explicit facts of a relation, from files or folders of files under a root, read by Spark."""
     from elastalog.pipeline.spark.sources import read_inputs
 
     return read_inputs(require_session(spark), relation, os.fspath(root), policy)
 
 
-def filed_in(backend: KernelBackend, relation: str, annotations: bool) -> Any:
+def filed_in(backend: Backend, relation: str, annotations: bool) -> FactFiles | None:
     """The files of a relation that a backend keeps in files only. None if it does not, or if they lack the annotations
     that are asked for."""
-    filed = getattr(backend, "filed", None)
-    if filed is None or (annotations and not (backend.is_annotated and backend.support is Support.LEVELS)):
-        return None
-    return filed(relation)
+    elsewhere = backend.capabilities.elsewhere
+    return None if elsewhere is None else elsewhere.files(relation, with_levels=annotations)
 
 
 def make_frame(relation: Relation, annotations: bool, spark: SparkSession | None) -> Any:

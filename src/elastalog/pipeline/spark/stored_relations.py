@@ -24,8 +24,7 @@ from elastalog.relations.words import Dictionary
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from elastalog.backends.spark.filed import FiledRelation
-    from elastalog.backends.spark.word_files import WordFile
+    from elastalog.backends.protocol import FactFile, FactFiles
 
 
 class Parts(Protocol):
@@ -50,7 +49,7 @@ def stored_relation(spark: SparkSession, schema: Schema, parts: Parts, annotatio
 
 
 def filed_relation(
-    spark: SparkSession, schema: Schema, filed: FiledRelation, dictionary: Dictionary, annotations: bool = False
+    spark: SparkSession, schema: Schema, filed: FactFiles, dictionary: Dictionary, annotations: bool = False
 ) -> DataFrame:
     """The facts of a relation that tasks have derived, and maintained, as they are now."""
     from pyspark.sql import functions as sql
@@ -92,7 +91,7 @@ def _in_file(folder: Path, entries: pa.Array) -> tuple[Numbered, ...]:
     return (_Entries(0, str(path)),)
 
 
-def _read(spark: SparkSession, files: Sequence[WordFile], folder: Path, keys: Sequence[str]) -> DataFrame:
+def _read(spark: SparkSession, files: Sequence[FactFile], folder: Path, keys: Sequence[str]) -> DataFrame:
     """Files of words (see `backends.spark.word_files`) with the columns of those of a store."""
     from pyspark.sql import functions as sql
 

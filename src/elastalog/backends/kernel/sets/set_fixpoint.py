@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
 from elastalog.backends.kernel.execution.bound_variant import Pipeline, Sink
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
@@ -18,7 +19,6 @@ from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import DERIVED
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
 from elastalog.backends.kernel.execution.delta_variant import GAINS, SURVIVING, DeltaPipeline, Phase
 from elastalog.backends.kernel.sets import set_operators, set_rounds
@@ -34,7 +35,7 @@ from elastalog.backends.kernel.store.annotations import (
 )
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Spread, Support, joined
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Spread, joined
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum

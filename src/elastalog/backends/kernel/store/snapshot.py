@@ -29,6 +29,30 @@ def state(relation: KernelRelation, explicit: int) -> FactWords:
     return FactWords(relation.rows[rows], relation.level[rows], relation.count[rows])
 
 
+def old_levels(relation: KernelRelation) -> Vector:
+    """The level of every row of an annotated relation before the update under way, GONE where the fact was absent."""
+    return levels_before(relation, slice(0, relation.used))
+
+
+def levels_before(relation: KernelRelation, rows: Vector | slice) -> Vector:
+    """The same for some rows."""
+    levels: Vector = relation.level[rows].copy()
+    is_touched = levels >= REFERENCE
+    levels[is_touched] = relation.touched[levels[is_touched] - REFERENCE, OLD]
+    levels[levels >= ABSENT] = GONE
+    return levels
+
+
+def state_before(relation: KernelRelation, explicit: int) -> FactWords:
+    """All facts of a relation with level and count, before the update under way."""
+    if not relation.is_annotated:
+        return state(relation, explicit)
+    levels = old_levels(relation)
+    rows = np.flatnonzero(levels != GONE)
+    # Counts of the last epoch stay in place until the update is committed.
+    return FactWords(relation.rows[rows], levels[rows], relation.count[rows])
+
+
 def maintained_changes(relation: KernelRelation) -> StateChanges:
     """What the update under way has changed in a relation that is maintained."""
     touched = relation.touched[: relation.touched_used]

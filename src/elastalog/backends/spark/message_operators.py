@@ -1,4 +1,4 @@
-"""Operators of tasks that exchange: rows ordered by the share that wants them, and facts that arrive with counts."""
+"""Operators of messages: rows ordered by the share that wants them, and facts that arrive with counts."""
 
 from __future__ import annotations
 

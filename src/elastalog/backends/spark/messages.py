@@ -1,6 +1,6 @@
 """How tasks that run at the same time give each other rows: through files, in rounds.
 
-In a round every task writes one file, which appears whole: a *notice* that says what the task gives, then all rows for
+In a round every task writes one file, which appears whole: a *header* that says what the task gives, then all rows for
 the first share, those for the second, and so on, and in the end those for everybody. So a task reads of each other one
 two stretches. It goes on when it has read the files of all. Spark's own barrier takes a second, the files take
 milliseconds.
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.backends.spark.parcel_operators import distribute
+from elastalog.backends.spark.message_operators import distribute
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
 _LENGTH = 8
@@ -40,7 +40,7 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Message:
     """The rows of one task for an address that are for this task, maybe none. `note`: what the sender says about
     them."""
 
@@ -61,7 +61,7 @@ class _Packed:
         return self.rows[self.bounds[share] : self.bounds[share + 1]]
 
 
-class Post:
+class Messages:
     """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
 
     def __init__(self, folder: Path, share: int, shares: int) -> None:
@@ -71,24 +71,24 @@ class Post:
         self.notes: list[Any] = []
         self._round = 0
 
-    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Parcel]:
-        """Gives and takes: all tasks must call it equally often. Returns the parcels of all tasks, this one included;
+    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
+        """Gives and takes: all tasks must call it equally often. Returns the messages of all tasks, this one included;
         none if no task gave any. Raises TaskFailed if a task has failed."""
         self._round += 1
         packed = {address: self._packed(out) for address, out in outgoing.items() if len(out.rows)}
         self._write(packed, note)
         self.notes = []
-        parcels = []
+        messages = []
         for share in range(self.shares):
             if share == self.share:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
                 own = self._read(share)
-            parcels += [Parcel(address, rows, self.notes[-1]) for address, rows in own.items()]
+            messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
         # Who has written a file has read those of the round before.
         self._path(self.share, self._round - 1).unlink(missing_ok=True)
-        return parcels
+        return messages
 
     def give_up(self) -> None:
         """Tells the others, in the next round, that this task cannot go on."""
@@ -110,13 +110,13 @@ class Post:
             return
         given = packed or {}
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
-        notice = json.dumps({"parcels": listed, "note": note, "failed": packed is None}).encode()
-        notice += b" " * (-len(notice) % _WORD)
+        header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
+        header += b" " * (-len(header) % _WORD)
         path = self._path(self.share, self._round)
         fresh = path.with_suffix(".tmp")
         with open(fresh, "wb") as file:
-            file.write(len(notice).to_bytes(_LENGTH, "little"))
-            file.write(notice)
+            file.write(len(header).to_bytes(_LENGTH, "little"))
+            file.write(header)
             for share in range(self.shares + 1):
                 if share != self.share:
                     for p in given.values():
@@ -127,14 +127,14 @@ class Post:
         """What another task gives this one, by address; notes what it says."""
         with open(self._awaited(sender), "rb", buffering=0) as file:
             length = int.from_bytes(file.read(_LENGTH), "little")
-            notice = json.loads(file.read(length))
-            if notice["failed"]:
+            header = json.loads(file.read(length))
+            if header["failed"]:
                 raise TaskFailed
-            self.notes.append(notice["note"])
-            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in notice["parcels"]}
+            self.notes.append(header["note"])
+            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
             start = _LENGTH + length
             for share in range(self.shares + 1):
-                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in notice["parcels"]]
+                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
                 number = sum(rows * width for rows, width in shapes) if share != sender else 0
                 if share in (self.share, self.shares):
                     words = _words(file, start, number)
@@ -144,7 +144,7 @@ class Post:
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
     def _awaited(self, sender: int) -> Path:
-        """The file of another task, when it is there. If that task dies, Spark notices, and then ends this one too."""
+        """The file of another task, when it is there. If that task dies, Spark headers, and then ends this one too."""
         path, pause = self._path(sender, self._round), _SHORTEST_PAUSE
         while not path.exists():
             if not self.folder.exists():

@@ -29,26 +29,26 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadFile:
-    """A file to write: `name` is its path in the store at `root`."""
+class PiecedFile:
+    """A file to write from pieces: `name` is its path in the store at `root`."""
 
     root: str
     name: str
     pieces: Pieces
 
 
-def spread_files(
+def pieced_files(
     root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int, pieces: Mapping[str, Pieces]
-) -> dict[str, SpreadFile]:
+) -> dict[str, PiecedFile]:
     """The files to write for the relations that are there in pieces."""
     return {
-        name: SpreadFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
+        name: PiecedFile(str(root.absolute()), relation_file(number, name, epoch), pieces[name])
         for number, name in enumerate(layout)
         if name in pieces
     }
 
 
-def write_spread(file: SpreadFile) -> FileEntry:
+def write_pieced(file: PiecedFile) -> FileEntry:
     """Writes a file from its pieces, one after the other, and flushes it to the disk. Doing it again, even at the same
     time, writes the same; what a process leaves behind that was killed is collected with the other garbage."""
     path = Path(file.root) / file.name

@@ -1,0 +1,76 @@
+"""What the update under way has changed in the kernel's relations, and their states for a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from elastalog.backends.kernel.bootstrap import rebuild
+from elastalog.backends.kernel.store import snapshot, transaction
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.updating import KernelUpdates
+from elastalog.backends.protocol import ChangedWords, StateChanges
+from elastalog.relations.facts import FactWords
+
+
+class KernelChanges:
+    """See `backends.protocol.UpdateChanges`."""
+
+    def __init__(self, updates: KernelUpdates) -> None:
+        self._updates = updates
+
+    def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
+        """The explicit facts that the update deletes and inserts, normalised."""
+        done = self._updates.transaction
+        return dict(done.deleted), dict(done.inserted)
+
+    def facts(self, with_hidden: bool = False) -> ChangedWords:
+        """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
+        done, held = self._updates.transaction, self._updates.held
+        stored = self._updates.evaluation.program.relations
+        visible = {name: e for name, e in done.changed.items() if with_hidden or not stored[name].is_hidden}
+        if held.annotation.is_kept:
+            return transaction.changed_words(held.relations, visible)
+        return {name: rebuild.changed_facts(held.relations[name], done.replaced[name]) for name in visible}
+
+
+class KernelStates:
+    """See `backends.protocol.States`."""
+
+    def __init__(self, updates: KernelUpdates) -> None:
+        self._updates = updates
+        self._held = updates.held
+
+    def of(self, relation: str) -> FactWords:
+        """All facts of a relation with level and count, outside an update."""
+        return snapshot.state(self._held.relations[relation], self._held.explicit.get(relation, 0))
+
+    def before(self, relation: str) -> FactWords:
+        """The same before the update under way."""
+        replaced = self._updates.transaction.replaced.get(relation)
+        held = self._held.relations[relation] if replaced is None else replaced
+        return snapshot.state_before(held, self._held.explicit.get(relation, 0))
+
+    def changed(self) -> dict[str, StateChanges]:
+        """What the update under way has changed, hidden relations and annotations included."""
+        replaced = self._updates.transaction.replaced
+        found = {
+            name: self.changed_in(name)
+            for name, relation in self._held.relations.items()
+            if relation.touched_used or name in replaced
+        }
+        return {name: changes for name, changes in found.items() if len(changes)}
+
+    def changed_in(self, relation: str) -> StateChanges:
+        """The same of one relation."""
+        held = self._held
+        new, old = held.relations[relation], self._updates.transaction.replaced.get(relation)
+        if old is None:
+            return snapshot.maintained_changes(new)
+        if held.annotation.is_kept:
+            return snapshot.replaced_changes(new, old)
+        explicit = held.explicit.get(relation, 0)
+        return snapshot.recomputed_changes(new, self._updates.explicit_after(relation), old, explicit)
+
+    def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
+        """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""
+        self._updates.evaluation.restore(relation, facts, changes)

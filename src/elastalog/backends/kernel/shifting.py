@@ -1,0 +1,58 @@
+"""Trials in the kernel: shifts between two epochs, and facts that strata are told of."""
+
+from __future__ import annotations
+
+from elastalog.backends.kernel.store import shifts, transaction
+from elastalog.backends.kernel.store.annotations import ABSENT
+from elastalog.backends.kernel.store.memory import Matrix
+from elastalog.backends.kernel.updating import KernelUpdates
+
+
+class KernelShifts:
+    """See `backends.protocol.Shifts`."""
+
+    def __init__(self, updates: KernelUpdates) -> None:
+        self._updates = updates
+        self._held = updates.held
+
+    def back(self, most: int | None = None) -> shifts.Shift | None:
+        """What `make` will need to go back, and forth again, once the update under way is committed."""
+        if self._updates.transaction.replaced:
+            return None
+        touched = [relation for relation in self._held.relations.values() if relation.touched_used]
+        if most is not None and sum(relation.touched_used for relation in touched) > most:
+            return None
+        return tuple(map(shifts.before_commit, touched))
+
+    def can_make(self, shift: shifts.Shift) -> bool:
+        """Whether a shift can still be made."""
+        relations = self._held.relations
+        return all(part.is_usable() and relations.get(part.relation.name) is part.relation for part in shift)
+
+    def make(self, shift: shifts.Shift) -> None:
+        """Goes from the state before a committed update to the one after it, or back, outside an update."""
+        for part in shift:
+            part.toggle()
+
+    def depart(self) -> None:
+        """From now on, until `arrive`, rows keep their numbers, so that a shift stays possible."""
+        self._updates.departures += 1
+
+    def arrive(self) -> None:
+        """See `depart`."""
+        self._updates.departures -= 1
+
+    def pretend(self, relation: str, absent: Matrix | None, present: Matrix | None) -> None:
+        """Strata above a finished relation are told that some facts are absent and others present."""
+        stored, changed = self._held.relations[relation], self._updates.transaction.changed
+        if absent is not None and len(absent):
+            entries = transaction.touch(stored, transaction.add_rows(stored, absent))
+            transaction.set_annotation(stored, entries, ABSENT, is_present=False)
+        if present is not None and len(present):
+            entries = transaction.touch(stored, transaction.add_rows(stored, present))
+            transaction.set_annotation(stored, entries, max(stored.lowest, 1), is_present=True)
+        found = transaction.changed_entries(stored, self._held.annotation.is_global)
+        if len(found):
+            changed[relation] = found
+        else:
+            changed.pop(relation, None)

@@ -1,0 +1,297 @@
+"""How the kernel goes from one epoch to the next: strata maintained, refolded or evaluated anew, in a transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast
+
+from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.bootstrap import rebuild
+from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
+from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.sets.set_plan import SetPlan
+from elastalog.backends.kernel.sets.set_update import StratumSets
+from elastalog.backends.kernel.store import bookkeeping, transaction
+from elastalog.backends.kernel.store.annotations import FIXED
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.protocol import Procedure, Reach, StateChanges
+from elastalog.backends.rows import are_in, distinct
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+
+T = TypeVar("T")
+
+AnyMaintenance: TypeAlias = StratumMaintenance | DenseMaintenance | StratumSets
+
+
+class KernelUpdates:
+    """The update under way, in `transaction`; an empty one between updates. `plans`: how strata are maintained. While
+    there are `departures` rows keep their numbers."""
+
+    def __init__(self, evaluation: KernelEvaluation) -> None:
+        self.evaluation = evaluation
+        self.held = evaluation.held
+        self.transaction = Transaction()
+        self.departures = 0
+        self._scratch = Scratch()
+        self._bench = Workbench()
+        self._maintenance: AnyMaintenance | None = None
+        self._was_complete = True
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self.plans: dict[int, MaintenancePlan] = {}
+        self._set_plans: dict[int, SetPlan] = {}
+        self._flat = program.flat
+        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
+        self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._explicit_only = frozenset(
+            name
+            for stratum in program.strata
+            if not stratum.clauses and stratum.aggregate is None
+            for name in stratum.relations
+        )
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        self._plan(stratum).prepare(self.held.relations)
+        if self.held.annotation.support in (Support.LEVELS, Support.VECTORS):
+            load_operators()
+
+    def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
+        plan = self.plans.get(stratum.number)
+        if plan is None:
+            evaluation, annotation = self.evaluation, self.held.annotation
+            plan = self.plans[stratum.number] = MaintenancePlan(
+                stratum,
+                self.held.relations,
+                self._flat if annotation.is_global else self._reads[stratum.number],
+                evaluation.dictionary,
+                evaluation.program.checked.source,
+                annotation.is_global,
+                annotation.support is not Support.VECTORS,
+            )
+        return plan
+
+    def begin(
+        self,
+        deleted: Mapping[str, Matrix],
+        inserted: Mapping[str, Matrix],
+        anew: frozenset[str],
+        is_explicit: Callable[[str, Matrix], Vector],
+    ) -> None:
+        """Starts an update: see `Backend.begin`."""
+        done = self.transaction = Transaction(anew=anew)
+        self._was_complete = self.evaluation.is_complete
+        for name in (*deleted, *(n for n in inserted if n not in deleted)):
+            come = inserted.get(name)
+            go = deleted.get(name)
+            if come is not None and len(come):
+                come = distinct(come)
+                kept = come[~is_explicit(name, come)]
+                if len(kept):
+                    done.inserted[name] = kept
+            if go is not None and len(go):
+                go = distinct(go)
+                go = go[is_explicit(name, go)]
+                if come is not None and len(come) and len(go):
+                    go = go[~are_in(go, come)]
+                if len(go):
+                    done.deleted[name] = go
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update under way reaches a stratum: see `Backend.reached`."""
+        done = self.transaction
+        own, reads = self._own[stratum.number], self._reads[stratum.number]
+        if (
+            reads.isdisjoint(done.changed)
+            and own.isdisjoint(done.deleted)
+            and own.isdisjoint(done.inserted)
+            and (not done.anew or own.isdisjoint(done.anew))
+        ):
+            return None
+        size = 0
+        for name in own:
+            size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+        for name in reads:
+            size += len(done.changed.get(name, ()))
+        return Reach(size, self.must_rebuild(stratum))
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether the stratum cannot be maintained in the update under way."""
+        return stratum.number in self.evaluation.limited or not self.transaction.anew.isdisjoint(stratum.relations)
+
+    def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
+        """Makes what somebody else has found to change in a relation a part of the update under way."""
+        changed = transaction.receive(relation, changes, self.held.annotation.is_global)
+        if len(changed):
+            self.transaction.changed[relation.name] = changed
+
+    # --- strata ----------------------------------------------------------------------------------------------------
+
+    def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
+        """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
+        is_by_levels = self.held.annotation.support in (Support.LEVELS, Support.VECTORS)
+        maintenance = self._by_levels(stratum) if is_by_levels else self._by_sets(stratum)
+        self._maintenance = maintenance
+        try:
+            outcome = cast(Any, procedure)(maintenance)
+            self.transaction.changed.update(self._net_changes(maintenance))
+        except BudgetExceeded:
+            maintenance.abandon()
+            for name in maintenance.own:
+                transaction.rollback(self.held.relations[name])
+            self._maintenance = None
+            raise
+        self._maintenance = None
+        return cast(T, outcome)
+
+    def _net_changes(self, maintenance: AnyMaintenance) -> dict[str, Vector]:
+        if isinstance(maintenance, StratumSets):
+            return maintenance.end()
+        return maintenance.end(self.held.annotation.is_global)
+
+    def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
+        """The explicit facts that go and come get their entries."""
+        done, relations = self.transaction, self.held.relations
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = relations[name]
+            if name in done.deleted:
+                deleted[name] = transaction.touch(relation, relation.find(done.deleted[name]))
+            if name in done.inserted:
+                inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
+                bookkeeping.mark(inserted[name], relation.touched, FIXED, 0)
+        below, plan, watch = self._below(stratum), self._plan(stratum), self.evaluation.watch
+        if self.held.annotation.support is Support.VECTORS:
+            return DenseMaintenance(
+                stratum, plan, relations, below, deleted, inserted, watch, self._bench, self.held.vectors
+            )
+        return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._bench)
+
+    def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
+        done, relations = self.transaction, self.held.relations
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = relations[name]
+            if name in done.deleted:
+                deleted[name] = relation.find(done.deleted[name])
+            if name in done.inserted:
+                inserted[name] = transaction.add_rows(relation, done.inserted[name])
+        below, evaluation = self._below(stratum), self.evaluation
+        plan = self._set_plans.get(stratum.number)
+        if plan is None:
+            plan = self._set_plans[stratum.number] = SetPlan(
+                stratum, self._plan(stratum), relations, evaluation.dictionary, evaluation.program.checked.source
+            )
+        return StratumSets(
+            stratum, plan, relations, self.held.annotation.support, below, deleted, inserted,
+            self._explicit_only & {*self._reads[stratum.number], *stratum.relations}, evaluation.watch, self._scratch,
+        )  # fmt: skip
+
+    def _below(self, stratum: LogicalStratum) -> dict[str, Vector]:
+        """The changes of relations that a stratum reads."""
+        changed = self.transaction.changed
+        return {name: changed[name] for name in self._reads[stratum.number] if name in changed}
+
+    def refold(self, stratum: LogicalStratum) -> None:
+        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+        assert stratum.aggregate is not None
+        evaluation, done = self.evaluation, self.transaction
+        changed = aggregates.refold(
+            stratum.aggregate, done.changed[stratum.aggregate.members], self.held.relations, evaluation.dictionary,
+            evaluation.program, self.held.annotation.is_global,
+        )  # fmt: skip
+        if len(changed):
+            done.changed[stratum.aggregate.relation] = changed
+
+    def rebuild(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
+        done, held = self.transaction, self.held
+        pipelines = self.evaluation.pipelines.get(stratum.number)
+        if pipelines is None or not pipelines.suit(stratum):
+            pipelines = None
+            self.plans.pop(stratum.number, None)
+        for name in stratum.relations:
+            old = done.replaced[name] = held.relations[name]
+            if name in held.vectors:
+                done.vectors[name] = held.vectors[name]
+            explicit = rebuild.explicit_facts(
+                old, held.explicit_rows(old), done.deleted.get(name), done.inserted.get(name)
+            )
+            indexed = pipelines.indexes_of(name) if pipelines is not None else ()
+            held.relations[name] = rebuild.successor(old, explicit, indexed)
+        derivations = self.evaluation.evaluate(stratum, pipelines)
+        for name in stratum.relations:
+            new, old = held.relations[name], done.replaced[name]
+            if held.annotation.is_kept:
+                changed = rebuild.adopt(new, old, held.annotation.is_global)
+            else:
+                changed = rebuild.differences(new, old)
+            if len(changed):
+                done.changed[name] = changed
+        return derivations
+
+    def forget(self, stratum: LogicalStratum) -> None:
+        """A stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""
+        self.evaluation.pipelines.pop(stratum.number, None)
+        self.plans.pop(stratum.number, None)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Ends the update: its state becomes that of the new epoch."""
+        held, done = self.held, self.transaction
+        self._was_complete = self.evaluation.is_complete
+        for vectors in held.vectors.values():
+            vectors.commit()
+        if held.annotation.is_kept:
+            for name, relation in held.relations.items():
+                if relation.touched_used:
+                    transaction.commit(relation, name in done.replaced)
+                    self._compact(relation)
+        else:
+            for name in done.replaced:
+                held.explicit[name] = self.explicit_after(name)
+        self.transaction = Transaction()
+
+    def explicit_after(self, name: str) -> int:
+        """The number of explicit facts of a relation after the update under way."""
+        done = self.transaction
+        before = self.held.explicit.get(name, 0)
+        return before - len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+
+    def rollback(self) -> None:
+        """Ends the update: everything is as it was."""
+        held, done = self.held, self.transaction
+        self.evaluation.is_complete = self._was_complete
+        if self._maintenance is not None:
+            # What interrupted it may have kept it from telling its relations how far they go.
+            self._maintenance.abandon()
+            self._maintenance = None
+        held.vectors.update(done.vectors)
+        for vectors in held.vectors.values():
+            vectors.rollback()
+        for name, old in done.replaced.items():
+            held.relations[name] = old
+        for relation in held.relations.values():
+            if relation.touched_used or not relation.is_settled:
+                transaction.rollback(relation)
+                self._compact(relation)
+        self.transaction = Transaction()
+
+    def _compact(self, relation: KernelRelation) -> None:
+        # Other supports keep row numbers from epoch to epoch.
+        if self.held.annotation.has_levels_only and relation.is_sparse and not self.departures:
+            with contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
+                relation.compact()

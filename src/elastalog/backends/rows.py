@@ -1,0 +1,34 @@
+"""Rows of one matrix looked up in another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.protocol import Matrix, Vector
+
+
+def distinct(words: Matrix) -> Matrix:
+    """The rows of a matrix, each once."""
+    if len(words) < 2:
+        return words
+    held = _held(words)
+    return words if held.used == len(words) else held.rows[: held.used].copy()
+
+
+def are_in(words: Matrix, others: Matrix) -> Vector:
+    """Which rows of a matrix occur in another."""
+    result: Vector = places_in(words, others) >= 0
+    return result
+
+
+def places_in(words: Matrix, others: Matrix) -> Vector:
+    """The place of every row of a matrix among the rows of another, which are distinct; -1 where it has none."""
+    found: Vector = _held(np.ascontiguousarray(others, np.int32)).find(np.ascontiguousarray(words, np.int32))
+    return found
+
+
+def _held(words: Matrix) -> KernelRelation:
+    held = KernelRelation("", words.shape[1], is_annotated=False)
+    held.load(words)
+    return held

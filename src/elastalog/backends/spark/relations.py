@@ -1,0 +1,201 @@
+"""Where the relations of a backend on Spark are: in the memory of the driver, in files, or in both.
+
+What tasks derive stays in files, shared by hash, from epoch to epoch; the kernel of the driver has evicted it then, and
+fetches it when somebody looks. The files of an update are pending until the driver commits; until then, and after a
+rollback, the relations are what they were in the epoch before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from elastalog.backends.annotation import Annotation
+from elastalog.backends.kernel.store import snapshot
+from elastalog.backends.kernel.store.resident import Fetched
+from elastalog.backends.protocol import Matrix, StateChanges, Vector
+from elastalog.backends.spark.filed import FiledRelation, Pending, RelationFiles
+from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.states import are_heard
+from elastalog.backends.spark.word_files import WordFile, write_changes
+from elastalog.planning.logical import LogicalProgram
+from elastalog.relations.facts import FactWords
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from elastalog.backends.kernel.backend import KernelBackend
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+WriteShared = Callable[[str, FactWords, "Routing | None"], tuple[WordFile, ...]]
+"""Writes the facts of a relation, a file for every share."""
+
+
+class SparkRelations:
+    """The relations of a kernel that has some of them evicted, and the files of relations, in a folder."""
+
+    def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: Path, write_shared: WriteShared) -> None:
+        self.files = RelationFiles()
+        self.annotation = annotation
+        self._kernel = kernel
+        self._folder = folder
+        self._write_shared = write_shared
+
+    def filed(self, name: str) -> FiledRelation | None:
+        """The files of a relation that is in files only, None if it is here."""
+        return self.files.latest(name) if name in self._kernel.evicted else None
+
+    def _width(self, name: str) -> int:
+        return self._kernel.program.relations[name].width
+
+    # --- outside an update -----------------------------------------------------------------------------------------
+
+    def size(self, name: str) -> int:
+        """The number of facts; of relations in files without fetching them."""
+        filed = self.filed(name)
+        return self._kernel.size(name) if filed is None else filed.size
+
+    def state(self, name: str) -> FactWords:
+        """All facts with level and count; those in files without fetching them."""
+        if name not in self._kernel.evicted:
+            return self._kernel.states.of(name)
+        found = self._read(name, self.files.current[name])
+        held = snapshot.restored(name, self._width(name), self.annotation.is_kept, found.facts, found.changes)
+        return snapshot.state(*held)
+
+    def is_explicit(self, name: str, words: Matrix) -> Vector:
+        """Which of some facts are explicit; of relations in files without fetching them."""
+        if name not in self._kernel.evicted:
+            return self._kernel.is_explicit(name, words)
+        filed = self.files.current[name]
+        found: Vector = np.zeros(len(words), np.bool_)
+        if not filed.has_explicit:
+            return found
+        # One share after the other: the driver need not have room for all.
+        routing = filed.base[0].routing
+        shares = [0] if routing is None else np.unique(routing.shares_of(words)).tolist()
+        width = self._width(name)
+        for share in shares:
+            held, _ = snapshot.restored(name, width, True, *filed.read(width, routing, share))
+            rows = held.find(words)
+            is_held = rows >= 0
+            found[is_held] |= self.annotation.are_explicit(snapshot.old_levels(held))[rows[is_held]]
+        return found
+
+    def only_in(self, name: str, files: tuple[WordFile, ...]) -> None:
+        """The relation is what files hold, and nowhere else."""
+        self.files.set(name, FiledRelation(files))
+        self._kernel.evict(name)
+
+    def rename(self, program: LogicalProgram, renamed: Mapping[str, str]) -> None:
+        """Files follow the relations of another program."""
+        self.files.rename(renamed, program.relations)
+
+    def _read(self, name: str, filed: FiledRelation) -> Fetched:
+        return Fetched(*filed.read(self._width(name)))
+
+    # --- during an update ------------------------------------------------------------------------------------------
+
+    def fetch(self, name: str) -> Fetched:
+        """A relation for the kernel, with what the update under way has changed in it so far."""
+        pending = self.files.pending.get(name)
+        if pending is None:
+            return self._read(name, self.files.current[name])
+        if not self.annotation.is_kept:
+            return self._read(name, pending.after)
+        before = self._read(name, self.files.current[name])
+        return Fetched(before.facts, before.changes, pending.read(self._width(name)))
+
+    def before(self, name: str, routing: Routing | None = None) -> FiledRelation:
+        """A relation in files as it was before the update under way; they are shared as given, if there were none."""
+        filed = self.files.current.get(name)
+        if filed is None:
+            filed = FiledRelation(self._write_shared(name, self._kernel.states.before(name), routing))
+            self.files.set(name, filed)
+        return filed
+
+    def pending(self, name: str) -> Pending | None:
+        """What the update under way has changed in a relation, in files. None: nothing."""
+        pending, kernel = self.files.pending.get(name), self._kernel
+        if pending is None and (kernel.is_changed(name) or kernel.is_replaced(name)):
+            changes = kernel.states.changed_in(name)
+            before = self.before(name)
+            file = write_changes(self._folder, name, changes, self.annotation)
+            heard = int(are_heard(changes, self.annotation).sum())
+            pending = self.files.pending[name] = Pending(before.followed_by((file,)), (file,), heard)
+        return pending
+
+    def now(self, name: str) -> FiledRelation:
+        """A relation in files in the state under way."""
+        pending = self.pending(name)
+        return self.before(name) if pending is None else pending.after
+
+    def heard_from_tasks(self, name: str) -> int:
+        """How many changes that tasks have made in a relation strata above must hear of."""
+        pending = self.files.pending.get(name)
+        return 0 if pending is None else pending.number
+
+    def take(self, name: str, pending: Pending, *, is_read_here: bool) -> None:
+        """What tasks have made of a relation becomes a part of the update under way. It stays in the driver's memory
+        only if strata are evaluated there that read it."""
+        self.files.pending[name] = pending
+        if name not in self._kernel.evicted:
+            if self.annotation.is_kept and is_read_here:
+                self._kernel.receive(name, pending.read(self._width(name)))
+            else:
+                self._kernel.evict(name)
+
+    def changed_in_files(self) -> dict[str, StateChanges]:
+        """What tasks have changed in relations that the driver does not hold in the state under way."""
+        kernel = self._kernel
+        return {
+            name: pending.read(self._width(name))
+            for name, pending in self.files.pending.items()
+            if name in kernel.evicted or (not self.annotation.is_kept and not kernel.is_replaced(name))
+        }
+
+    def commit(self) -> None:
+        """Ends the update in memory and in files."""
+        files, kernel = self.files, self._kernel
+        moved = kernel.moved()
+        worn = {n for n, p in files.pending.items() if n in moved and p.after.routing is None and p.after.is_worn}
+        kernel.commit()
+        # Of what the driver holds, files can be written again when somebody needs them.
+        files.commit({*moved.difference(files.pending), *worn}.difference(kernel.evicted))
+
+    def rollback(self) -> None:
+        """Ends the update in memory and in files: everything is as it was."""
+        files, kernel = self.files, self._kernel
+        fetched = [] if self.annotation.is_kept else [n for n in files.pending if not kernel.is_replaced(n)]
+        kernel.rollback()
+        files.rollback()
+        for name in fetched:
+            # In memory it may be as the update would have left it.
+            if name in files.current:
+                kernel.evict(name)
+
+
+class FilesOfTasks:
+    """See `backends.protocol.Elsewhere`."""
+
+    def __init__(self, spark: SparkSession, relations: SparkRelations) -> None:
+        self._spark = spark
+        self._relations = relations
+
+    def files(self, relation: str, *, with_levels: bool = False) -> FiledRelation | None:
+        """The files of a relation that is in files only."""
+        if with_levels and not self._relations.annotation.has_levels_only:
+            return None
+        return self._relations.filed(relation)
+
+    def each(self, function: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """What a function makes of every item, each in a task."""
+        given = list(items)
+        tasks: Any = self._spark.sparkContext.parallelize(given, len(given))
+        found: list[T] = tasks.map(function).collect()
+        return found

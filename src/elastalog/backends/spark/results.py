@@ -1,0 +1,67 @@
+"""What tasks tell the driver: rows of a few kinds. Only those of a job that ended well count, and only the files that
+they name; a repeated task writes others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.word_files import WordFile
+
+
+@dataclass(frozen=True, slots=True)
+class StateWritten:
+    """A file with the facts of a relation that a task owns."""
+
+    share: int
+    relation: str
+    file: WordFile
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWritten:
+    """A file with what has changed in the facts of a relation that a task owns. `heard`: of how many changes strata
+    above must hear."""
+
+    share: int
+    relation: str
+    file: WordFile
+    heard: int
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What a task has enumerated, and what the procedure of a strategy returned, pickled, if there was one."""
+
+    share: int
+    derivations: int
+    outcome: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesMade:
+    """Values that the files of a task have and the driver's dictionary may not."""
+
+    share: int
+    values: Values
+
+
+class Fault(Enum):
+    """Why a task could not finish."""
+
+    NEW_VALUES = "it made values that other tasks, or rules, would have to know by the driver's numbers"
+    OVER_BUDGET = "it has spent the budget of the update"
+    ERROR = "it met an error of the program, which the driver will meet too, where it can be shown well"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task could not finish; an exception would only be repeated."""
+
+    share: int
+    fault: Fault
+
+
+Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | Failed
