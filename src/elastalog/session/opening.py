@@ -79,7 +79,7 @@ def open(  # noqa: A001  # its public name
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
-    require_one_of("engine", engine, ("auto", "local", "spark"))
+    require_one_of("engine", engine, ("auto", "local", "spark", "gpu"))
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))

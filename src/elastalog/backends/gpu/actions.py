@@ -1,4 +1,4 @@
-"""The actions between joins on columns of words. Constants, copies, equalities, and arithmetic and comparisons of narrow
+"""The actions between joins on columns of words. Constants, copies, equalities, arithmetic and comparisons of narrow
 numbers run where the columns are; all else is brought to this process, where the kernel's own actions run on it."""
 
 from __future__ import annotations

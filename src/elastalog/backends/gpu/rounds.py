@@ -1,10 +1,9 @@
-"""Semi-naive evaluation of a stratum over sorted facts. Every derivation is enumerated once, so the round in which a fact
-is first found is its level, and how often it is found there its count."""
+"""Semi-naive evaluation of a stratum over sorted facts. Every derivation is enumerated once, so the round in which a
+fact is first found is its level, and how often it is found there its count."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted, is_member
+from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
@@ -24,13 +24,10 @@ from elastalog.relations.words import Dictionary
 Matrix = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """What a stratum has come to: its relations with levels and counts, in the order of levels; rounds; derivations."""
-
-    relations: Mapping[str, FactWords]
-    rounds: int
-    derivations: int
+FEW = 20_000
+"""Facts of a round whose launches cost more than its work."""
+PATIENCE = 8
+"""Such rounds in a row after which the kernel goes on."""
 
 
 class DeviceRelation:
@@ -169,13 +166,15 @@ class StratumRounds:
     def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
         return self._relations[relation].index(columns)
 
-    def run(self, limits: Mapping[str, int]) -> tuple[Evaluated, bool]:
-        """Goes to the fixpoint. False: it stopped before, since a relation has as many facts as `limits` allows."""
+    def run(self, limits: Mapping[str, int]) -> Begun:
+        """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
+        have become small."""
         own = {name: self._relations[name] for name in self._stratum.relations}
         found = {name: [self._brought(relation, None, 0)] for name, relation in own.items()}
         before = self._watch.derivations
         level = 1
-        is_complete = True
+        small = 0
+        is_complete = is_done = True
         while True:
             heads = {name: _Heads(self._arrays, relation, self._chunk) for name, relation in own.items()}
             self._round(heads, is_first=level == 1)
@@ -192,9 +191,13 @@ class StratumRounds:
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
+            small = small + 1 if number <= FEW else 0
+            if small >= PATIENCE:
+                is_done = False
+                break
             level += 1
         relations = {name: _together(parts) for name, parts in found.items()}
-        return Evaluated(relations, level, self._watch.derivations - before), is_complete
+        return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
 
     def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
         for variant in self._once if is_first else ():
@@ -208,9 +211,7 @@ class StratumRounds:
             if len(relation.delta[0]):
                 self._run(variant, relation.delta, relation.natural, heads)
 
-    def _run(
-        self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]
-    ) -> None:
+    def _run(self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]) -> None:
         head = heads[variant.variant.clause.head]
         for columns in variant.run(keys, start):
             self._watch.derived(head.add(columns))
