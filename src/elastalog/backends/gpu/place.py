@@ -53,7 +53,8 @@ class DevicePlace:
     ) -> Begun | None:
         size = sum(map(len, facts.values()))
         if not self._is_asked and (size < LEAST_FACTS or not stratum.is_recursive):
-            return self._here(stratum, f"{size:,} facts are not worth the transfer")
+            self._tell(stratum, f"in this process: {size:,} facts are not worth the transfer")
+            return None
         before = self._watch.derivations
         try:
             rounds = StratumRounds(
@@ -63,14 +64,12 @@ class DevicePlace:
             begun = rounds.run(limits)
         except out_of_memory() as fault:
             self._watch.derivations = before
-            return self._here(stratum, f"the device has no room, or failed ({type(fault).__name__})")
+            self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
+            return None
         where = "on the GPU" if self._arrays.is_device else "on NumPy in place of a GPU"
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
         self._tell(stratum, f"{where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
         return begun
-
-    def _here(self, stratum: LogicalStratum, why: str) -> None:
-        self._tell(stratum, f"in this process: {why}")
 
     def _tell(self, stratum: LogicalStratum, what: str) -> None:
         log.info("stratum %d (%s): %s", stratum.number, ", ".join(stratum.relations), what)

@@ -228,6 +228,6 @@ class StratumRounds:
 def _together(parts: list[FactWords]) -> FactWords:
     return FactWords(
         np.concatenate([part.words for part in parts]),
-        np.concatenate([part.level for part in parts]),  # type: ignore[misc]
-        np.concatenate([part.count for part in parts]),  # type: ignore[misc]
+        np.concatenate([part.level for part in parts]),
+        np.concatenate([part.count for part in parts]),
     )

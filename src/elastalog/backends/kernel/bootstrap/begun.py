@@ -25,6 +25,12 @@ class Begun:
     is_done: bool
     is_complete: bool
 
+    def before_last_round(self, relation: str) -> int:
+        """How many facts of a relation were there before the last round."""
+        level = self.relations[relation].level
+        assert level is not None
+        return int(np.searchsorted(level, self.rounds))
+
 
 class OtherPlace(Protocol):
     """Where strata may be evaluated for the kernel."""

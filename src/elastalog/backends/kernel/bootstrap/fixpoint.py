@@ -126,7 +126,7 @@ def evaluate(
     iteration = 1
     if begun is not None:
         iteration = begun.rounds + 1
-        start = {name: int((facts.level < begun.rounds).sum()) for name, facts in begun.relations.items()}  # type: ignore[operator]
+        start = {name: begun.before_last_round(name) for name in stratum.relations}
     small = 0
     is_complete = True
     while True:
