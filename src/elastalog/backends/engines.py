@@ -5,6 +5,7 @@ An engine is where a user wants strata evaluated. Another one is another case he
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Final, Protocol
 
@@ -15,7 +16,9 @@ from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.words import Dictionary
 
-ENGINES: Final = ("auto", "local", "spark")
+ENGINES: Final = ("auto", "local", "spark", "gpu")
+
+log = logging.getLogger("elastalog.placement")
 
 
 class BackendMaker(Protocol):
@@ -32,17 +35,47 @@ class BackendMaker(Protocol):
     ) -> Backend: ...
 
 
-def backend_maker(engine: str, cluster: Cluster | None = None) -> BackendMaker:
-    """`local`: this process. `spark`: tasks of a cluster, wherever possible. `auto`: this process while memory
-    suffices, and tasks beyond, if there is a cluster."""
+def backend_maker(engine: str, cluster: Cluster | None = None, room: int | None = None) -> BackendMaker:
+    """`local`: this process. `spark`: tasks of a cluster, wherever possible. `gpu`: a device, wherever possible, of
+    whose memory `room` bytes may be used. `auto`: tasks beyond this process's memory, if there is a cluster; without
+    one, a device where there is one and the work is worth it."""
     match engine, cluster:
         case ("spark" | "auto", Cluster()):
             from elastalog.backends.spark.backend import SparkBackend
 
             return partial(SparkBackend, cluster=cluster, is_elastic=engine == "auto")
-        case ("local", _) | ("auto", None):
+        case ("local", _):
             from elastalog.backends.kernel.backend import KernelBackend
 
             return KernelBackend
+        case ("gpu", _) | ("auto", None):
+            return partial(_kernel_with_device, is_asked=engine == "gpu", room=room)
         case _:
             raise ValueError(f"there is no engine `{engine}`, or not without a cluster")
+
+
+def _kernel_with_device(
+    program: LogicalProgram,
+    dictionary: Dictionary,
+    *,
+    annotation: Annotation,
+    jobs: int = 1,
+    watch: Watch | None = None,
+    is_asked: bool,
+    room: int | None,
+) -> Backend:
+    """A kernel that has strata evaluated on a device. Where there is none, one that was asked for is NumPy."""
+    from elastalog.backends.gpu.arrays import on_device, on_numpy
+    from elastalog.backends.kernel.backend import KernelBackend
+
+    watch = watch or Watch()
+    arrays = on_device(room)
+    if arrays is None and is_asked:
+        log.warning("engine gpu: there is no GPU, or CuPy is not installed; NumPy takes its place")
+        arrays = on_numpy(room)
+    if arrays is None:
+        return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
+    from elastalog.backends.gpu.place import DevicePlace
+
+    place = DevicePlace(arrays, dictionary, program.checked.source, watch, is_asked=is_asked)
+    return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch, place=place)

@@ -62,7 +62,7 @@ def session_options(command: _Command) -> _Command:
         ),
         click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
         click.option(
-            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark"]),
+            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
             help="Where to evaluate.",
         ),
         click.option(

@@ -2,6 +2,5 @@
 
 `arrays` is what differs between the two; `packing` turns rows of words into keys and back; `sorted_facts` keeps and
 merges them; `running` follows a planned variant, chunk by chunk; `rounds` is semi-naive evaluation, whose rounds are
-levels; `backend` puts it behind the protocol and holds a kernel, in which updates go on. CuPy is imported in `arrays`
-alone.
+levels; `place` is where a kernel has strata evaluated, which then go on in it. CuPy is imported in `arrays` alone.
 """

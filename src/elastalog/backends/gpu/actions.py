@@ -1,4 +1,4 @@
-"""The actions between joins on columns of words. Constants, copies, equalities, and arithmetic and comparisons of narrow
+"""The actions between joins on columns of words. Constants, copies, equalities, arithmetic and comparisons of narrow
 numbers run where the columns are; all else is brought to this process, where the kernel's own actions run on it."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from elastalog.planning.steps import Action, Compute, Copy, Fill, Keep, KeepCons
 from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 
-Columns: TypeAlias = list[Array | None]
+Columns: TypeAlias = list[Array]
 """By slot; None where there is nothing yet."""
 Run: TypeAlias = Callable[[Columns, int], tuple[Columns, int]]
 _Step: TypeAlias = Callable[[Columns, int], tuple[Columns, int] | None]
@@ -97,10 +97,10 @@ class _Compiler:
             case Copy(origin, slot):
                 return lambda columns, size: (_with(columns, slot, columns[origin]), size)
             case KeepEqual(left, right):
-                return lambda columns, size: _kept(columns, columns[left] == columns[right])  # type: ignore[operator]
+                return lambda columns, size: _kept(columns, columns[left] == columns[right])
             case KeepConstant(slot, constant):
                 word = self._word(constant)
-                return lambda columns, size: _kept(columns, columns[slot] == word)  # type: ignore[operator]
+                return lambda columns, size: _kept(columns, columns[slot] == word)
             case Keep(operator, base, left_side, right_side):
                 return self._keep(operator, base, left_side, right_side)
             case Compute(slot, expression):
@@ -128,11 +128,10 @@ class _Compiler:
             return same
         if base is not Base.NUMBER or operator not in _COMPARISONS:
             return None
-        values = self._number(left), self._number(right)
-        if values[0] is None or values[1] is None:
+        one, other = self._number(left), self._number(right)
+        if one is None or other is None:
             return None
         compare = _comparison(operator)
-        one, other = values
 
         def holds(columns: Columns, size: int) -> tuple[Columns, int] | None:
             if not self._are_narrow(columns, left, right):
@@ -177,7 +176,7 @@ class _Compiler:
                 return lambda columns: value
             case Variable():
                 slot = self._slots[expression.name]
-                return lambda columns: columns[slot].astype(np.int64)  # type: ignore[union-attr]
+                return lambda columns: columns[slot].astype(np.int64)
             case Apply(functor=functor, arguments=arguments):
                 parts = [self._narrow_number(argument) for argument in arguments]
                 if len(parts) == 1:
@@ -190,7 +189,7 @@ class _Compiler:
 
     def _are_narrow(self, columns: Columns, *expressions: Expression) -> bool:
         slots = {self._slots[name] for expression in expressions for name in _variables(expression)}
-        return not any(bool((columns[slot] >= WIDE).any()) for slot in slots)  # type: ignore[operator]
+        return not any(bool((columns[slot] >= WIDE).any()) for slot in slots)
 
 
 def _variables(expression: Expression) -> set[str]:

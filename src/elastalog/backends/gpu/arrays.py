@@ -38,8 +38,7 @@ class NoRoom(Exception):
 
 @dataclass(slots=True)
 class Arrays:
-    """An array module. `room`: bytes that may be used, None for half of what is free; `used` is what is reckoned to be
-    in use, `peak` the most of it."""
+    """An array module. `room`: bytes that may be used, None for any number; `peak`: the most that were in use."""
 
     module: Any
     is_device: bool

@@ -1,10 +1,9 @@
-"""Semi-naive evaluation of a stratum over sorted facts. Every derivation is enumerated once, so the round in which a fact
-is first found is its level, and how often it is found there its count."""
+"""Semi-naive evaluation of a stratum over sorted facts. Every derivation is enumerated once, so the round in which a
+fact is first found is its level, and how often it is found there its count."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted, is_member
+from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
@@ -24,13 +24,10 @@ from elastalog.relations.words import Dictionary
 Matrix = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """What a stratum has come to: its relations with levels and counts, in the order of levels; rounds; derivations."""
-
-    relations: Mapping[str, FactWords]
-    rounds: int
-    derivations: int
+FEW = 20_000
+"""Facts of a round whose launches cost more than its work."""
+PATIENCE = 8
+"""Such rounds in a row after which the kernel goes on."""
 
 
 class DeviceRelation:
@@ -169,16 +166,15 @@ class StratumRounds:
     def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
         return self._relations[relation].index(columns)
 
-    def run(self, limits: Mapping[str, int]) -> tuple[Evaluated, bool]:
-        """Goes to the fixpoint. False: it stopped before, since a relation has as many facts as `limits` allows."""
+    def run(self, limits: Mapping[str, int]) -> Begun:
+        """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
+        have become small."""
         own = {name: self._relations[name] for name in self._stratum.relations}
-        found: dict[str, list[tuple[Keys, Array, int]]] = {
-            name: [(relation.delta, self._arrays.module.ones(len(relation.delta[0]), np.int64), 0)]
-            for name, relation in own.items()
-        }
+        found = {name: [self._brought(relation, None, 0)] for name, relation in own.items()}
         before = self._watch.derivations
         level = 1
-        is_complete = True
+        small = 0
+        is_complete = is_done = True
         while True:
             heads = {name: _Heads(self._arrays, relation, self._chunk) for name, relation in own.items()}
             self._round(heads, is_first=level == 1)
@@ -187,16 +183,21 @@ class StratumRounds:
             number = sum(len(keys[0]) for keys, _ in closed.values())
             self._watch.iteration(self._stratum.number, level, number)
             for name, (keys, counts) in closed.items():
-                found[name].append((keys, counts, level))
                 own[name].take(keys)
+                if len(keys[0]):
+                    found[name].append(self._brought(own[name], counts, level))
             if not number or not self._by_delta:
                 break
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
+            small = small + 1 if number <= FEW else 0
+            if small >= PATIENCE:
+                is_done = False
+                break
             level += 1
-        relations = {name: self._brought(relation, found[name]) for name, relation in own.items()}
-        return Evaluated(relations, level, self._watch.derivations - before), is_complete
+        relations = {name: _together(parts) for name, parts in found.items()}
+        return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
 
     def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
         for variant in self._once if is_first else ():
@@ -215,19 +216,18 @@ class StratumRounds:
         for columns in variant.run(keys, start):
             self._watch.derived(head.add(columns))
 
-    def _brought(self, relation: DeviceRelation, found: list[tuple[Keys, Array, int]]) -> FactWords:
-        """The facts of a relation in this process."""
-        found = [part for part in found if len(part[0][0])]
-        if not found:
-            return FactWords.nothing(len(relation.packing.order))
-        host = self._arrays.to_host
-        words = np.empty((sum(len(keys[0]) for keys, _, _ in found), len(relation.packing.order)), np.int32)
-        begin = 0
-        for keys, _, _ in found:
-            end = begin + len(keys[0])
-            for column, values in enumerate(relation.columns(keys)):
-                words[begin:end, column] = host(values)
-            begin = end
-        counts = np.concatenate([host(counts) for _, counts, _ in found]).astype(np.int32)
-        levels = np.repeat([np.int32(level) for *_, level in found], [len(keys[0]) for keys, _, _ in found])
-        return FactWords(words, levels.astype(np.int32), counts)
+    def _brought(self, relation: DeviceRelation, counts: Array | None, level: int) -> FactWords:
+        """The facts of the latest round in this process; those that were given have count 1."""
+        module, host = self._arrays.module, self._arrays.to_host
+        size = len(relation.delta[0])
+        words = host(module.stack(relation.columns(relation.delta), axis=1))
+        numbers = np.ones(size, np.int32) if counts is None else host(counts.astype(np.int32))
+        return FactWords(words, np.full(size, level, np.int32), numbers)
+
+
+def _together(parts: list[FactWords]) -> FactWords:
+    return FactWords(
+        np.concatenate([part.words for part in parts]),
+        np.concatenate([part.level for part in parts]),
+        np.concatenate([part.count for part in parts]),
+    )

@@ -3,7 +3,7 @@ that memory is bounded by the chunk and not by the derivations of a round."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from elastalog.backends.gpu.actions import Columns, Run, runner
@@ -28,10 +28,8 @@ class DeviceVariant:
         self._arrays = arrays
         self._indexes = indexes
         self._chunk = chunk
-        self._actions = [
-            runner(step.actions, step.slots, step.width, arrays, dictionary, source)
-            for step in (variant.gather, *variant.probes)
-        ]
+        steps: tuple[Gather | Probe, ...] = (variant.gather, *variant.probes)
+        self._actions = [runner(step.actions, step.slots, step.width, arrays, dictionary, source) for step in steps]
         self._head_width = len(variant.clause.head_terms)
 
     def run(self, keys: Keys, start: SortedIndex | None) -> Iterator[list[Array]]:
@@ -51,7 +49,7 @@ class DeviceVariant:
             return
         if depth == len(self.variant.probes):
             heads = columns[: self._head_width]
-            yield heads  # type: ignore[misc]
+            yield heads
             return
         probe = self.variant.probes[depth]
         then = self._actions[depth + 1]
@@ -67,7 +65,7 @@ class DeviceVariant:
         if probe.is_member or probe.is_negated:
             mask = is_member(self._arrays, keys, index.packing.pack(values, self._arrays.module))
             mask = ~mask if probe.is_negated else mask
-            yield _moved(columns, probe, lambda column: column[mask]), int(mask.sum())
+            yield _moved(columns, probe, mask), int(mask.sum())
             return
         if not len(keys[0]):
             return
@@ -81,7 +79,7 @@ class DeviceVariant:
         for begin in range(0, total := int(ends[-1]), self._chunk):
             number = min(self._chunk, total - begin)
             left, position = self._arrays.expand(ends, starts, counts, begin, number)
-            found = _moved(columns, probe, lambda column, left=left: column[left])
+            found = _moved(columns, probe, left)
             facts = tuple(part[position] for part in keys)
             for column, slot in probe.take:
                 found[slot] = index.packing.column(facts, column)
@@ -95,13 +93,9 @@ def _gathered(gather: Gather, keys: Keys, start: SortedIndex) -> Columns:
     return columns
 
 
-def _moved(columns: Columns, probe: Probe, choose: Callable[[Array], Array]) -> Columns:
+def _moved(columns: Columns, probe: Probe, chosen: Array) -> Columns:
+    """What is kept of the rows chosen, by a mask or by number."""
     moved: Columns = [None] * probe.width
     for origin, slot in probe.keep:
-        moved[slot] = choose(columns[origin])
+        moved[slot] = columns[origin][chosen]
     return moved
-
-
-def orders_of(variants: Mapping[object, Variant]) -> set[tuple[str, tuple[int, ...], bool]]:
-    """The relations and columns by which variants look facts up, and whether as they were before the round."""
-    return {(p.relation, p.key_columns, p.is_before) for v in variants.values() for p in v.probes}

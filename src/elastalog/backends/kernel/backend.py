@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from elastalog.backends.annotation import Annotation
+from elastalog.backends.kernel.bootstrap.begun import OtherPlace
 from elastalog.backends.kernel.changing import KernelChanges, KernelStates
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
@@ -42,11 +43,12 @@ class KernelBackend:
         jobs: int = 1,
         watch: Watch | None = None,
         fetch: Callable[[str], Fetched] | None = None,
+        place: OtherPlace | None = None,
     ) -> None:
         self.watch = watch or Watch()
         self._fetch = fetch
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
-        self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch)
+        self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.updates = KernelUpdates(self.evaluation)
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
@@ -30,9 +31,16 @@ class KernelEvaluation:
     `pipelines`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
 
     def __init__(
-        self, held: KernelFacts, program: LogicalProgram, dictionary: Dictionary, jobs: int, watch: Watch
+        self,
+        held: KernelFacts,
+        program: LogicalProgram,
+        dictionary: Dictionary,
+        jobs: int,
+        watch: Watch,
+        place: OtherPlace | None = None,
     ) -> None:
         self.held = held
+        self._place = place
         self.dictionary = dictionary
         self.watch = watch
         self.pipelines: dict[int, StratumPipelines] = {}
@@ -83,7 +91,11 @@ class KernelEvaluation:
             pipelines.restart()
             watch, limits = self.watch, self._limits
             if annotation.support is Support.LEVELS:
-                is_complete = evaluate(stratum, pipelines, relations, self._workers, watch, limits)
+                begun = self._evaluated_elsewhere(stratum)
+                if begun is not None and begun.is_done:
+                    is_complete = begun.is_complete
+                else:
+                    is_complete = evaluate(stratum, pipelines, relations, self._workers, watch, limits, begun)
             elif annotation.support is Support.VECTORS:
                 vectors, is_complete = evaluate_dense(stratum, pipelines, relations, watch, limits)
                 self.held.vectors.update(vectors)
@@ -91,6 +103,19 @@ class KernelEvaluation:
                 is_complete = evaluate_counted(stratum, pipelines, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
         return self.watch.derivations - before
+
+    def _evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
+        """What another place has made of a stratum, which is in its relations now. None: nothing."""
+        if self._place is None:
+            return None
+        held = self.held
+        facts = {name: held.facts_now(name) for name in (*stratum.reads, *stratum.relations)}
+        begun = self._place.evaluate(stratum, facts, self._limits)
+        if begun is not None:
+            for name, found in begun.relations.items():
+                width = self.program.relations[name].width
+                held.relations[name], _ = snapshot.restored(name, width, held.annotation.is_kept, found, ())
+        return begun
 
     def restore(self, relation: str, facts: FactWords, changes: Sequence[StateChanges]) -> None:
         """Sets a relation to given facts, after changes in their order, instead of a bootstrap."""

@@ -67,6 +67,11 @@ class KernelFacts:
             return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
         return FactWords(words, stored.level[rows], stored.count[rows])
 
+    def facts_now(self, relation: str) -> Matrix:
+        """The facts of a relation in the state under way."""
+        stored = self.relations[relation]
+        return stored.rows[: stored.used] if stored.is_settled else stored.rows[aggregates.present_now(stored)]
+
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
         stored = self.relations[relation]

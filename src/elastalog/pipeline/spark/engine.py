@@ -28,6 +28,8 @@ log = logging.getLogger("elastalog.placement")
 def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None:
     """The Spark session that an engine uses, None if it does without. `spark` starts a local one if there is none;
     `auto` uses the one given."""
+    if engine == "gpu":
+        return None
     if engine == "local":
         log.info("engine local: everything is evaluated in this process, as asked")
         return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import ClassVar
 
+from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
@@ -115,13 +116,17 @@ def evaluate(
     workers: Workers,
     watch: Watch,
     limits: Mapping[str, int] | None = None,
+    begun: Begun | None = None,
 ) -> bool:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. False if it stopped before,
-    because a relation has as many facts as `limits` allows it (`.limitsize`)."""
+    """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
+    if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
+    if begun is not None:
+        iteration = begun.rounds + 1
+        start = {name: begun.before_last_round(name) for name in stratum.relations}
     small = 0
     is_complete = True
     while True:

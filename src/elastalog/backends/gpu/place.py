@@ -1,0 +1,75 @@
+"""The device as a place where the kernel has strata evaluated: which ones, and what happens when it has no room. One
+line of the log for every stratum says where and why."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from elastalog.backends.gpu.arrays import Arrays, out_of_memory
+from elastalog.backends.gpu.rounds import StratumRounds
+from elastalog.backends.gpu.selectivity import SampledStatistics
+from elastalog.backends.kernel.bootstrap.begun import Begun
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.source import Source
+from elastalog.planning.logical import LogicalStratum
+from elastalog.relations.words import Dictionary
+
+log = logging.getLogger("elastalog.placement")
+
+CHUNK = 1 << 26
+"""Derivations that are held at a time, unless there is little memory."""
+_BYTES_A_DERIVATION = 64
+LEAST_FACTS = 200_000
+"""Facts that a stratum must read or hold to be worth the transfer, where the choice is ours."""
+
+
+class DevicePlace:
+    """See `OtherPlace`. `is_asked`: the user wants strata there wherever possible; otherwise only large ones go."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        dictionary: Dictionary,
+        source: Source,
+        watch: Watch,
+        *,
+        is_asked: bool,
+        chunk: int | None = None,
+    ) -> None:
+        self._arrays = arrays
+        self._dictionary = dictionary
+        self._source = source
+        self._watch = watch
+        self._is_asked = is_asked
+        room = arrays.room or CHUNK * _BYTES_A_DERIVATION
+        self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
+
+    def evaluate(
+        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], limits: Mapping[str, int]
+    ) -> Begun | None:
+        size = sum(map(len, facts.values()))
+        if not self._is_asked and (size < LEAST_FACTS or not stratum.is_recursive):
+            self._tell(stratum, f"in this process: {size:,} facts are not worth the transfer")
+            return None
+        before = self._watch.derivations
+        try:
+            rounds = StratumRounds(
+                stratum, facts, self._arrays, self._dictionary, self._source, SampledStatistics(facts), self._watch,
+                self._chunk,
+            )  # fmt: skip
+            begun = rounds.run(limits)
+        except out_of_memory() as fault:
+            self._watch.derivations = before
+            self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
+            return None
+        where = "on the GPU" if self._arrays.is_device else "on NumPy in place of a GPU"
+        rest = "" if begun.is_done else "; the small rounds that follow in this process"
+        self._tell(stratum, f"{where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
+        return begun
+
+    def _tell(self, stratum: LogicalStratum, what: str) -> None:
+        log.info("stratum %d (%s): %s", stratum.number, ", ".join(stratum.relations), what)

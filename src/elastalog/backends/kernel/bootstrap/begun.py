@@ -1,0 +1,42 @@
+"""A fixpoint that somebody else has begun: another place may evaluate a stratum for the kernel, to its end or to where
+the rounds get so small that the kernel is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from elastalog.planning.logical import LogicalStratum
+from elastalog.relations.facts import FactWords
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The facts of a stratum after so many rounds, in the order of their levels, explicit ones first. `is_done`: there
+    are no others. `is_complete`: no `.limitsize` has cut it short."""
+
+    relations: Mapping[str, FactWords]
+    rounds: int
+    derivations: int
+    is_done: bool
+    is_complete: bool
+
+    def before_last_round(self, relation: str) -> int:
+        """How many facts of a relation were there before the last round."""
+        level = self.relations[relation].level
+        assert level is not None
+        return int(np.searchsorted(level, self.rounds))
+
+
+class OtherPlace(Protocol):
+    """Where strata may be evaluated for the kernel."""
+
+    def evaluate(
+        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], limits: Mapping[str, int]
+    ) -> Begun | None:
+        """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. None: it
+        is better evaluated here, or could not be there."""

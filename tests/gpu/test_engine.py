@@ -1,0 +1,129 @@
+"""`engine="gpu"` gives the facts, levels and counts that the kernel gives; here on NumPy, which runs the same code."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elastalog
+from elastalog.backends.gpu import arrays, place, rounds
+from tests.generators.seeded import seeded_case
+
+PROGRAMS = Path(__file__).parent.parent / "programs"
+FOLDERS = sorted(path.parent for path in PROGRAMS.glob("*/program.dl"))
+NEVER = 1 << 60
+
+
+def _state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]]:
+    tables = {name: db[name].to_arrow(annotations=annotations).to_pylist() for name in db}
+    return {name: sorted((tuple(row.values()) for row in rows), key=repr) for name, rows in tables.items()}
+
+
+@pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    patience, chunk = request.param
+    monkeypatch.setattr(rounds, "PATIENCE", patience)
+    monkeypatch.setattr(place, "CHUNK", chunk)
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_program_folders(folder: Path) -> None:
+    facts = folder / "facts" if (folder / "facts").is_dir() else None
+    here = elastalog.open(folder / "program.dl", facts=facts, engine="local")
+    there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu")
+    assert _state(there) == _state(here)
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_random_programs_and_updates(strategy: str) -> None:
+    for seed in range(15):
+        program, updates = seeded_case(seed)
+        both = [
+            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy)
+            for engine in ("local", "gpu")
+        ]
+        for update in [None, *updates]:
+            if update is not None:
+                for db in both:
+                    db.apply(inserted=update.inserted, deleted=update.deleted)
+            here, there = (_state(db, strategy == "elastic") for db in both)
+            assert here == there, (seed, update)
+
+
+def test_rows_that_need_several_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    program = """
+    .decl e(a: number, b: number, c: number, d: number, f: number)
+    .decl p(a: number, b: number, c: number, d: number, f: number)
+    p(a, b, c, d, f) :- e(a, b, c, d, f).
+    p(a, b, c, d, f + 1) :- p(x, b, c, d, f), e(a, x, _, _, _), f < 1000000003.
+    """
+    rng = np.random.default_rng(7)
+    facts = [tuple(int(n) for n in row) for row in rng.integers(-(1 << 29), 1 << 29, (60, 5)).tolist()]
+    facts += [(a % 7, a % 5, b, c, 1_000_000_000) for a, b, c, _, _ in facts]
+    here = elastalog.open(program, facts={"e": facts}, engine="local")
+    there = elastalog.open(program, facts={"e": facts}, engine="gpu")
+    assert _state(there) == _state(here)
+    assert len(there["p"]) > len(facts)
+
+
+CLOSURE = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+CYCLE = {"edge": [(n, (n + 1) % 9) for n in range(9)]}
+
+
+def test_without_room_the_kernel_takes_over(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """At every place where memory is asked for."""
+    expected = _state(elastalog.open(CLOSURE, facts=CYCLE, engine="local"))
+    claims, failing = 0, NEVER
+
+    def claim(self: arrays.Arrays, size: int) -> None:
+        nonlocal claims
+        claims += 1
+        if claims == failing:
+            raise arrays.NoRoom
+
+    monkeypatch.setattr(arrays.Arrays, "claim", claim)
+    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
+    every = claims
+    assert every > 20
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    for failing in range(1, every + 1):  # noqa: B007  # `claim` looks at it
+        claims = 0
+        assert _state(elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")) == expected
+    assert sum("has no room" in record.message for record in caplog.records) == every
+
+
+def test_it_says_that_there_is_no_gpu(caplog: pytest.LogCaptureFixture) -> None:
+    if arrays.on_device() is not None:
+        pytest.skip("there is a GPU")
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == 1
+    assert "there is no GPU" in warnings[0].message
+    assert any("on NumPy in place of a GPU: " in record.message for record in caplog.records)
+
+
+def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    program = """
+    .decl word(w: symbol)
+    .decl grown(w: symbol, n: number)
+    grown(w, 0) :- word(w).
+    grown(cat(w, "x"), n + 1) :- grown(w, n), n < 4, strlen(w) < 20, w != "stop".
+    """
+    facts = {"word": [("a",), ("stop",), ("ab",)]}
+    here = elastalog.open(program, facts=facts, engine="local")
+    assert _state(elastalog.open(program, facts=facts, engine="gpu")) == _state(here)
