@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.evaluation import costs
 from elastalog.session import Session
@@ -137,7 +137,7 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
 def test_plans_for_other_sizes_are_made_anew() -> None:
     with elastalog.open(PROGRAM, strategy="recompute") as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
-        small: StratumPipelines = db._backend.pipelines[stratum.number]
+        small: StratumVariants = db._backend.pipelines[stratum.number]
         assert small.suit(stratum)
         db.apply(inserted={"edge": [(i, 0) for i in range(1, 3000)]})
         assert not small.suit(stratum)

@@ -56,7 +56,7 @@ def statistics_of(backend: KernelBackend) -> Statistics:
         costs: dict[int, tuple[Clause, int, float]] = {}
         for pipeline in backend.pipelines[stratum]:
             # A recursive clause has one version for every atom that may be the new fact.
-            clause = pipeline.variant.clause
+            clause = pipeline.clause
             _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
             costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
         for clause, derivations, seconds in costs.values():

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution import aggregates as aggregates
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store import bookkeeping, shifts, snapshot, transaction
@@ -47,7 +47,7 @@ class KernelBackend(KernelEvaluation):
         watch: Watch | None = None,
     ) -> None:
         self._scratch = Scratch()
-        self._bench = Workbench()
+        self._workspace = Workspace()
         self._transaction = Transaction()
         self._maintenance: StratumMaintenance | DenseMaintenance | StratumSets | None = None
         self._departures = 0
@@ -167,11 +167,11 @@ class KernelBackend(KernelEvaluation):
         maintenance: StratumMaintenance | DenseMaintenance
         if self.support is Support.VECTORS:
             maintenance = DenseMaintenance(
-                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench, self.vectors
+                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._workspace, self.vectors
             )
         else:
             maintenance = StratumMaintenance(
-                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._bench
+                stratum, plan, self.relations, inputs, deleted, inserted, self.watch, self._workspace
             )
         self._maintenance = maintenance
         return maintenance

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
-from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
 from elastalog.backends.kernel.execution import aggregates as aggregates
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
@@ -47,7 +47,7 @@ class KernelEvaluation(KernelFacts):
         self.dictionary = dictionary
         self.is_global = is_global
         self.watch = watch
-        self.pipelines: dict[int, StratumPipelines] = {}
+        self.pipelines: dict[int, StratumVariants] = {}
         self._workers = make_workers(self.relations, self.watch, jobs)
         self.is_complete = True
         self._follow(program)
@@ -112,7 +112,7 @@ class KernelEvaluation(KernelFacts):
         enumerated."""
         return self.evaluate(stratum)
 
-    def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
+    def evaluate(self, stratum: LogicalStratum, pipelines: StratumVariants | None = None) -> int:
         """Does what `bootstrap` promises, in this process; with the pipelines of an earlier evaluation, if given."""
         before = self.watch.derivations
         if stratum.aggregate is not None:
@@ -120,10 +120,12 @@ class KernelEvaluation(KernelFacts):
         elif stratum.clauses and self.is_global:
             if stratum.number in self._limited:
                 raise ElastalogError([_unlimited(stratum)])
-            HeightEvaluation(stratum, self.program, self.relations, self.dictionary, self._workers, self.watch).run()
+            GlobalLevelEvaluation(
+                stratum, self.program, self.relations, self.dictionary, self._workers, self.watch
+            ).run()
         elif stratum.clauses or self.support is Support.VECTORS:
             if pipelines is None:
-                pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
+                pipelines = StratumVariants(stratum, self.relations, self.dictionary, self.program.checked.source)
                 self.pipelines[stratum.number] = pipelines
             pipelines.restart()
             watch, limits = self.watch, self._limits

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.parcel_operators import add_counts
@@ -96,7 +96,7 @@ class ExchangingEvaluation(ExchangingTask):
             self.relations[copy.name].load(words)
         self.empty_heads()
         source = self.program.checked.source
-        self.pipelines = StratumPipelines(self.program.strata[0], self.relations, self.dictionary, source)
+        self.pipelines = StratumVariants(self.program.strata[0], self.relations, self.dictionary, source)
         self.workers = Workers(self.relations, self.watch)
 
     def empty_heads(self) -> None:

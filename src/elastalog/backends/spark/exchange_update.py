@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
@@ -273,10 +273,10 @@ class ExchangingUpdate(ExchangingTask):
         names = {head_name(name): name for name in self.own}
         for copy, entries in delta.items():
             for pipeline in self.plan.forward.get(copy, ()):
-                self._run(pipeline, entries, phase, found[names[pipeline.variant.clause.head]])
+                self._run(pipeline, entries, phase, found[names[pipeline.clause.head]])
         return self._sent(found)
 
-    def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase, found: Found) -> None:
+    def _run(self, pipeline: DeltaVariant, entries: Vector, phase: Phase, found: Found) -> None:
         def sink(block: Matrix, used: int) -> None:
             now, before = block[:used, -2], block[:used, -1]
             if phase.is_loss:
@@ -288,7 +288,7 @@ class ExchangingUpdate(ExchangingTask):
         pipeline.run(self.relations, self.plan.flat, entries, phase, self.scratch, sink)
 
     def _look_for(
-        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaPipeline]], found: dict[str, Found]
+        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaVariant]], found: dict[str, Found]
     ) -> None:
         """Looks for derivations of facts, as they stood before the delta of gains."""
         head = self.relations[head_name(name)]

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
 from elastalog.backends.kernel.compile.signatures import INT, KEYS, MATRIX, STATE, WORDS, operator, types
-from elastalog.backends.kernel.execution.bound_variant import Pipeline, Sink
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.bookkeeping import LISTED, USED, find_row
 from elastalog.backends.kernel.store.count_vectors import Vectors
@@ -22,7 +22,7 @@ from elastalog.planning.logical import LogicalStratum
 
 def evaluate_dense(
     stratum: LogicalStratum,
-    pipelines: StratumPipelines,
+    variants: StratumVariants,
     relations: Mapping[str, KernelRelation],
     watch: Watch,
     limits: Mapping[str, int] | None,
@@ -30,7 +30,7 @@ def evaluate_dense(
     """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
     kept, though it found no new fact."""
     workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
     return workers.vectors(), is_complete
 
 
@@ -45,13 +45,13 @@ class _DenseWorkers(Workers):
         self._iteration = 0
         self._bounds: Mapping[str, int] | None = None
 
-    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         # Every iteration has bounds of its own.
         if counted is not self._bounds:
             self._end_iteration()
             self._bounds = counted
             self._iteration += 1
-        return self._hits[pipeline.variant.clause.head].sink(self.watch)
+        return self._hits[variant.clause.head].sink(self.watch)
 
     def _end_iteration(self) -> None:
         for hits in self._hits.values():

@@ -16,7 +16,7 @@ from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, Str
 from elastalog.backends.kernel.machine import counts, layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.annotations import COUNT, IS, LOSSES, MARKS, NEW, ROW
 from elastalog.backends.kernel.store.count_vectors import FAULTS, Vectors
 from elastalog.backends.kernel.store.memory import Vector
@@ -38,12 +38,12 @@ class DenseMaintenance(StratumMaintenance):
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
-        bench: Workbench,
+        workspace: Workspace,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, bench)
+        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, workspace)
         self.vectors = vectors
-        self._machine = _DenseRun(self.plan, bench, relations, self.own, watch, vectors)
+        self._machine = _DenseRun(self.plan, workspace, relations, self.own, watch, vectors)
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
@@ -80,15 +80,22 @@ class DenseMaintenance(StratumMaintenance):
             self._wait_for_next_level(name, self.relations[name].touched[:length, LOSSES].copy())
 
     def _wait_for_next_level(self, name: str, entries: Vector) -> None:
-        touched, bench = self.relations[name].touched, self.bench
+        touched, workspace = self.relations[name].touched, self.workspace
         levels, _ = self.vectors[name].lowest(touched[entries, ROW])
         highest = int(levels.max(initial=0))
-        if highest >= len(bench.waiting):
-            bench.reserve_levels(highest)
-        if bench.state[layout.NODES] + len(entries) > len(bench.nodes):
-            bench.reserve_nodes(len(entries))
+        if highest >= len(workspace.waiting):
+            workspace.reserve_levels(highest)
+        if workspace.state[layout.NODES] + len(entries) > len(workspace.nodes):
+            workspace.reserve_nodes(len(entries))
         counts.wait_for_levels(
-            entries, levels, self.plan.number[name], touched, bench.state, bench.nodes, bench.waiting, bench.heap
+            entries,
+            levels,
+            self.plan.number[name],
+            touched,
+            workspace.state,
+            workspace.nodes,
+            workspace.waiting,
+            workspace.heap,
         )
 
     def _run(self, phase: int) -> None:
@@ -103,22 +110,22 @@ class _DenseRun(MachineRun):
     def __init__(
         self,
         plan: MachinePlan,
-        bench: Workbench,
+        workspace: Workspace,
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(plan, bench, relations, own, watch)
+        super().__init__(plan, workspace, relations, own, watch)
         self._vectors = vectors
 
     def _serve(self, reason: int) -> None:
         if reason != layout.NO_COUNTS:
             super()._serve(reason)
             return
-        state = self.bench.state
+        state = self.workspace.state
         number = int(state[layout.FULL])
         head, vectors = self.relations[self.plan.names[number]], self._vectors[self.plan.names[number]]
-        rows = int(self.bench.frames[state[layout.DEPTH], layout.END])
+        rows = int(self.workspace.frames[state[layout.DEPTH], layout.END])
         vectors.reserve(head.used + rows, counts.MOST_STEPS * rows)
         vectors.address()

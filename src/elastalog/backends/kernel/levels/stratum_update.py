@@ -14,12 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import DELTA, DELTAS, LOSSES
 from elastalog.backends.kernel.store.memory import Vector
@@ -38,13 +38,13 @@ _NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0, 0, 0], np.int64)
 
 
 class MaintenancePlan:
-    """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
+    """The variants of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
 
-    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
+    `recovering` are the backward variants for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
     never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
-    are no versions backwards."""
+    are no variants backwards."""
 
     def __init__(
         self,
@@ -61,35 +61,35 @@ class MaintenancePlan:
         self._dictionary = dictionary
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
-        self.forward: dict[str, list[DeltaPipeline]] = {}
-        self.backward: dict[str, list[DeltaPipeline]] = {}
-        self.recovering: dict[str, list[DeltaPipeline]] = {}
+        self.forward: dict[str, list[DeltaVariant]] = {}
+        self.backward: dict[str, list[DeltaVariant]] = {}
+        self.recovering: dict[str, list[DeltaVariant]] = {}
         for clause in stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
-                    variant = plan_from_goal(clause, position, statistics)
-                    self.forward.setdefault(goal.relation, []).append(DeltaPipeline(variant, dictionary, source))
+                    planned = plan_from_goal(clause, position, statistics)
+                    self.forward.setdefault(goal.relation, []).append(DeltaVariant(planned, dictionary, source))
             if not looks_back:
                 continue
-            pipeline = DeltaPipeline(plan_backward(clause, statistics), dictionary, source)
-            self.backward.setdefault(clause.head, []).append(pipeline)
+            variant = DeltaVariant(plan_backward(clause, statistics), dictionary, source)
+            self.backward.setdefault(clause.head, []).append(variant)
             if is_global or clause.is_recursive:
-                self.recovering.setdefault(clause.head, []).append(pipeline)
+                self.recovering.setdefault(clause.head, []).append(variant)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
-        for pipelines in (*self.forward.values(), *self.recovering.values()):
-            for pipeline in pipelines:
-                pipeline.prepare(relations)
+        for variants in (*self.forward.values(), *self.recovering.values()):
+            for variant in variants:
+                variant.prepare(relations)
         self.machine.refresh(relations, self.machine.names)
 
     @property
     def machine(self) -> MachinePlan:
-        """The versions as the machine runs them."""
+        """The variants as the machine runs them."""
         if self._machine is None:
             forward, backward, recovering = (
-                [pipeline for pipelines in versions.values() for pipeline in pipelines]
-                for versions in (self.forward, self.backward, self.recovering)
+                [variant for variants in by_relation.values() for variant in variants]
+                for by_relation in (self.forward, self.backward, self.recovering)
             )
             self._machine = MachinePlan(self._own, self.flat, forward, backward, recovering, self._dictionary)
         return self._machine
@@ -116,7 +116,7 @@ class StratumMaintenance:
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
-        bench: Workbench,
+        workspace: Workspace,
     ) -> None:
         self.plan = plan.machine
         self.relations = relations
@@ -125,13 +125,13 @@ class StratumMaintenance:
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted
-        self.bench = bench
-        self._machine = MachineRun(self.plan, bench, relations, self.own, watch)
+        self.workspace = workspace
+        self._machine = MachineRun(self.plan, workspace, relations, self.own, watch)
         self._is_marked = False
         self._may_gain = False
-        bench.clear()
+        workspace.clear()
         self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
-        bench.reserve_blocks(self.plan.widths)
+        workspace.reserve_blocks(self.plan.widths)
         table = self.plan.relations
         table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
         for name, entries in inputs.items():
@@ -166,7 +166,7 @@ class StratumMaintenance:
 
     def gain(self) -> None:
         """Offers the derivations through what came to their heads, which settle level by level."""
-        if self._may_gain or self.bench.is_waiting:
+        if self._may_gain or self.workspace.is_waiting:
             machine_inputs.start_gaining(self.plan.relations)
             self._start_own(self.inserted, 0)
             self._run(layout.GAINING)
@@ -188,7 +188,7 @@ class StratumMaintenance:
     def abandon(self) -> None:
         """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
         self.plan.keep(self.relations, self.own)
-        self.bench.clear()
+        self.workspace.clear()
         self._unmark()
 
     # --- within ----------------------------------------------------------------------------------------------------
@@ -218,11 +218,11 @@ class StratumMaintenance:
         self._run(layout.RECOVERING)
 
     def _run(self, phase: int) -> None:
-        plan, bench = self.plan, self.bench
-        bench.state[layout.PHASE] = phase
+        plan, workspace = self.plan, self.workspace
+        workspace.state[layout.PHASE] = phase
         self._machine.run(
             lambda: update.advance(
-                bench.state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
-                bench.waiting, bench.heap,
+                workspace.state, plan.relations, plan.indexes, plan.variants, plan.code, workspace.frames,
+                workspace.nodes, workspace.waiting, workspace.heap,
             )
         )  # fmt: skip

@@ -83,13 +83,13 @@ from elastalog.backends.kernel.machine.layout import (
     TOUCHED_ROOM,
     USED,
     USUAL,
-    VERSION,
-    VERSIONS,
+    VARIANT,
+    VARIANTS,
     WIDTH,
 )
 from elastalog.backends.kernel.machine.level_probe import probe_levels
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.machine.variants import begin_variant, runner
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
@@ -101,14 +101,14 @@ _insert = piece(row_operators.insert)
 
 
 @piece
-def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
+def _gather(state, relations, variant, code, frames):  # type: ignore[no-untyped-def]
     """Fills the first block with the next rows of the delta."""
-    relation = relations[code[version + START]]
+    relation = relations[code[variant + START]]
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    width = code[version + START_WIDTH]
+    width = code[variant + START_WIDTH]
     out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
+    take = code[code[variant + START_TAKE] :]
+    taken = code[variant + START_TAKEN]
     first = state[AT]
     filled = min(relation[TO] - first, BLOCK)
     for i in range(filled):
@@ -184,10 +184,10 @@ def _probe(state, relations, indexes, probe, code, frames, depth, width):  # typ
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _sink(state, relations, variant, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
     """Inserts what is left of the last block into the head, or says what is missing for that."""
     frame = frames[state[DEPTH]]
-    relation = code[version + HEAD]
+    relation = code[variant + HEAD]
     head = relations[relation]
     block = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
     begun = frame[BEGUN]
@@ -205,7 +205,7 @@ def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):
         words_at(head[COUNTS], head[ROOM] if head[IS_ANNOTATED] else 0), head[TO], state,
     )  # fmt: skip
     state[DERIVED] += state[NEXT] - begun
-    code[version + MADE] += state[NEXT] - begun
+    code[variant + MADE] += state[NEXT] - begun
     head[USED] = state[row_operators.USED]
     frame[BEGUN] = state[NEXT]
     state[FULL] = relation
@@ -233,7 +233,7 @@ def _close(relations, iteration):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def grow(state, relations, indexes, versions, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def grow(state, relations, indexes, variants, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
     """Runs iteration after iteration; returns why it stops. `nodes`, `waiting` and `heap` are the calendar."""
     while True:
         if state[STAGE] == INDEXES:
@@ -243,21 +243,21 @@ def grow(state, relations, indexes, versions, code, frames, nodes, waiting, heap
         if state[STAGE] == CALENDAR:
             if not insert_due(state, relations, nodes, waiting, heap):
                 return NO_ROOM
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
+            state[STAGE] = VARIANTS
+            state[VARIANT] = 0
             state[AT] = -1
-        while state[VERSION] < versions.shape[0]:
-            version = versions[state[VERSION]]
+        while state[VARIANT] < variants.shape[0]:
+            variant = variants[state[VARIANT]]
             if state[AT] < 0:
-                relation = relations[code[version + START]]
+                relation = relations[code[variant + START]]
                 if relation[FROM] >= relation[TO]:
-                    state[VERSION] += 1
+                    state[VARIANT] += 1
                     continue
-                begin_version(state, relations, version, code, frames)
-            reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
+                begin_variant(state, relations, variant, code, frames)
+            reason = _run(state, relations, indexes, variant, code, frames, nodes, waiting, heap)
             if reason != DONE:
                 return reason
-            state[VERSION] += 1
+            state[VARIANT] += 1
             state[AT] = -1
         state[STAGE] = INDEXES
         found = _close(relations, state[ITERATION])

@@ -39,7 +39,7 @@ LOSES, GAINS = 1, 2
 
 @operator(INT, TABLE)
 def look(relations):  # type: ignore[no-untyped-def]
-    """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a version can
+    """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a variant can
     start at what was lost (LOSES), and at what was gained (GAINS): most changes go one way, and then half of the work
     is not there."""
     concerned = 0

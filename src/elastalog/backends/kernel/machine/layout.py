@@ -19,7 +19,7 @@ has found so much that it is better run outside; the vectors of a relation (FULL
 
 # Fields of the state vector, beyond those of the joins (NEXT, WITHIN, FILLED).
 (
-    PHASE, STAGE, VERSION, DEPTH, AT, STEP, DERIVED, DERIVED_ALLOWED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX,
+    PHASE, STAGE, VARIANT, DEPTH, AT, STEP, DERIVED, DERIVED_ALLOWED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX,
     ACTION, HIGHEST,
 ) = range(8, 23)  # fmt: skip
 FULL, FREE_NODES, FREE_NODE, MOST_FOUND, CARRIED = range(23, 28)
@@ -29,12 +29,12 @@ ITERATION = PHASE
 """Growth has no phases, but iterations."""
 STATE_SIZE = 28
 
-# Stages of a round: indexes are brought up to date, versions run, the delta is closed and the next one chosen.
-INDEXES, VERSIONS, CLOSING = range(3)
+# Stages of a round: indexes are brought up to date, variants run, the delta is closed and the next one chosen.
+INDEXES, VARIANTS, CLOSING = range(3)
 CALENDAR = CLOSING
-"""In growth the calendar is looked at before versions run; the delta is closed in one go."""
+"""In growth the calendar is looked at before variants run; the delta is closed in one go."""
 
-# Steps of a version: a start or a join to make, actions that have run in Python, a block to hand to the head.
+# Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head.
 GO, ACTED, SINK = range(3)
 
 # Columns of `relations`: what stays as long as nothing grows, then what an update changes.
@@ -46,7 +46,7 @@ GO, ACTED, SINK = range(3)
 RELATION_WIDTH = 28
 """[FIRST_INDEX, INDEXES_END): the indexes of a relation of the stratum, which grow with it. LIST: the column of the
 touched table that lists the delta, in its rows [FROM, TO); in growth the rows [FROM, TO) are the delta. LISTED: facts
-in the list of losses. INPUTS_AT, INPUTS: the changed entries of a relation below the stratum. STARTS: whether versions
+in the list of losses. INPUTS_AT, INPUTS: the changed entries of a relation below the stratum. STARTS: whether variants
 start at facts that come (FORWARDS), and at those that go (AGAINST). IS_CHECKED: some rows hold facts that are not
 there. VECTORS: where the vectors of the dense strategy are, 0 if there are none."""
 FORWARDS, AGAINST = 1, 2
@@ -58,12 +58,12 @@ FORWARDS, AGAINST = 1, 2
 ) = range(14)  # fmt: skip
 INDEX_WIDTH = 14
 
-# A version in the code: its start, followed by its probes.
+# A variant in the code: its start, followed by its probes.
 (
     START, IS_BACKWARD, IS_NEGATED_START, HEAD, PROBES, START_TAKE, START_TAKEN, START_WIDTH, START_ACTIONS,
     START_ACTIONS_END, LISTS, MADE,
 ) = range(12)  # fmt: skip
-VERSION_WIDTH = 12
+VARIANT_WIDTH = 12
 """MADE: how many derivations growth has made by it."""
 
 (

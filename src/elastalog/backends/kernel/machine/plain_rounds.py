@@ -46,14 +46,14 @@ from elastalog.backends.kernel.machine.layout import (
     TOUCHED,
     TOUCHED_ROOM,
     TOUCHED_USED,
-    VERSION,
-    VERSIONS,
+    VARIANT,
+    VARIANTS,
     WIDTH,
     WORK,
     WORK_ALLOWED,
 )
 from elastalog.backends.kernel.machine.propagate import gather_delta, probe_seen
-from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.machine.variants import begin_variant, runner
 from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DELTAS, IS, MARKS, OTHER, REFERENCE, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.bookkeeping import find_row, touch_counters
 
@@ -63,15 +63,15 @@ CHECKED, PROVED, DELAYED = 8, 16, 32
 # Fields of the vector `how`.
 STAMP, IS_BACKWARD_HALF, IS_OPEN, FORWARD, SCANS, DELETIONS = range(6)
 HOW_SIZE = 6
-"""IS_OPEN: the round is not plain. FORWARD: how many versions find heads; the others look for derivations.
+"""IS_OPEN: the round is not plain. FORWARD: how many variants find heads; the others look for derivations.
 SCANS: how many numbers of relations `scans` has for each of these, -1 for those below the stratum. DELETIONS: heads
 that had not been checked before."""
 
 
 @piece
-def _list_heads(state, relations, version, code, block, used, nodes, how):  # type: ignore[no-untyped-def]
+def _list_heads(state, relations, variant, code, block, used, nodes, how):  # type: ignore[no-untyped-def]
     """Lists each head of a block once a round, or says what is missing for that."""
-    number = code[version + HEAD]
+    number = code[variant + HEAD]
     head = relations[number]
     state[FULL] = number
     if head[TOUCHED_USED] + used > head[TOUCHED_ROOM]:
@@ -103,7 +103,7 @@ def _list_heads(state, relations, version, code, block, used, nodes, how):  # ty
 def _look_at_bodies(state, relations, block, used, scans, how):  # type: ignore[no-untyped-def]
     """The round is not plain if a derivation of a candidate needs a fact that has neither been checked nor is a
     candidate."""
-    first = (state[VERSION] - how[FORWARD]) * how[SCANS]
+    first = (state[VARIANT] - how[FORWARD]) * how[SCANS]
     for scan in range(how[SCANS]):
         number = scans[first + scan]
         if number < 0:
@@ -119,7 +119,7 @@ def _look_at_bodies(state, relations, block, used, scans, how):  # type: ignore[
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, scans, how):  # type: ignore[no-untyped-def]
+def _sink(state, relations, variant, code, frames, width, nodes, scans, how):  # type: ignore[no-untyped-def]
     """What is done with the last block, by half of the round."""
     depth = state[DEPTH]
     used = frames[depth, END]
@@ -127,7 +127,7 @@ def _sink(state, relations, version, code, frames, width, nodes, scans, how):  #
     if how[IS_BACKWARD_HALF]:
         _look_at_bodies(state, relations, block, used, scans, how)
     else:
-        reason = _list_heads(state, relations, version, code, block, used, nodes, how)
+        reason = _list_heads(state, relations, variant, code, block, used, nodes, how)
         if reason != DONE:
             return reason
     state[DERIVED] += used
@@ -176,31 +176,31 @@ def _choose(state, relations, nodes, how):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def delete_plainly(state, relations, indexes, versions, code, frames, nodes, scans, how):  # type: ignore[no-untyped-def]
+def delete_plainly(state, relations, indexes, variants, code, frames, nodes, scans, how):  # type: ignore[no-untyped-def]
     """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops. With LARGE,
     the facts in [FROM, TO) are still to be checked."""
     while True:
         if state[STAGE] == INDEXES:
-            state[STAGE] = VERSIONS
-            state[VERSION] = how[FORWARD] if how[IS_BACKWARD_HALF] else 0
+            state[STAGE] = VARIANTS
+            state[VARIANT] = how[FORWARD] if how[IS_BACKWARD_HALF] else 0
             state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            end = versions.shape[0] if how[IS_BACKWARD_HALF] else how[FORWARD]
-            while state[VERSION] < end and not how[IS_OPEN]:
-                version = versions[state[VERSION]]
+        if state[STAGE] == VARIANTS:
+            end = variants.shape[0] if how[IS_BACKWARD_HALF] else how[FORWARD]
+            while state[VARIANT] < end and not how[IS_OPEN]:
+                variant = variants[state[VARIANT]]
                 if state[AT] < 0:
-                    relation = relations[code[version + START]]
+                    relation = relations[code[variant + START]]
                     if relation[FROM] >= relation[TO]:
-                        state[VERSION] += 1
+                        state[VARIANT] += 1
                         continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, scans, how)
+                    begin_variant(state, relations, variant, code, frames)
+                reason = _run(state, relations, indexes, variant, code, frames, nodes, scans, how)
                 if reason == CHECK and how[IS_BACKWARD_HALF]:
                     # So long a search is better made by those who know when to give up.
                     how[IS_OPEN] = 1
                 elif reason != DONE:
                     return reason
-                state[VERSION] += 1
+                state[VARIANT] += 1
                 state[AT] = -1
             state[STAGE] = CLOSING
         state[STAGE] = INDEXES

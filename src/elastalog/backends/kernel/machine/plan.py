@@ -1,4 +1,4 @@
-"""What the machine runs for a stratum: versions of clauses as code, relations and indexes as tables of addresses."""
+"""What the machine runs for a stratum: variants of clauses as code, relations and indexes as tables of addresses."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from weakref import ref
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.execution.bound_variant import BoundProbe, Pipeline, Transform
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTAS, LOSSES
@@ -26,7 +26,7 @@ _NEVER = 1 << 40
 """How far an index goes that this update does not need."""
 
 
-Version: TypeAlias = DeltaPipeline | Pipeline
+Variant: TypeAlias = DeltaVariant | BoundVariant
 _Known: TypeAlias = Callable[[], Vector | None]
 
 
@@ -43,7 +43,7 @@ class _Reach:
 class MachinePlan:
     """The code of a stratum, and its tables, which are brought up to date before every update.
 
-    `positive` and `negative` are the relations that some version starts at, as facts and as absences; `reads_own`: some
+    `positive` and `negative` are the relations that some variant starts at, as facts and as absences; `reads_own`: some
     of them are of the stratum. `backward` and `recovering` are the heads that can be looked for backwards, if they were
     explicit, and if they lost their last derivation. `carried`: words that rows of bindings have behind their slots."""
 
@@ -51,9 +51,9 @@ class MachinePlan:
         self,
         own: Sequence[str],
         flat: frozenset[str],
-        forward: Sequence[Version],
-        backward: Sequence[Version],
-        recovering: Sequence[Version],
+        forward: Sequence[Variant],
+        backward: Sequence[Variant],
+        recovering: Sequence[Variant],
         dictionary: Dictionary,
         carried: int = LEVELS,
     ) -> None:
@@ -62,27 +62,27 @@ class MachinePlan:
         self._code: list[int] = []
         self._indexed: dict[tuple[str, tuple[int, ...]], int] = {}
         self._recovering = frozenset(map(id, recovering))
-        self.recovering = frozenset(version.variant.clause.head for version in recovering)
-        self.backward = frozenset(version.variant.clause.head for version in backward)
+        self.recovering = frozenset(variant.clause.head for variant in recovering)
+        self.backward = frozenset(variant.clause.head for variant in backward)
         self.transforms: list[tuple[Transform, int]] = []
-        versions = [*forward, *backward]
-        self.positive = frozenset(_start(v) for v in versions if v.gather.goal is not None and not v.is_negated_start)
-        self.negative = frozenset(_start(v) for v in versions if v.is_negated_start)
+        variants = [*forward, *backward]
+        self.positive = frozenset(_start(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
+        self.negative = frozenset(_start(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
-        read = (name for v in versions for name in (_start(v), *(probe.relation for probe in v.probes)))
+        read = (name for v in variants for name in (_start(v), *(probe.relation for probe in v.probes)))
         self.names = tuple(dict.fromkeys((*own, *read)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The indexes of a relation of the stratum are neighbours.
-        wanted = {(p.relation, p.key_columns) for v in versions for p in v.probes if _is_indexed(p)}
+        wanted = {(p.relation, p.key_columns) for v in variants for p in v.probes if _is_indexed(p)}
         for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
             self._indexed[key] = len(self._indexed)
         self._keys = list(self._indexed)
-        self._deferred = self._needed_by(backward) - self._needed_by(v for v in versions if self._is_usual(v))
-        self.versions: Vector = np.array([self._encode(v) for v in versions], np.int64)
+        self._deferred = self._needed_by(backward) - self._needed_by(v for v in variants if self._is_usual(v))
+        self.variants: Vector = np.array([self._encode(v) for v in variants], np.int64)
         self.code: Vector = np.array(self._code or [0], np.int64)
         self.relations: Vector = np.zeros((len(self.names), layout.RELATION_WIDTH), np.int64)
         self.indexes: Vector = np.zeros((max(len(self._indexed), 1), layout.INDEX_WIDTH), np.int64)
-        self.widths = _widths(versions, carried)
+        self.widths = _widths(variants, carried)
         for number, name in enumerate(self.names):
             is_own = name in own
             places = [place for (relation, _), place in self._indexed.items() if relation == name and is_own]
@@ -98,51 +98,51 @@ class MachinePlan:
         self._used = [(-1, -1)] * len(self.names)
         self._done = [-1] * len(self._indexed)
         self._own = frozenset(own)
-        self._all = versions
+        self._all = variants
         self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
         self._reaches: dict[frozenset[str], _Reach] = {}
 
     # --- code ------------------------------------------------------------------------------------------------------
 
-    def _is_usual(self, version: Version) -> bool:
-        """Whether every update may run a version: those of explicit facts that rules derive too are rare."""
-        return version.gather.goal is not None or id(version) in self._recovering
+    def _is_usual(self, variant: Variant) -> bool:
+        """Whether every update may run a variant: those of explicit facts that rules derive too are rare."""
+        return variant.gather.goal is not None or id(variant) in self._recovering
 
-    def _needed_by(self, versions: Iterable[Version]) -> set[int]:
-        probes = (probe for version in versions for probe in version.probes)
+    def _needed_by(self, variants: Iterable[Variant]) -> set[int]:
+        probes = (probe for variant in variants for probe in variant.probes)
         return {self._indexed[probe.relation, probe.key_columns] for probe in probes if _is_indexed(probe)}
 
-    def _encode(self, version: Version) -> int:
-        """Appends the code of a version; returns its place."""
+    def _encode(self, variant: Variant) -> int:
+        """Appends the code of a variant; returns its place."""
         at = len(self._code)
-        gather = version.gather
+        gather = variant.gather
         is_backward = gather.goal is None
         lists = 0
         if is_backward:
-            lists = 1 << DELTAS | (1 << LOSSES if id(version) in self._recovering else 0)
-        self._code.extend([0] * (layout.VERSION_WIDTH + layout.PROBE_WIDTH * len(version.probes)))
-        take, take_place = version.gather_take
+            lists = 1 << DELTAS | (1 << LOSSES if id(variant) in self._recovering else 0)
+        self._code.extend([0] * (layout.VARIANT_WIDTH + layout.PROBE_WIDTH * len(variant.probes)))
+        take, take_place = variant.gather_take
         width = gather.width + self._carried
         head = {
-            layout.START: self.number[_start(version)],
+            layout.START: self.number[_start(variant)],
             layout.IS_BACKWARD: is_backward,
-            layout.IS_NEGATED_START: version.is_negated_start,
-            layout.HEAD: self.number[version.variant.clause.head],
-            layout.PROBES: len(version.probes),
+            layout.IS_NEGATED_START: variant.is_negated_start,
+            layout.HEAD: self.number[variant.clause.head],
+            layout.PROBES: len(variant.probes),
             layout.START_TAKE: self._put(take, take_place),
             layout.START_TAKEN: len(take),
             layout.START_WIDTH: width,
             layout.START_ACTIONS: self._put_actions(
-                gather.actions, version.start_transform, gather.width + self._carried
+                gather.actions, variant.start_transform, gather.width + self._carried
             ),
             layout.START_ACTIONS_END: len(self._code),
             layout.LISTS: lists,
         }
         for field, value in head.items():
             self._code[at + field] = int(value)
-        for number, (probe, planned) in enumerate(zip(version.probes, version.variant.probes, strict=True)):
-            first = at + layout.VERSION_WIDTH + number * layout.PROBE_WIDTH
-            for field, value in self._encode_probe(probe, planned.actions).items():
+        for number, (probe, unbound) in enumerate(zip(variant.probes, variant.planned.probes, strict=True)):
+            first = at + layout.VARIANT_WIDTH + number * layout.PROBE_WIDTH
+            for field, value in self._encode_probe(probe, unbound.actions).items():
                 self._code[first + field] = int(value)
         return at
 
@@ -217,16 +217,16 @@ class MachinePlan:
                 self.indexes[place, layout.ADDED] = self._done[place] = _NEVER
 
     def _reach(self, changed: frozenset[str]) -> _Reach:
-        """What versions may look at that start, at once or in the end, at changed relations, and those that look for
+        """What variants may look at that start, at once or in the end, at changed relations, and those that look for
         what they lose; and the stratum itself."""
         found = self._reaches.get(changed)
         if found is None:
             starts, before = set(changed), -1
-            usual = [version for version in self._all if self._is_usual(version)]
+            usual = [variant for variant in self._all if self._is_usual(variant)]
             while len(starts) > before:
                 before = len(starts)
-                starts.update(v.variant.clause.head for v in usual if v.gather.goal is not None and _start(v) in starts)
-            reached = [version for version in usual if _start(version) in starts]
+                starts.update(v.clause.head for v in usual if v.gather.goal is not None and _start(v) in starts)
+            reached = [variant for variant in usual if _start(variant) in starts]
             names = {*self._own, *starts, *(probe.relation for v in reached for probe in v.probes)}
             places = self._needed_by(reached)
             own = {place for place, (name, _) in enumerate(self._keys) if name in self._own}
@@ -323,20 +323,20 @@ def _unknown() -> None:
     """Where no array has been seen yet."""
 
 
-def _start(version: Version) -> str:
-    assert version.gather.relation is not None
-    return version.gather.relation
+def _start(variant: Variant) -> str:
+    assert variant.gather.relation is not None
+    return variant.gather.relation
 
 
 def _is_indexed(probe: BoundProbe) -> bool:
     return not probe.is_member and bool(probe.key_columns)
 
 
-def _widths(versions: Iterable[Version], carried: int) -> tuple[int, ...]:
+def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
     """The widest block of each step."""
     widest: list[int] = []
-    for version in versions:
-        for depth, width in enumerate((max(version.gather.width, 1), *(probe.width for probe in version.probes))):
+    for variant in variants:
+        for depth, width in enumerate((max(variant.gather.width, 1), *(probe.width for probe in variant.probes))):
             if depth == len(widest):
                 widest.append(0)
             widest[depth] = max(widest[depth], width + carried)

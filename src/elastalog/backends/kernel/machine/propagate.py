@@ -53,15 +53,15 @@ from elastalog.backends.kernel.machine.layout import (
     TOUCHED_USED,
     USED,
     USUAL,
-    VERSION,
-    VERSIONS,
+    VARIANT,
+    VARIANTS,
     WIDTH,
     WORK,
     WORK_ALLOWED,
 )
 from elastalog.backends.kernel.machine.level_probe import probe_levels
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.machine.variants import begin_variant, runner
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
@@ -86,15 +86,15 @@ HOW_SIZE = 9
 
 
 @piece
-def gather_delta(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
+def gather_delta(state, relations, variant, code, frames):  # type: ignore[no-untyped-def]
     """Fills the first block with the next facts of the delta; column -1 is the entry."""
-    relation = relations[code[version + START]]
+    relation = relations[code[variant + START]]
     touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    width = code[version + START_WIDTH]
+    width = code[variant + START_WIDTH]
     out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
+    take = code[code[variant + START_TAKE] :]
+    taken = code[variant + START_TAKEN]
     first = state[AT]
     filled = min(relation[TO] - first, BLOCK)
     for i in range(filled):
@@ -117,11 +117,11 @@ def probe_seen(state, relations, indexes, probe, code, frames, depth, width):  #
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, how):  # type: ignore[no-untyped-def]
+def _sink(state, relations, variant, code, frames, width, nodes, waiting, how):  # type: ignore[no-untyped-def]
     """Applies the last block to its heads and lists each head once a round, or says what is missing for that."""
     depth = state[DEPTH]
     used = frames[depth, END]
-    number = code[version + HEAD]
+    number = code[variant + HEAD]
     head = relations[number]
     state[FULL] = number
     if head[TOUCHED_USED] + used > head[TOUCHED_ROOM] or (how[IS_NEW] and head[USED] + used > head[ROOM]):
@@ -198,28 +198,28 @@ def _close(state, relations, nodes, how):  # type: ignore[no-untyped-def]
 
 
 @operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def spread(state, relations, indexes, versions, code, frames, nodes, waiting, how):  # type: ignore[no-untyped-def]
+def propagate(state, relations, indexes, variants, code, frames, nodes, waiting, how):  # type: ignore[no-untyped-def]
     """Runs round after round; returns why it stops. `waiting` is not used: the machines' steps are called alike."""
     while True:
         if state[STAGE] == INDEXES:
             if how[IS_NEW] and not extend_indexes(state, relations, indexes):
                 return NO_INDEX
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
+            state[STAGE] = VARIANTS
+            state[VARIANT] = 0
             state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            while state[VERSION] < versions.shape[0]:
-                version = versions[state[VERSION]]
+        if state[STAGE] == VARIANTS:
+            while state[VARIANT] < variants.shape[0]:
+                variant = variants[state[VARIANT]]
                 if state[AT] < 0:
-                    relation = relations[code[version + START]]
+                    relation = relations[code[variant + START]]
                     if relation[FROM] >= relation[TO]:
-                        state[VERSION] += 1
+                        state[VARIANT] += 1
                         continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, how)
+                    begin_variant(state, relations, variant, code, frames)
+                reason = _run(state, relations, indexes, variant, code, frames, nodes, waiting, how)
                 if reason != DONE:
                     return reason
-                state[VERSION] += 1
+                state[VARIANT] += 1
                 state[AT] = -1
             state[STAGE] = CLOSING
         state[STAGE] = INDEXES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -24,14 +24,14 @@ class MachineRun:
     def __init__(
         self,
         plan: MachinePlan,
-        bench: Workbench,
+        workspace: Workspace,
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
     ) -> None:
         self.plan = plan
-        self.bench = bench
+        self.workspace = workspace
         self.relations = relations
         self.own = own
         self.watch = watch
@@ -40,7 +40,7 @@ class MachineRun:
 
     def run(self, advance: Callable[[], int]) -> int:
         """Calls the machine until it is done; returns DONE, or another reason that is not a wish."""
-        state = self.bench.state
+        state = self.workspace.state
         state[layout.STAGE] = 0
         state[layout.DERIVED] = 0
         state[layout.WORK] = 0
@@ -62,9 +62,9 @@ class MachineRun:
         return max(self.watch.allowance(_MOST_WORK), 1)
 
     def _serve(self, reason: int) -> None:
-        plan, bench, state = self.plan, self.bench, self.bench.state
+        plan, workspace, state = self.plan, self.workspace, self.workspace.state
         depth = int(state[layout.DEPTH])
-        rows = int(bench.frames[depth, layout.END])
+        rows = int(workspace.frames[depth, layout.END])
         match reason:
             case layout.NO_ROOM:
                 number = int(state[layout.FULL])
@@ -73,9 +73,9 @@ class MachineRun:
                 head.touched = bookkeeping.room(head.touched, head.touched_used + rows)
                 plan.refresh_relation(number, head)
             case layout.NO_NODES:
-                bench.reserve_nodes(rows)
+                workspace.reserve_nodes(rows)
             case layout.NO_LEVELS:
-                bench.reserve_levels(int(state[layout.HIGHEST]))
+                workspace.reserve_levels(int(state[layout.HIGHEST]))
             case layout.NO_INDEX:
                 plan.extend_index(int(state[layout.INDEX]), self.relations)
             case layout.ACTIONS:
@@ -91,9 +91,9 @@ class MachineRun:
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
-        bench, frame = self.bench, self.bench.frames[depth]
-        transform, width = self.plan.transforms[int(bench.state[layout.ACTION])]
-        block, rows = transform(bench.block(depth, width), rows)
+        workspace, frame = self.workspace, self.workspace.frames[depth]
+        transform, width = self.plan.transforms[int(workspace.state[layout.ACTION])]
+        block, rows = transform(workspace.block(depth, width), rows)
         # A range may have given more rows than the usual block has room for; steps further on may do so before it is
         # used up.
         self._given[depth] = block

@@ -4,7 +4,7 @@ Facts of an update are few and its rounds may be many thousand, so what counts i
 machine therefore runs whole phases (losses, recovery, gains) without returning, on tables of addresses that
 `plan` lays out. It leaves off, and is called again to go on, when something must be done in Python: memory to
 grow, an expression to evaluate, limits to look at. Every step is resumable, for the state of the run is in `state`,
-`frames` (one row for each step of the version that runs) and the relations' rows of `relations`.
+`frames` (one row for each step of the variant that runs) and the relations' rows of `relations`.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ from elastalog.backends.kernel.machine.layout import (
     TOUCHED_USED,
     USED,
     USUAL,
+    VARIANT,
+    VARIANTS,
     VECTORS,
-    VERSION,
-    VERSIONS,
     WIDTH,
     WORK,
     WORK_ALLOWED,
@@ -80,7 +80,7 @@ from elastalog.backends.kernel.machine.layout import (
 from elastalog.backends.kernel.machine.level_probe import VIEWS, probe_levels
 from elastalog.backends.kernel.machine.queue import take_lowest
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
+from elastalog.backends.kernel.machine.variants import begin_variant, runner
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
     COUNT,
@@ -99,19 +99,19 @@ from elastalog.backends.kernel.store.annotations import (
 
 
 @piece
-def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
+def _gather(state, relations, variant, code, frames):  # type: ignore[no-untyped-def]
     """Fills the first block with the next facts of the delta that the start sees, or with the next lost heads."""
     phase = state[PHASE]
-    relation = relations[code[version + START]]
+    relation = relations[code[variant + START]]
     touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
     rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
     level = words_at(relation[LEVEL], relation[ROOM])
-    width = code[version + START_WIDTH]
+    width = code[variant + START_WIDTH]
     out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
-    is_backward = code[version + IS_BACKWARD]
-    is_negated = code[version + IS_NEGATED_START]
+    take = code[code[variant + START_TAKE] :]
+    taken = code[variant + START_TAKEN]
+    is_backward = code[variant + IS_BACKWARD]
+    is_negated = code[variant + IS_NEGATED_START]
     is_loss = phase == LOSING
     is_flat = relation[IS_FLAT] != 0
     seen = VIEWS[phase, 2 if is_negated else 0]
@@ -153,13 +153,13 @@ def _probe(state, relations, indexes, probe, code, frames, depth, width):  # typ
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _sink(state, relations, variant, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
     """Hands the last block to the head, or says what is missing for that."""
     phase = state[PHASE]
     depth = state[DEPTH]
     used = frames[depth, END]
     block = matrix_at(frames[depth, BLOCK_AT], frames[depth, BLOCK_ROWS], width)
-    relation = code[version + HEAD]
+    relation = code[variant + HEAD]
     head = relations[relation]
     state[FULL] = relation
     if head[TOUCHED_USED] + used > head[TOUCHED_ROOM]:
@@ -196,15 +196,15 @@ _run = runner(_gather, _probe, _sink)
 
 
 @piece
-def _starts(relation, version, code, phase):  # type: ignore[no-untyped-def]
-    """Whether a version has something to start from."""
+def _starts(relation, variant, code, phase):  # type: ignore[no-untyped-def]
+    """Whether a variant has something to start from."""
     if relation[FROM] >= relation[TO]:
         return False
     if phase == RECOVERING:
-        return code[version + LISTS] & (1 << relation[LIST]) != 0
-    if code[version + IS_BACKWARD]:
+        return code[variant + LISTS] & (1 << relation[LIST]) != 0
+    if code[variant + IS_BACKWARD]:
         return False
-    if (phase == LOSING) != (code[version + IS_NEGATED_START] != 0):
+    if (phase == LOSING) != (code[variant + IS_NEGATED_START] != 0):
         return relation[MAY_LOSE] != 0
     return relation[MAY_GAIN] != 0
 
@@ -275,28 +275,28 @@ def _close_gains(state, relations, nodes, waiting, heap):  # type: ignore[no-unt
 
 
 @operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def advance(state, relations, indexes, versions, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round; returns why it stops (see DONE). `versions` are places in the code."""
+def advance(state, relations, indexes, variants, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+    """Runs a phase on, round after round; returns why it stops (see DONE). `variants` are places in the code."""
     phase = state[PHASE]
     while True:
         if state[STAGE] == INDEXES:
             if phase == GAINING and not extend_indexes(state, relations, indexes):
                 return NO_INDEX
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
+            state[STAGE] = VARIANTS
+            state[VARIANT] = 0
             state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            while state[VERSION] < versions.shape[0]:
-                version = versions[state[VERSION]]
+        if state[STAGE] == VARIANTS:
+            while state[VARIANT] < variants.shape[0]:
+                variant = variants[state[VARIANT]]
                 if state[AT] < 0:
-                    if not _starts(relations[code[version + START]], version, code, phase):
-                        state[VERSION] += 1
+                    if not _starts(relations[code[variant + START]], variant, code, phase):
+                        state[VARIANT] += 1
                         continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
+                    begin_variant(state, relations, variant, code, frames)
+                reason = _run(state, relations, indexes, variant, code, frames, nodes, waiting, heap)
                 if reason != DONE:
                     return reason
-                state[VERSION] += 1
+                state[VARIANT] += 1
                 state[AT] = -1
             state[STAGE] = CLOSING
         if phase == RECOVERING:

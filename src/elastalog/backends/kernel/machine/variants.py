@@ -1,4 +1,4 @@
-"""Running a version of a clause in the machines, from where it is to its end."""
+"""Running a variant of a clause in the machines, from where it is to its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from elastalog.backends.kernel.machine.layout import (
     START_ACTIONS_END,
     START_WIDTH,
     STEP,
-    VERSION_WIDTH,
+    VARIANT_WIDTH,
     WORK,
     WORK_ALLOWED,
 )
@@ -36,9 +36,9 @@ from elastalog.backends.kernel.machine.steps import finish_block
 
 
 @piece
-def begin_version(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
-    """Goes to the first row of the delta that a version starts at."""
-    state[AT] = relations[code[version + START], FROM]
+def begin_variant(state, relations, variant, code, frames):  # type: ignore[no-untyped-def]
+    """Goes to the first row of the delta that a variant starts at."""
+    state[AT] = relations[code[variant + START], FROM]
     state[DEPTH] = 0
     state[STEP] = GO
     frames[0, BEGUN] = 0
@@ -46,25 +46,25 @@ def begin_version(state, relations, version, code, frames):  # type: ignore[no-u
 
 
 def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
-    """A piece that runs one version, depth first, one block a step; returns DONE, or what is missing.
+    """A piece that runs one variant, depth first, one block a step; returns DONE, or what is missing.
 
-    What differs between machines are its parts: `gather` fills the first block with rows that the version starts at,
+    What differs between machines are its parts: `gather` fills the first block with rows that the variant starts at,
     `probe_next` the block of the next step, and `sink` hands what is left of the last block to the head, or says what
     is missing for that. Work is counted in rows that are looked at or made: limits must be checked though nothing is
     derived."""
 
     @piece
-    def run(state, relations, indexes, version, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-        probes = code[version + PROBES]
-        first_probe = version + VERSION_WIDTH
+    def run(state, relations, indexes, variant, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+        probes = code[variant + PROBES]
+        first_probe = variant + VARIANT_WIDTH
         while True:
             if state[WORK] > state[WORK_ALLOWED] or state[DERIVED] > state[DERIVED_ALLOWED]:
                 return CHECK
             depth = state[DEPTH]
             probe = first_probe + (depth - 1) * PROBE_WIDTH
-            width = code[version + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
+            width = code[variant + START_WIDTH] if depth == 0 else code[probe + OUT_WIDTH]
             if state[STEP] == SINK:
-                reason = sink(state, relations, version, code, frames, width, nodes, waiting, heap)
+                reason = sink(state, relations, variant, code, frames, width, nodes, waiting, heap)
                 if reason != DONE:
                     return reason
                 state[STEP] = GO
@@ -87,13 +87,13 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
             elif depth > 0:
                 state[DEPTH] = depth - 1
             else:
-                filled = gather(state, relations, version, code, frames)
+                filled = gather(state, relations, variant, code, frames)
                 if filled == 0:
                     return DONE
                 state[WORK] += filled
                 reason = finish_block(
-                    state, frames, code, 0, width, filled, code[version + START_ACTIONS],
-                    code[version + START_ACTIONS_END],
+                    state, frames, code, 0, width, filled, code[variant + START_ACTIONS],
+                    code[variant + START_ACTIONS_END],
                 )  # fmt: skip
                 if reason != DONE:
                     return reason

@@ -9,7 +9,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 
 
-class Workbench:
+class Workspace:
     """What the machine works in, shared by all strata: a block for each step, and the queue of facts that wait for a
     level."""
 

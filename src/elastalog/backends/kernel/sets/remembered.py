@@ -139,7 +139,7 @@ class RememberedDerivations:
         self._watch.derived(used)
 
     def hand_on(self, entries: Vector, sink: Sink) -> None:
-        """Gives the derivations of some heads to a sink, laid out as backward versions with body facts do: the entry,
+        """Gives the derivations of some heads to a sink, laid out as backward variants with body facts do: the entry,
         then the row of each scan's fact, as far as it is of the stratum."""
         state = np.zeros(8, np.int64)
         state[WITHIN] = -1
