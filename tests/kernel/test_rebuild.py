@@ -163,4 +163,4 @@ def test_rows_of_one_relation_are_found_in_another(
     old.level[gone] = rebuild.ABSENT
     old.is_settled = not gone
     expected = [-2 if row in gone else second.index(fact) if fact in second else -1 for row, fact in enumerate(first)]
-    assert rebuild._matches(old, new).tolist() == expected
+    assert old.matches(new).tolist() == expected

@@ -25,7 +25,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.kernel.store.set_table import FILLED
+from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
@@ -107,9 +107,9 @@ class GlobalLevelEvaluation:
 
             def sink(block: Matrix, used: int, head: KernelRelation = head) -> None:
                 head.reserve(head.used + used)
-                state[bookkeeping.USED] = head.used
+                state[USED] = head.used
                 bookkeeping.insert_lowest(block, used, head.rows, head.table, head.shift, head.level, head.count, state)
-                head.used = int(state[bookkeeping.USED])
+                head.used = int(state[USED])
                 self.watch.derived(used)
 
             variant = DeltaVariant(plan_full(clause, statistics), self.dictionary, self.source)
@@ -203,7 +203,7 @@ class Calendar:
         self._watch = watch
         words = max(relation.width for relation in own)
         self._block: Matrix = np.empty((BLOCK, words), np.int32)
-        self.workspace = Workspace(words + layout.NODE_WIDTH)
+        self.workspace = Workspace(words)
 
     def sink(self, variant: BoundVariant, level: int, counted: Mapping[str, int]) -> Sink:
         """Takes derivations: those that fire at `level` are inserted, the others kept."""
@@ -211,29 +211,25 @@ class Calendar:
         head = self._own[place]
         counted_from = counted[head.name]
         workspace = self.workspace
-        state = workspace.state
+        machine = workspace.machine
 
         def take(block: Matrix, used: int) -> None:
             self._watch.derived(used)
             variant.derivations += used
-            while reason := calendar.put_off_block(
-                block, used, level, place, head.width, state, workspace.nodes, workspace.waiting, workspace.heap
-            ):
+            while reason := calendar.put_off_block(workspace.address, block, used, level, place, head.width):
                 if reason == layout.NO_NODES:
                     workspace.reserve_nodes(used)
                 else:
-                    workspace.reserve_levels(int(state[layout.HIGHEST]))
-            head.insert(block, 0, int(state[FILLED]), counted_from)
+                    workspace.reserve_levels(machine.highest)
+            head.insert(block, 0, machine.kept, counted_from)
 
         return take
 
     def insert(self, level: int, counted: Mapping[str, int]) -> None:
         """Inserts the heads of the derivations that fire at a level."""
         workspace, block = self.workspace, self._block
-        while filled := calendar.take_due(
-            level, block.shape[1], block, workspace.state, workspace.nodes, workspace.waiting, workspace.heap
-        ):
-            head = self._own[int(workspace.state[layout.FULL])]
+        while filled := calendar.take_due(workspace.address, level, block):
+            head = self._own[workspace.machine.full]
             head.insert(block, 0, filled, counted[head.name])
 
     @property
@@ -243,4 +239,4 @@ class Calendar:
     @property
     def next_level(self) -> int:
         """The lowest level that something waits for."""
-        return int(self.workspace.heap[0])
+        return self.workspace.next_level

@@ -61,42 +61,33 @@ def run_small_iterations(
     carried, flat, workspace = (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
     plan = MachinePlan(own, flat, variants, [], [], dictionary, carried)
     plan.refresh(relations, None)
-    workspace.reserve_blocks(plan.widths)
-    table = plan.relations
-    for number, name in enumerate(plan.names):
-        table[number, layout.IS_CHECKED] = not relations[name].is_settled
+    task = growth.GrowthTask(iteration, most_found, carried)
+    workspace.attach(plan, task)
+    for name, row in zip(plan.names, plan.relations, strict=True):
+        row.is_checked = not relations[name].is_settled
         if name in stop:
-            table[number, layout.FROM : layout.TO + 1] = start[name], stop[name]
-    state = workspace.state
-    state[layout.ITERATION] = iteration
-    state[layout.MOST_FOUND] = most_found
-    state[layout.CARRIED] = carried
+            row.delta, row.delta_end = start[name], stop[name]
     told = sum(stop.values())
 
     def tell() -> None:
         nonlocal told
         now = sum(relations[name].used for name in own)
-        watch.iteration(stratum, int(state[layout.ITERATION]), now - told)
+        watch.iteration(stratum, task.iteration, now - told)
         told = now
 
     began = time.perf_counter()
-    reason = MachineRun(plan, workspace, relations, own, watch, tell).run(
-        lambda: growth.grow(
-            state, table, plan.indexes, plan.variants, plan.code, workspace.frames, workspace.nodes, workspace.waiting,
-            workspace.heap,
-        )
-    )  # fmt: skip
+    reason = MachineRun(plan, workspace, relations, own, watch, tell).run(growth.grow)
     seconds = time.perf_counter() - began
     tell()
     # Nobody has measured the variants one by one; derivations are the best measure of their shares.
-    made = plan.code[plan.variants + layout.MADE]
-    for variant, derivations in zip(variants, made.tolist(), strict=True):
+    made = [code.made for code in plan.variants]
+    for variant, derivations in zip(variants, made, strict=True):
         variant.derivations += derivations
-        variant.seconds += seconds * derivations / max(int(made.sum()), 1)
-    bounds = {name: table[plan.number[name], layout.FROM : layout.TO + 1].tolist() for name in own}
+        variant.seconds += seconds * derivations / max(sum(made), 1)
+    rows = {name: plan.relations[plan.number[name]] for name in own}
     return Progress(
-        {name: first for name, (first, _) in bounds.items()},
-        {name: last for name, (_, last) in bounds.items()},
-        int(state[layout.ITERATION]),
+        {name: row.delta for name, row in rows.items()},
+        {name: row.delta_end for name, row in rows.items()},
+        task.iteration,
         reason == layout.DONE,
     )

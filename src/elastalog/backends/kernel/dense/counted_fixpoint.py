@@ -11,11 +11,11 @@ from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Worker
 from elastalog.backends.kernel.compile.signatures import INT, KEYS, MATRIX, STATE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.bookkeeping import LISTED, USED, find_row
+from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import add_row
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
@@ -86,19 +86,19 @@ class _Hits:
                 wider = np.zeros(len(relation.rows), np.int32)
                 wider[: len(self._hits)] = self._hits
                 self._hits = wider
-            self._list = bookkeeping.room(self._list, int(state[bookkeeping.LISTED]) + used)
-            state[bookkeeping.USED] = relation.used
+            self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
+            state[USED] = relation.used
             count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
-            relation.used = int(state[bookkeeping.USED])
+            relation.used = int(state[USED])
             watch.derived(used)
 
         return count
 
     def end_iteration(self, iteration: int) -> None:
-        rows = self._list[: int(self._state[bookkeeping.LISTED])].copy()
+        rows = self._list[: int(self._state[LISTED])].copy()
         counts = self._hits[rows]
         self._hits[rows] = 0
-        self._state[bookkeeping.LISTED] = 0
+        self._state[LISTED] = 0
         fresh = rows >= self._known
         self.relation.count[rows[fresh]] = counts[fresh]
         self._known = self.relation.used

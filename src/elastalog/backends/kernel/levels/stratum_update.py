@@ -21,7 +21,7 @@ from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import DELTA, DELTAS, LOSSES
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -31,10 +31,6 @@ from elastalog.jit.operators import Operator
 from elastalog.planning.logical import LogicalStratum, Test
 from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
-
-_NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
-_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0, 0, 0], np.int64)
-"""What the machine's relations may do, their deltas, losses and inputs, when an update of a stratum begins."""
 
 
 class MaintenancePlan:
@@ -131,18 +127,18 @@ class StratumMaintenance:
         self._may_gain = False
         workspace.clear()
         self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
-        workspace.reserve_blocks(self.plan.widths)
-        table = self.plan.relations
-        table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
+        workspace.attach(self.plan)
+        machine_inputs.begin(workspace.address)
         for name, entries in inputs.items():
-            table[self.plan.number[name], layout.INPUTS_AT : layout.INPUTS + 1] = address_of(entries), len(entries)
-        self._concerned = int(machine_inputs.look(table)) if inputs else 0
+            relation = self.plan.relations[self.plan.number[name]]
+            relation.inputs, relation.inputs_number = address_of(entries), len(entries)
+        self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
-        if self._concerned & machine_inputs.LOSES or (self.deleted and self.plan.reads_own):
+        if self._concerned & machine_inputs.MAY_LOSE or (self.deleted and self.plan.reads_own):
             self._is_marked = True
-            machine_inputs.start_losing(self.plan.relations)
+            machine_inputs.start_losing(self.workspace.address)
             self._start_own(self.deleted, DELTA)
             self._run(layout.LOSING)
         else:
@@ -153,12 +149,12 @@ class StratumMaintenance:
     def recover(self) -> None:
         """Looks for the lost facts backwards, in what was there before the delta of gains."""
         lost = self.plan.losses(self.own)
-        may_gain = self._concerned & machine_inputs.GAINS
+        may_gain = self._concerned & machine_inputs.MAY_GAIN
         if not (self.inserted or self.deleted or lost or may_gain):
             return
         self._is_marked = True
         if self.inputs:
-            machine_inputs.await_gains(self.plan.relations)
+            machine_inputs.await_gains(self.workspace.address)
         for name, entries in self.inserted.items():
             bookkeeping.make_explicit(entries, self.relations[name].touched)
         self._recover_lost(lost)
@@ -167,7 +163,7 @@ class StratumMaintenance:
     def gain(self) -> None:
         """Offers the derivations through what came to their heads, which settle level by level."""
         if self._may_gain or self.workspace.is_waiting:
-            machine_inputs.start_gaining(self.plan.relations)
+            machine_inputs.start_gaining(self.workspace.address)
             self._start_own(self.inserted, 0)
             self._run(layout.GAINING)
 
@@ -195,34 +191,28 @@ class StratumMaintenance:
 
     def _unmark(self) -> None:
         if self._is_marked and self.inputs:
-            machine_inputs.unmark(self.plan.relations)
+            machine_inputs.unmark(self.workspace.address)
 
     def _start_own(self, own: Mapping[str, Vector], added: int) -> None:
         """Explicit facts of the stratum are in the delta too, with another mark."""
         for name, entries in own.items():
             bookkeeping.list_marked(entries, self.relations[name].touched, added, 0)
-            self.plan.relations[self.plan.number[name], layout.TO] = len(entries)
+            self.plan.relations[self.plan.number[name]].delta_end = len(entries)
 
     def _recover_lost(self, lost: Mapping[str, int]) -> None:
         """Finds what supports the facts that were deleted or lost; `lost` says how many of each relation are listed."""
         if not self.plan.backward.isdisjoint(self.deleted):
-            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
+            self._recover(DELTA_LIST, {name: len(entries) for name, entries in self.deleted.items()})
         if not self.plan.recovering.isdisjoint(lost):
-            self._recover(LOSSES, lost)
+            self._recover(LOSS_LIST, lost)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
         """Looks for the facts of a list backwards."""
-        self.plan.relations[:, layout.LIST : layout.TO + 1] = _NO_DELTA
+        machine_inputs.start_recovering(self.workspace.address, column)
         for name, length in lengths.items():
-            self.plan.relations[self.plan.number[name], layout.LIST : layout.TO + 1] = column, 0, length
+            self.plan.relations[self.plan.number[name]].delta_end = length
         self._run(layout.RECOVERING)
 
     def _run(self, phase: int) -> None:
-        plan, workspace = self.plan, self.workspace
-        workspace.state[layout.PHASE] = phase
-        self._machine.run(
-            lambda: update.advance(
-                workspace.state, plan.relations, plan.indexes, plan.variants, plan.code, workspace.frames,
-                workspace.nodes, workspace.waiting, workspace.heap,
-            )
-        )  # fmt: skip
+        self.workspace.machine.phase = phase
+        self._machine.run(update.advance)

@@ -10,11 +10,12 @@ from weakref import ref
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.store.annotations import DELTAS, LOSSES
+from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
@@ -59,7 +60,9 @@ class MachinePlan:
     ) -> None:
         self._dictionary = dictionary
         self._carried = carried
-        self._code: list[int] = []
+        self._put_so_far: list[int] = []
+        self._actions: list[tuple[int, int, int]] = []
+        self._probes_so_far = 0
         self._indexed: dict[tuple[str, tuple[int, ...]], int] = {}
         self._recovering = frozenset(map(id, recovering))
         self.recovering = frozenset(variant.clause.head for variant in recovering)
@@ -78,26 +81,32 @@ class MachinePlan:
             self._indexed[key] = len(self._indexed)
         self._keys = list(self._indexed)
         self._deferred = self._needed_by(backward) - self._needed_by(v for v in variants if self._is_usual(v))
-        self.variants: Vector = np.array([self._encode(v) for v in variants], np.int64)
-        self.code: Vector = np.array(self._code or [0], np.int64)
-        self.relations: Vector = np.zeros((len(self.names), layout.RELATION_WIDTH), np.int64)
-        self.indexes: Vector = np.zeros((max(len(self._indexed), 1), layout.INDEX_WIDTH), np.int64)
+        self.variants = Table(layout.VariantCode, len(variants))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in variants))
+        for variant, code in zip(variants, self.variants, strict=True):
+            self._encode(variant, code)
+        self.actions = Table(layout.ActionCode, len(self._actions))
+        for action, encoded in zip(self.actions, self._actions, strict=True):
+            action.kind, action.first, action.second = encoded
+        self._operands: Vector = np.array(self._put_so_far or [0], np.int64)
+        self.operands_at = address_of(self._operands)
+        self.relations = Table(layout.Relation, len(self.names))
+        self.indexes = Table(layout.IndexPlace, len(self._indexed))
         self.widths = _widths(variants, carried)
-        for number, name in enumerate(self.names):
-            is_own = name in own
-            places = [place for (relation, _), place in self._indexed.items() if relation == name and is_own]
-            row = self.relations[number]
-            row[layout.IS_FLAT] = name in flat
-            row[layout.IS_OWN] = is_own
-            row[layout.STARTS] = layout.FORWARDS * (name in self.positive) | layout.AGAINST * (name in self.negative)
-            row[layout.FIRST_INDEX] = min(places, default=0)
-            row[layout.INDEXES_END] = max(places, default=-1) + 1
+        self._own = frozenset(own)
+        self._indexes_of = {name: [place for place, key in enumerate(self._keys) if key[0] == name] for name in own}
+        for name, row in zip(self.names, self.relations, strict=True):
+            places = self._indexes_of.get(name, ())
+            row.is_flat = name in flat
+            row.is_own = name in self._own
+            row.starts = layout.FORWARDS * (name in self.positive) | layout.AGAINST * (name in self.negative)
+            row.first_index = min(places, default=0)
+            row.indexes_end = max(places, default=-1) + 1
         # Weak, so that arrays which have been replaced are not kept until the next update.
         self._seen: list[tuple[_Known, ...]] = [(_unknown,) * 5] * len(self.names)
         self._seen_indexes: list[tuple[_Known, ...]] = [(_unknown,) * 3] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
         self._done = [-1] * len(self._indexed)
-        self._own = frozenset(own)
         self._all = variants
         self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
         self._reaches: dict[frozenset[str], _Reach] = {}
@@ -112,77 +121,56 @@ class MachinePlan:
         probes = (probe for variant in variants for probe in variant.probes)
         return {self._indexed[probe.relation, probe.key_columns] for probe in probes if _is_indexed(probe)}
 
-    def _encode(self, variant: Variant) -> int:
-        """Appends the code of a variant; returns its place."""
-        at = len(self._code)
+    def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
+        """Writes the code of a variant."""
         gather = variant.gather
-        is_backward = gather.goal is None
-        lists = 0
-        if is_backward:
-            lists = 1 << DELTAS | (1 << LOSSES if id(variant) in self._recovering else 0)
-        self._code.extend([0] * (layout.VARIANT_WIDTH + layout.PROBE_WIDTH * len(variant.probes)))
         take, take_place = variant.gather_take
-        width = gather.width + self._carried
-        head = {
-            layout.START: self.number[_start(variant)],
-            layout.IS_BACKWARD: is_backward,
-            layout.IS_NEGATED_START: variant.is_negated_start,
-            layout.HEAD: self.number[variant.clause.head],
-            layout.PROBES: len(variant.probes),
-            layout.START_TAKE: self._put(take, take_place),
-            layout.START_TAKEN: len(take),
-            layout.START_WIDTH: width,
-            layout.START_ACTIONS: self._put_actions(
-                gather.actions, variant.start_transform, gather.width + self._carried
-            ),
-            layout.START_ACTIONS_END: len(self._code),
-            layout.LISTS: lists,
-        }
-        for field, value in head.items():
-            self._code[at + field] = int(value)
-        for number, (probe, unbound) in enumerate(zip(variant.probes, variant.planned.probes, strict=True)):
-            first = at + layout.VARIANT_WIDTH + number * layout.PROBE_WIDTH
-            for field, value in self._encode_probe(probe, unbound.actions).items():
-                self._code[first + field] = int(value)
-        return at
+        code.start = self.number[_start(variant)]
+        code.is_backward = gather.goal is None
+        code.is_negated = variant.is_negated_start
+        code.head = self.number[variant.clause.head]
+        code.first_probe, code.probes = self._probes_so_far, len(variant.probes)
+        code.take, code.taken = self._put(take, take_place), len(take)
+        code.width = gather.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(gather.actions, variant.start_transform, code.width)
+        if code.is_backward:
+            code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if id(variant) in self._recovering else 0)
+        for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
+            self._encode_probe(probe, planned.actions, self.probes[self._probes_so_far])
+            self._probes_so_far += 1
 
-    def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...]) -> dict[int, int]:
+    def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...], code: layout.ProbeCode) -> None:
         is_indexed = _is_indexed(probe)
-        return {
-            layout.RELATION: self.number[probe.relation],
-            layout.INDEX_OF: self._indexed[probe.relation, probe.key_columns] if is_indexed else 0,
-            layout.HOW: layout.INDEXED if is_indexed else MEMBER if probe.is_member else EVERY,
-            layout.IS_NEGATED: probe.is_negated,
-            layout.IS_BEFORE: probe.is_before,
-            layout.KEY: self._put(probe.key),
-            layout.KEY_WIDTH: len(probe.key),
-            layout.KEEP: self._put(probe.keep, probe.keep_place),
-            layout.KEPT: len(probe.keep),
-            layout.TAKE: self._put(probe.take, probe.take_place),
-            layout.TAKEN: len(probe.take),
-            layout.OUT_WIDTH: probe.width + self._carried,
-            layout.ACTIONS_AT: self._put_actions(actions, probe.transform, probe.width + self._carried),
-            layout.ACTIONS_END: len(self._code),
-        }
+        code.relation = self.number[probe.relation]
+        code.index = self._indexed[probe.relation, probe.key_columns] if is_indexed else 0
+        code.kind = layout.INDEXED if is_indexed else MEMBER if probe.is_member else EVERY
+        code.is_negated = probe.is_negated
+        code.is_before = probe.is_before
+        code.key, code.key_width = self._put(probe.key), len(probe.key)
+        code.keep, code.kept = self._put(probe.keep, probe.keep_place), len(probe.keep)
+        code.take, code.taken = self._put(probe.take, probe.take_place), len(probe.take)
+        code.width = probe.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(actions, probe.transform, code.width)
 
     def _put(self, *vectors: Vector) -> int:
-        at = len(self._code)
+        """Appends operands; returns their place."""
+        place = len(self._put_so_far)
         for vector in vectors:
-            self._code.extend(vector.tolist())
-        return at
+            self._put_so_far.extend(vector.tolist())
+        return place
 
-    def _put_actions(self, actions: tuple[Action, ...], transform: Transform | None, width: int) -> int:
-        """Appends actions: one by one if the machine knows them all, else as one to be run in Python."""
-        at = len(self._code)
+    def _put_actions(self, actions: tuple[Action, ...], transform: Transform | None, width: int) -> tuple[int, int]:
+        """Appends actions: one by one if the machine knows them all, else as one to be run in Python. Returns where
+        they begin and end."""
+        first = len(self._actions)
         encoded = [self._encode_action(action) for action in actions]
         if None in encoded:
             assert transform is not None
-            self._code.extend((layout.IN_PYTHON, len(self.transforms), 0))
+            self._actions.append((layout.IN_PYTHON, len(self.transforms), 0))
             self.transforms.append((transform, width))
         else:
-            for code in encoded:
-                self._code.extend(code or ())
-        return at
+            self._actions.extend(code for code in encoded if code is not None)
+        return first, len(self._actions)
 
     def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
         match action:
@@ -208,13 +196,14 @@ class MachinePlan:
             self.refresh_relation(number, relation)
             used = relation.used, relation.touched_used
             if used != self._used[number]:
-                self.relations[number, layout.USED : layout.TOUCHED_USED + 1] = used
+                row = self.relations[number]
+                row.used, row.touched_used = used
                 self._used[number] = used
         for place, (name, columns) in reach.indexes:
             self.refresh_index(place, relations[name].index(columns))
         for place in reach.unneeded:
             if self._done[place] != _NEVER:
-                self.indexes[place, layout.ADDED] = self._done[place] = _NEVER
+                self.indexes[place].added = self._done[place] = _NEVER
 
     def _reach(self, changed: frozenset[str]) -> _Reach:
         """What variants may look at that start, at once or in the end, at changed relations, and those that look for
@@ -249,17 +238,12 @@ class MachinePlan:
             or count() is not relation.count
         ):
             row = self.relations[number]
-            row[layout.ROWS] = address_of(relation.rows)
-            row[layout.WIDTH] = relation.width
-            row[layout.TABLE_AT] = address_of(relation.table)
-            row[layout.TABLE_SIZE] = len(relation.table)
-            row[layout.SHIFT] = relation.shift
-            row[layout.LEVEL] = address_of(relation.level)
-            row[layout.COUNTS] = address_of(relation.count)
-            row[layout.TOUCHED] = address_of(relation.touched)
-            row[layout.TOUCHED_ROOM] = len(relation.touched)
-            row[layout.ROOM] = relation.room
-            row[layout.IS_ANNOTATED] = relation.is_annotated
+            row.rows, row.width, row.room = address_of(relation.rows), relation.width, relation.room
+            row.table, row.table_size = address_of(relation.table), len(relation.table)
+            row.shift = relation.shift
+            row.level, row.count = address_of(relation.level), address_of(relation.count)
+            row.touched, row.touched_room = address_of(relation.touched), len(relation.touched)
+            row.is_annotated = relation.is_annotated
             # Last, here and below: Ctrl-C may come in between, and then all of it is to be written again.
             arrays = (relation.rows, relation.table, relation.level, relation.count, relation.touched)
             self._seen[number] = tuple(map(ref, arrays))
@@ -269,21 +253,15 @@ class MachinePlan:
         keys, slots, pool = self._seen_indexes[place]
         row = self.indexes[place]
         if pool() is not index.pool or slots() is not index.slots or keys() is not index.keys:
-            row[layout.COLUMNS] = address_of(index.columns)
-            row[layout.COLUMNS_NUMBER] = len(index.columns)
-            row[layout.KIND] = index.kind
-            row[layout.KEYS] = address_of(index.keys)
-            row[layout.KEYS_SIZE] = len(index.keys)
-            row[layout.KEYS_SHIFT] = index.shift
-            row[layout.SLOTS] = address_of(index.slots)
-            row[layout.SLOTS_SIZE] = len(index.slots)
-            row[layout.POOL] = address_of(index.pool)
-            row[layout.POOL_SIZE] = len(index.pool)
-            row[layout.STATE_AT] = address_of(index.state)
-            row[layout.STATE_LENGTH] = len(index.state)
+            row.columns, row.columns_number = address_of(index.columns), len(index.columns)
+            row.kind = index.kind
+            row.keys, row.keys_size, row.shift = address_of(index.keys), len(index.keys), index.shift
+            row.slots, row.slots_size = address_of(index.slots), len(index.slots)
+            row.pool, row.pool_size = address_of(index.pool), len(index.pool)
+            row.state, row.state_size = address_of(index.state), len(index.state)
             self._seen_indexes[place] = tuple(map(ref, (index.keys, index.slots, index.pool)))
         if index.done != self._done[place]:
-            row[layout.ADDED] = self._done[place] = index.done
+            row.added = self._done[place] = index.done
 
     def extend_index(self, place: int, relations: Mapping[str, KernelRelation]) -> None:
         """Brings an index of the stratum up to date that had no room."""
@@ -296,8 +274,8 @@ class MachinePlan:
 
     def losses(self, own: Iterable[str]) -> dict[str, int]:
         """How many facts of each relation of the stratum have lost their last derivation."""
-        listed = self.relations[:, layout.LISTED].tolist()
-        return {name: listed[self.number[name]] for name in own if listed[self.number[name]]}
+        losses = {name: self.relations[self.number[name]].losses for name in own}
+        return {name: number for name, number in losses.items() if number}
 
     def keep(self, relations: Mapping[str, KernelRelation], own: Iterable[str]) -> None:
         """Tells the stratum's relations and their indexes how far they go now. What was not told because something
@@ -305,15 +283,15 @@ class MachinePlan:
         for name in own:
             relation = relations[name]
             number = self.number[name]
-            _, _, first, end, used, touched_used = self.relations[number, layout.IS_FLAT : layout.MAY_LOSE].tolist()
-            if (used, touched_used) != self._used[number]:
-                relation.used = used
-                relation.touched_used = touched_used
-                if touched_used:
+            row = self.relations[number]
+            used = row.used, row.touched_used
+            if used != self._used[number]:
+                relation.used, relation.touched_used = used
+                if relation.touched_used:
                     relation.is_settled = False
-                self._used[number] = used, touched_used
-            for place in range(first, end):
-                added = int(self.indexes[place, layout.ADDED])
+                self._used[number] = used
+            for place in self._indexes_of[name]:
+                added = self.indexes[place].added
                 if added != self._done[place]:
                     self._index_at(place, relations).done = added
                     self._done[place] = added

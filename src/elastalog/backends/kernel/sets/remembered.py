@@ -25,11 +25,10 @@ from elastalog.backends.kernel.compile.signatures import (
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Sink, TooManyRows
 from elastalog.backends.kernel.execution.join_levels import LEVELS, state_of
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import ROW
-from elastalog.backends.kernel.store.bookkeeping import find_row
+from elastalog.backends.kernel.store.annotations import entry_of
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_row
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause
 
@@ -69,7 +68,7 @@ def recall(entries, touched, latest, store, places, out, state):  # type: ignore
     while at < entries.shape[0]:
         entry = entries[at]
         if number < 0:
-            row = int64(touched[entry, ROW])
+            row = int64(entry_of(touched, entry).row)
             if row < latest.shape[0]:
                 number = int64(latest[row])
         while number >= 0:

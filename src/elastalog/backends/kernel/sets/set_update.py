@@ -12,24 +12,14 @@ from dataclasses import replace
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import GAINS, SURVIVING, DeltaVariant, Phase
+from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase
 from elastalog.backends.kernel.sets import set_operators, set_rounds
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import (
-    COUNT,
-    DELTA,
-    DERIVED,
-    IS,
-    NEW,
-    OTHER,
-    PENDING,
-    WAS,
-    view,
-)
+from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, Support, joined
@@ -39,10 +29,10 @@ from elastalog.planning.logical import LogicalStratum
 
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
-    Evaluation.SURVIVING: SURVIVING,
+    Evaluation.SURVIVING: BOTH_EPOCHS,
     Evaluation.NEW: GAINS,
     Evaluation.PROVED: replace(
-        SURVIVING, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
+        BOTH_EPOCHS, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
     ),
 }
 """PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings

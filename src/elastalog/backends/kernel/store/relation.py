@@ -147,6 +147,16 @@ class KernelRelation:
         row_operators.find(np.ascontiguousarray(block, np.int32), self.rows, self.table, self.shift, found)
         return found
 
+    def matches(self, other: KernelRelation) -> Vector:
+        """The row in another relation of each row, -1 where it holds none, -2 where the row is absent; outside an
+        update of either."""
+        found = np.empty(self.used, np.int32)
+        is_checked = self.is_annotated and not self.is_settled
+        row_operators.match(
+            self.rows, self.used, is_checked, self.level, other.rows, other.used, other.table, other.shift, found
+        )
+        return found
+
     def index(self, columns: tuple[int, ...]) -> Index:
         """The index on some columns, made when first asked for, up to date."""
         index = self.indexes.get(columns)
