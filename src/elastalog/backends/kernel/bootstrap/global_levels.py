@@ -21,7 +21,7 @@ from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import calendar, layout
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -101,7 +101,7 @@ class GlobalLevelEvaluation:
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
         scratch = Scratch()
-        state: Vector = np.zeros(4, np.int64)
+        state: Vector = state_vector()
         for clause in self.stratum.clauses:
             head = self.relations[clause.head]
 

@@ -80,7 +80,7 @@ def run_small_iterations(
     seconds = time.perf_counter() - began
     tell()
     # Nobody has measured the variants one by one; derivations are the best measure of their shares.
-    made = [code.made for code in plan.variants]
+    made = [code.made for code in plan.code.variants]
     for variant, derivations in zip(variants, made, strict=True):
         variant.derivations += derivations
         variant.seconds += seconds * derivations / max(sum(made), 1)

@@ -13,7 +13,7 @@ from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
 from elastalog.backends.watch import Watch
@@ -74,7 +74,7 @@ class _Hits:
         self.counts: list[Vector] = [np.ones(explicit, np.int32)]
         self._hits: Vector = np.zeros(len(relation.rows), np.int32)
         self._list: Vector = NO_WORDS
-        self._state: Vector = np.zeros(8, np.int64)
+        self._state: Vector = state_vector()
         self._known = explicit
 
     def sink(self, watch: Watch) -> Sink:

@@ -14,7 +14,7 @@ import numpy as np
 from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
@@ -101,7 +101,7 @@ class Scratch:
     def state(self, depth: int) -> Vector:
         state = self._states.get(depth)
         if state is None:
-            state = self._states[depth] = np.zeros(8, np.int64)
+            state = self._states[depth] = state_vector()
         return state
 
 

@@ -25,8 +25,9 @@ from elastalog.backends.kernel.machine.level_steps import probe_levels
 from elastalog.backends.kernel.machine.queue import lowest_level
 from elastalog.backends.kernel.machine.steps import extend_indexes
 from elastalog.backends.kernel.store import set_table
+from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, PROGRESS_SIZE, USED, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
 
 _join = piece(join.join)
 _member = piece(set_table.member)
@@ -99,7 +100,7 @@ def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
     keep_place = operands(machine, probe.keep + probe.kept, probe.kept)
     take = operands(machine, probe.take, probe.taken)
     take_place = operands(machine, probe.take + probe.taken, probe.taken)
-    progress = numbers_at(machine.progress, PROGRESS_SIZE)
+    progress = numbers_at(machine.progress, STATE_SIZE)
     progress[FILLED] = 0
     progress[WITHIN] = frame.within
     if probe.kind == MEMBER:
@@ -148,7 +149,7 @@ def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
         frame.end = begun + machine.kept
         # What was put off has been derived too.
         begun -= before - frame.end
-    progress = numbers_at(machine.progress, PROGRESS_SIZE)
+    progress = numbers_at(machine.progress, STATE_SIZE)
     progress[USED] = head.used
     _insert(
         block, frame.begun, frame.end, rows_of(head), table_of(head), head.shift,

@@ -11,8 +11,9 @@ from elastalog.backends.kernel.execution.join_levels import level_before, level_
 from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
 from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
+from elastalog.backends.kernel.store.memory import STATE_SIZE
 from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, PROGRESS_SIZE, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 
 VIEWS = np.array(
     [
@@ -106,7 +107,7 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
         columns = numbers_at(index.columns, index.columns_number)
     is_negated = probe.is_negated != 0
     seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
-    progress = numbers_at(machine.progress, PROGRESS_SIZE)
+    progress = numbers_at(machine.progress, STATE_SIZE)
     progress[FILLED] = 0
     progress[WITHIN] = frame.within
     _join(

@@ -7,27 +7,19 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import ref
 
-import numpy as np
-
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
-from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
-from elastalog.backends.kernel.execution.join_levels import LEVELS, MEMBER
+from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
+from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_indexed, start_of
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Vector
-from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
 from elastalog.relations.words import Dictionary
 
 _NEVER = 1 << 40
 """How far an index goes that this update does not need."""
 
-
-Variant: TypeAlias = DeltaVariant | BoundVariant
 _Known: TypeAlias = Callable[[], Vector | None]
 
 
@@ -37,7 +29,7 @@ class _Reach:
     indexes of the stratum that it does not bring up to date."""
 
     relations: tuple[tuple[int, str], ...]
-    indexes: tuple[tuple[int, tuple[str, tuple[int, ...]]], ...]
+    indexes: tuple[tuple[int, IndexKey], ...]
     unneeded: tuple[int, ...]
 
 
@@ -58,41 +50,26 @@ class MachinePlan:
         dictionary: Dictionary,
         carried: int = LEVELS,
     ) -> None:
-        self._dictionary = dictionary
-        self._carried = carried
-        self._put_so_far: list[int] = []
-        self._actions: list[tuple[int, int, int]] = []
-        self._probes_so_far = 0
-        self._indexed: dict[tuple[str, tuple[int, ...]], int] = {}
-        self._recovering = frozenset(map(id, recovering))
+        self._indexed: dict[IndexKey, int] = {}
+        self._recovering = frozenset(recovering)
         self.recovering = frozenset(variant.clause.head for variant in recovering)
         self.backward = frozenset(variant.clause.head for variant in backward)
-        self.transforms: list[tuple[Transform, int]] = []
         variants = [*forward, *backward]
-        self.positive = frozenset(_start(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
-        self.negative = frozenset(_start(v) for v in variants if v.is_negated_start)
+        self.positive = frozenset(start_of(v) for v in variants if v.gather.goal is not None and not v.is_negated_start)
+        self.negative = frozenset(start_of(v) for v in variants if v.is_negated_start)
         self.reads_own = not self.positive.isdisjoint(own)
-        read = (name for v in variants for name in (_start(v), *(probe.relation for probe in v.probes)))
+        read = (name for v in variants for name in (start_of(v), *(probe.relation for probe in v.probes)))
         self.names = tuple(dict.fromkeys((*own, *read)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # The indexes of a relation of the stratum are neighbours.
-        wanted = {(p.relation, p.key_columns) for v in variants for p in v.probes if _is_indexed(p)}
+        wanted = {(p.relation, p.key_columns) for v in variants for p in v.probes if is_indexed(p)}
         for key in sorted(wanted, key=lambda key: (self.number[key[0]], key[1])):
             self._indexed[key] = len(self._indexed)
         self._keys = list(self._indexed)
         self._deferred = self._needed_by(backward) - self._needed_by(v for v in variants if self._is_usual(v))
-        self.variants = Table(layout.VariantCode, len(variants))
-        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in variants))
-        for variant, code in zip(variants, self.variants, strict=True):
-            self._encode(variant, code)
-        self.actions = Table(layout.ActionCode, len(self._actions))
-        for action, encoded in zip(self.actions, self._actions, strict=True):
-            action.kind, action.first, action.second = encoded
-        self._operands: Vector = np.array(self._put_so_far or [0], np.int64)
-        self.operands_at = address_of(self._operands)
+        self.code = Code(variants, self.number, self._indexed, self._recovering, dictionary, carried)
         self.relations = Table(layout.Relation, len(self.names))
         self.indexes = Table(layout.IndexPlace, len(self._indexed))
-        self.widths = _widths(variants, carried)
         self._own = frozenset(own)
         self._indexes_of = {name: [place for place, key in enumerate(self._keys) if key[0] == name] for name in own}
         for name, row in zip(self.names, self.relations, strict=True):
@@ -111,79 +88,13 @@ class MachinePlan:
         self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
         self._reaches: dict[frozenset[str], _Reach] = {}
 
-    # --- code ------------------------------------------------------------------------------------------------------
-
     def _is_usual(self, variant: Variant) -> bool:
         """Whether every update may run a variant: those of explicit facts that rules derive too are rare."""
-        return variant.gather.goal is not None or id(variant) in self._recovering
+        return variant.gather.goal is not None or variant in self._recovering
 
     def _needed_by(self, variants: Iterable[Variant]) -> set[int]:
         probes = (probe for variant in variants for probe in variant.probes)
-        return {self._indexed[probe.relation, probe.key_columns] for probe in probes if _is_indexed(probe)}
-
-    def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
-        """Writes the code of a variant."""
-        gather = variant.gather
-        take, take_place = variant.gather_take
-        code.start = self.number[_start(variant)]
-        code.is_backward = gather.goal is None
-        code.is_negated = variant.is_negated_start
-        code.head = self.number[variant.clause.head]
-        code.first_probe, code.probes = self._probes_so_far, len(variant.probes)
-        code.take, code.taken = self._put(take, take_place), len(take)
-        code.width = gather.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(gather.actions, variant.start_transform, code.width)
-        if code.is_backward:
-            code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if id(variant) in self._recovering else 0)
-        for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
-            self._encode_probe(probe, planned.actions, self.probes[self._probes_so_far])
-            self._probes_so_far += 1
-
-    def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...], code: layout.ProbeCode) -> None:
-        is_indexed = _is_indexed(probe)
-        code.relation = self.number[probe.relation]
-        code.index = self._indexed[probe.relation, probe.key_columns] if is_indexed else 0
-        code.kind = layout.INDEXED if is_indexed else MEMBER if probe.is_member else EVERY
-        code.is_negated = probe.is_negated
-        code.is_before = probe.is_before
-        code.key, code.key_width = self._put(probe.key), len(probe.key)
-        code.keep, code.kept = self._put(probe.keep, probe.keep_place), len(probe.keep)
-        code.take, code.taken = self._put(probe.take, probe.take_place), len(probe.take)
-        code.width = probe.width + self._carried
-        code.first_action, code.actions_end = self._put_actions(actions, probe.transform, code.width)
-
-    def _put(self, *vectors: Vector) -> int:
-        """Appends operands; returns their place."""
-        place = len(self._put_so_far)
-        for vector in vectors:
-            self._put_so_far.extend(vector.tolist())
-        return place
-
-    def _put_actions(self, actions: tuple[Action, ...], transform: Transform | None, width: int) -> tuple[int, int]:
-        """Appends actions: one by one if the machine knows them all, else as one to be run in Python. Returns where
-        they begin and end."""
-        first = len(self._actions)
-        encoded = [self._encode_action(action) for action in actions]
-        if None in encoded:
-            assert transform is not None
-            self._actions.append((layout.IN_PYTHON, len(self.transforms), 0))
-            self.transforms.append((transform, width))
-        else:
-            self._actions.extend(code for code in encoded if code is not None)
-        return first, len(self._actions)
-
-    def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
-        match action:
-            case Fill(slot, constant):
-                return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
-            case Copy(origin, slot):
-                return layout.COPY, origin, slot
-            case KeepEqual(left, right):
-                return layout.KEEP_EQUAL, left, right
-            case KeepConstant(slot, constant):
-                return layout.KEEP_CONSTANT, slot, self._dictionary.encode_value(constant.base, constant.value)
-            case _:
-                return None
+        return {self._indexed[probe.relation, probe.key_columns] for probe in probes if is_indexed(probe)}
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
@@ -214,8 +125,8 @@ class MachinePlan:
             usual = [variant for variant in self._all if self._is_usual(variant)]
             while len(starts) > before:
                 before = len(starts)
-                starts.update(v.clause.head for v in usual if v.gather.goal is not None and _start(v) in starts)
-            reached = [variant for variant in usual if _start(variant) in starts]
+                starts.update(v.clause.head for v in usual if v.gather.goal is not None and start_of(v) in starts)
+            reached = [variant for variant in usual if start_of(variant) in starts]
             names = {*self._own, *starts, *(probe.relation for v in reached for probe in v.probes)}
             places = self._needed_by(reached)
             own = {place for place, (name, _) in enumerate(self._keys) if name in self._own}
@@ -299,23 +210,3 @@ class MachinePlan:
 
 def _unknown() -> None:
     """Where no array has been seen yet."""
-
-
-def _start(variant: Variant) -> str:
-    assert variant.gather.relation is not None
-    return variant.gather.relation
-
-
-def _is_indexed(probe: BoundProbe) -> bool:
-    return not probe.is_member and bool(probe.key_columns)
-
-
-def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
-    """The widest block of each step."""
-    widest: list[int] = []
-    for variant in variants:
-        for depth, width in enumerate((max(variant.gather.width, 1), *(probe.width for probe in variant.probes))):
-            if depth == len(widest):
-                widest.append(0)
-            widest[depth] = max(widest[depth], width + carried)
-    return tuple(widest)

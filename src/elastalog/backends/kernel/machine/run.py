@@ -90,7 +90,7 @@ class MachineRun:
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
         workspace = self.workspace
-        transform, width = self.plan.transforms[workspace.machine.action]
+        transform, width = self.plan.code.transforms[workspace.machine.action]
         block, rows = transform(workspace.block(depth, width), rows)
         # A range may have given more rows than the usual block has room for; steps further on may do so before it is
         # used up.

@@ -10,8 +10,7 @@ from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.machine.layout import BLOCK, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.backends.kernel.store.set_table import PROGRESS_SIZE
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 
 
 class Workspace:
@@ -22,7 +21,7 @@ class Workspace:
         self.machine = Machine()
         self.address = addressof(self.machine)
         self.frames = Table(Frame, 1)
-        self._progress: Vector = np.zeros(PROGRESS_SIZE, np.int64)
+        self._progress: Vector = state_vector()
         self.machine.progress = address_of(self._progress)
         self._blocks: list[Vector] = []
         self._prepared: set[tuple[int, ...]] = set()
@@ -31,14 +30,14 @@ class Workspace:
 
     def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:
         """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
-        machine = self.machine
-        self._reserve_blocks(plan.widths)
+        machine, code = self.machine, plan.code
+        self._reserve_blocks(code.widths)
         machine.relations, machine.relations_number = plan.relations.address, len(plan.relations)
         machine.indexes = plan.indexes.address
-        machine.variants, machine.variants_number = plan.variants.address, len(plan.variants)
-        machine.probes = plan.probes.address
-        machine.actions = plan.actions.address
-        machine.operands = plan.operands_at
+        machine.variants, machine.variants_number = code.variants.address, len(code.variants)
+        machine.probes = code.probes.address
+        machine.actions = code.actions.address
+        machine.operands = code.operands
         machine.task = 0 if task is None else addressof(task)
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, room
-from elastalog.backends.kernel.store.memory import NO_WORDS, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
@@ -16,7 +14,7 @@ class EntryLists:
     that operators work on; `finish` takes over what they did."""
 
     def __init__(self, watch: Watch) -> None:
-        self.state: Vector = np.zeros(8, np.int64)
+        self.state: Vector = state_vector()
         self._watch = watch
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}

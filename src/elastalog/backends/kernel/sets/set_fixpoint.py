@@ -16,7 +16,7 @@ from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import DERIVED
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
@@ -68,7 +68,7 @@ class _CountingWorkers(Workers):
         is_recursive = clause.is_recursive
         is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
         of_new_facts = 1 if self._support is Support.EXPLICIT else 0
-        state = np.zeros(8, np.int64)
+        state = state_vector()
 
         def insert(block: Matrix, used: int) -> None:
             done = 0

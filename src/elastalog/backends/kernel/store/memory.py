@@ -20,6 +20,15 @@ NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 
+STATE_SIZE = 8
+
+
+def state_vector() -> Vector:
+    """What operators note of their work from call to call; those who do name its fields (see `set_table`, `postings`,
+    `bookkeeping`)."""
+    return np.zeros(STATE_SIZE, np.int64)
+
+
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
     """Zeros whose pages are touched now: fresh memory is given out in large pages this way, which halves its cost."""
     array = np.empty(shape, dtype)

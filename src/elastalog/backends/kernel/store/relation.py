@@ -19,6 +19,7 @@ from elastalog.backends.kernel.store.memory import (
     rows_for,
     slots_at_once,
     slots_for,
+    state_vector,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
@@ -63,7 +64,7 @@ class KernelRelation:
         self.touched_used = 0
         self.is_settled = True
         self.indexes: dict[tuple[int, ...], Index] = {}
-        self._state: Vector = np.zeros(8, np.int64)
+        self._state: Vector = state_vector()
 
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""

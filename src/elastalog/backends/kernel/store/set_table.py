@@ -38,8 +38,6 @@ USED = 0  # rows in the relation
 NEXT = 1  # the next input row
 WITHIN = 2  # position inside a posting, for joins
 FILLED = 4  # rows in the output block
-PROGRESS_SIZE = 8
-"""Fields of a state vector, with those of indexes (see `postings`)."""
 
 
 @inlined

@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 
@@ -36,7 +36,7 @@ def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: i
     relation.is_settled = False
     relation.touched = bookkeeping.room(relation.touched, relation.touched_used + len(rows))
     entries = np.empty(len(rows), np.int32)
-    state = np.zeros(4, np.int64)
+    state = state_vector()
     state[bookkeeping.TOUCHED_USED] = relation.touched_used
     try:
         bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
