@@ -48,7 +48,7 @@ class PropagationPlan:
         relations: Mapping[str, KernelRelation],
         watch: Watch,
     ) -> tuple[Facts, int]:
-        """Spreads from a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
+        """Propagates a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
         `is_new` and `stamp` are those of `set_operators.apply_heads`."""
         plan, workspace = self._plan, self._workspace
         task = propagate.PropagationTask(
