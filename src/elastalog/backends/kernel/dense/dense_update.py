@@ -92,7 +92,7 @@ class DenseMaintenance(StratumMaintenance):
 
     def _run(self, phase: int) -> None:
         for name in self.own:
-            self.plan.relations[self.plan.number[name]].vectors = self.vectors[name].address()
+            self.plan.relations[self.plan.number[name]].vectors = self.vectors[name].address
         super()._run(phase)
 
 
@@ -120,4 +120,3 @@ class _DenseRun(MachineRun):
         head, vectors = self.relations[name], self._vectors[name]
         rows = self.workspace.frames[machine.depth].end
         vectors.reserve(head.used + rows, counts.MOST_STEPS * rows)
-        vectors.address()

@@ -52,8 +52,9 @@ class Workspace:
         frames = Table(Frame, len(blocks))
         for frame, block in zip(frames, blocks, strict=True):
             frame.usual = address_of(block)
+        machine = self.machine
         # Together, and last: Ctrl-C may have come before.
-        self._blocks, self.frames, self.machine.frames = blocks, frames, frames.address
+        self._blocks, self.frames, machine.frames = blocks, frames, frames.address
         self._prepared.add(widths)
 
     def block(self, depth: int, width: int) -> Matrix:
@@ -61,10 +62,12 @@ class Workspace:
         return self._blocks[depth][: width * BLOCK].reshape(BLOCK, width)
 
     def _take_nodes(self, nodes: Vector, words: Matrix) -> None:
-        machine = self.machine
-        machine.nodes, machine.words = address_of(nodes), address_of(words)
-        machine.nodes_room, machine.words_width = len(nodes), words.shape[1]
-        self._nodes, self._words = nodes, words
+        machine, (room, width) = self.machine, words.shape
+        nodes_at, words_at = address_of(nodes), address_of(words)
+        # Without a call in between, at which Ctrl-C might come; below too.
+        self._nodes, machine.nodes = nodes, nodes_at
+        self._words, machine.words = words, words_at
+        machine.nodes_room, machine.words_width = room, width
 
     def reserve_nodes(self, more: int) -> None:
         """Makes room for more facts in the queue."""
@@ -75,9 +78,11 @@ class Workspace:
         self._take_nodes(nodes, words)
 
     def _take_levels(self, waiting: Vector, heap: Vector) -> None:
-        machine = self.machine
-        machine.waiting, machine.heap, machine.levels_room = address_of(waiting), address_of(heap), len(waiting)
-        self._waiting, self._heap = waiting, heap
+        machine, room = self.machine, len(waiting)
+        waiting_at, heap_at = address_of(waiting), address_of(heap)
+        self._waiting, machine.waiting = waiting, waiting_at
+        self._heap, machine.heap = heap, heap_at
+        machine.levels_room = room
 
     def reserve_levels(self, highest: int) -> None:
         """Makes room for higher levels in the queue."""

@@ -147,10 +147,20 @@ class Vectors:
     __slots__ = ("first", "log", "nodes", "place")
 
     def __init__(self) -> None:
-        self.first: Vector = np.full(_SPARE, NO_NODE, np.int32)
-        self.nodes: Vector = np.empty(_SPARE, np.dtype(CountNode))
-        self.log: Vector = np.empty(_SPARE, np.dtype(Step))
         self.place = VectorsPlace(free=NO_NODE)
+        self._take(
+            np.full(_SPARE, NO_NODE, np.int32), np.empty(_SPARE, np.dtype(CountNode)), np.empty(_SPARE, np.dtype(Step))
+        )
+
+    def _take(self, first: Vector, nodes: Vector, log: Vector) -> None:
+        """From now on these are the arrays."""
+        place = self.place
+        addresses = address_of(first), address_of(nodes), address_of(log)
+        sizes = len(first), len(nodes), len(log)
+        # Without a call in between, at which Ctrl-C might come.
+        self.first, self.nodes, self.log = first, nodes, log
+        place.first, place.nodes, place.log = addresses
+        place.rows_room, place.nodes_room, place.log_room = sizes
 
     @staticmethod
     def of(rows: Vector, levels: Vector, counts: Vector, size: int) -> Vectors:
@@ -159,40 +169,46 @@ class Vectors:
         order = np.lexsort((levels, rows))
         rows, levels, counts = rows[order], levels[order], counts[order]
         number = len(rows)
-        vectors.nodes = np.empty(number + _SPARE, np.dtype(CountNode))
-        vectors.nodes["level"][:number] = levels
-        vectors.nodes["count"][:number] = counts
+        nodes: Vector = np.empty(number + _SPARE, np.dtype(CountNode))
+        nodes["level"][:number] = levels
+        nodes["count"][:number] = counts
         is_last = np.ones(number, np.bool_)
         is_last[:-1] = rows[1:] != rows[:-1]
-        vectors.nodes["next"][:number] = np.where(is_last, NO_NODE, np.arange(1, number + 1))
+        nodes["next"][:number] = np.where(is_last, NO_NODE, np.arange(1, number + 1))
         is_first = np.ones(number, np.bool_)
         is_first[1:] = is_last[:-1]
-        vectors.first = np.full(size + _SPARE, NO_NODE, np.int32)
-        vectors.first[rows[is_first]] = np.flatnonzero(is_first)
+        first: Vector = np.full(size + _SPARE, NO_NODE, np.int32)
+        first[rows[is_first]] = np.flatnonzero(is_first)
+        vectors._take(first, nodes, vectors.log)
         vectors.place.nodes_used = number
         return vectors
 
     def reserve(self, rows: int, steps: int) -> None:
         """Makes room for rows and for steps of counts."""
-        if rows > len(self.first):
-            wider = np.full(max(rows, 2 * len(self.first)), NO_NODE, np.int32)
-            wider[: len(self.first)] = self.first
-            self.first = wider
-        self.nodes = room(self.nodes, self.place.nodes_used + steps)
-        self.log = room(self.log, self.place.logged + steps)
+        place, first = self.place, self.first
+        if (
+            rows <= place.rows_room
+            and place.nodes_used + steps <= place.nodes_room
+            and place.logged + steps <= place.log_room
+        ):
+            return
+        if rows > len(first):
+            first = np.full(max(rows, 2 * len(first)), NO_NODE, np.int32)
+            first[: len(self.first)] = self.first
+        self._take(first, room(self.nodes, place.nodes_used + steps), room(self.log, place.logged + steps))
 
     def change(self, rows: Vector, level: int, step: int) -> None:
         """Adds a step to the counts of rows at a level."""
         if len(rows):
             self.reserve(int(rows.max()) + 1, len(rows))
-            change_rows(self.address(), np.ascontiguousarray(rows, np.int32), level, step)
+            change_rows(self.address, np.ascontiguousarray(rows, np.int32), level, step)
 
     def lowest(self, rows: Vector) -> tuple[Vector, Vector]:
         """The first level of rows, with its count."""
         levels, counts = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
         if len(rows):
             self.reserve(int(rows.max()) + 1, 0)
-        read_first(self.address(), np.ascontiguousarray(rows, np.int32), levels, counts)
+        read_first(self.address, np.ascontiguousarray(rows, np.int32), levels, counts)
         return levels, counts
 
     def of_row(self, row: int) -> dict[int, int]:
@@ -204,13 +220,10 @@ class Vectors:
             counts[level] = count
         return counts
 
+    @property
     def address(self) -> int:
-        """Of the record that says where the arrays are: good until something is reserved."""
-        place = self.place
-        place.first, place.rows_room = address_of(self.first), len(self.first)
-        place.nodes, place.nodes_room = address_of(self.nodes), len(self.nodes)
-        place.log, place.log_room = address_of(self.log), len(self.log)
-        return addressof(place)
+        """Of the record that says where the arrays are."""
+        return addressof(self.place)
 
     def commit(self) -> None:
         """The steps so far stand."""
@@ -219,7 +232,7 @@ class Vectors:
     def rollback(self) -> None:
         """The steps so far are taken back."""
         self.reserve(0, self.place.logged)
-        take_back(self.address())
+        take_back(self.address)
         self.place.logged = self.place.faults = 0
 
     @property
