@@ -1,7 +1,7 @@
 """What evaluating one version of a rule on a delta of ten rows costs, by size of the database.
 
 `python -m benchmarks.small_deltas` prints microseconds for a join through an index, at one and at ten million facts:
-the cost must not depend on the size. It looks below the public face, at the kernel's pipelines, because that is what it
+the cost must not depend on the size. It looks below the public face, at the kernel's variants, because that is what it
 measures.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.planning.variants import plan_from_goal
 
@@ -38,16 +38,16 @@ def microseconds(size: int) -> list[float]:
         backend = session._backend
         assert isinstance(backend, KernelBackend)
         clause = backend.program.strata[-1].clauses[0]
-        variant = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
-        pipeline = Pipeline(variant, frozenset(), session._dictionary, session.program.checked.source)
-        pipeline.prepare(backend.held.relations)
+        planned = plan_from_goal(clause, 0, KernelStatistics(backend.held.relations))
+        variant = BoundVariant(planned, frozenset(), session._dictionary, session.program.checked.source)
+        variant.prepare(backend.held.relations)
         scratch, bounds = Scratch(), Bounds({}, {})
         rng = np.random.default_rng(1)
         cost = []
         for _ in range(REPEATS):
             first = int(rng.integers(0, size - ROWS))
             began = time.perf_counter()
-            pipeline.run(backend.held.relations, first, first + ROWS, bounds, scratch, lambda block, used: None)
+            variant.run(backend.held.relations, first, first + ROWS, bounds, scratch, lambda block, used: None)
             cost.append((time.perf_counter() - began) * 1e6)
         return cost[REPEATS // 10 :]
 

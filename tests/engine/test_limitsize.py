@@ -16,7 +16,7 @@ n(x + 1) :- n(x), x < 50.
 """
 
 
-STRATEGIES = ["elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc", "bf-pruned", "bfc-pruned"]
+STRATEGIES = ["elastic", "recompute", "dense", "dred", "dredc", "bf", "bfc"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

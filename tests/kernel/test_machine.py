@@ -12,7 +12,7 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
 from elastalog.backends.kernel.machine import layout, run, update
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import count_vectors, relation
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
@@ -167,12 +167,12 @@ def test_a_range_of_more_rows_than_a_block_before_other_actions(reasons: Reasons
 @pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("elastic", "global"), ("dense", "local")])
 def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for nothing and a look at the limits after every block."""
-    make_bench, make_relation, make_index = Workbench.__init__, KernelRelation.__init__, Index.__init__
+    make_workspace, make_relation, make_index = Workspace.__init__, KernelRelation.__init__, Index.__init__
 
-    def small_bench(bench: Workbench, node_width: int = layout.NODE_WIDTH) -> None:
-        make_bench(bench, node_width)
-        bench.nodes = np.empty((1, node_width), np.int32)
-        bench.waiting, bench.heap = np.full(2, -1, np.int32), np.empty(2, np.int32)
+    def small_workspace(made: Workspace, words: int = 0) -> None:
+        make_workspace(made, words)
+        made._take_nodes(np.empty(1, np.dtype(layout.Node)), np.empty((1, words), np.int32))
+        made._take_levels(np.full(2, -1, np.int32), np.empty(2, np.int32))
 
     def small_relation(made: KernelRelation, name: str, width: int, is_annotated: bool) -> None:
         make_relation(made, name, width, is_annotated)
@@ -187,7 +187,7 @@ def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, m
     monkeypatch.setattr(global_levels, "PATIENCE", 1)
     monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
     monkeypatch.setattr(count_vectors, "_SPARE", 1)
-    monkeypatch.setattr(Workbench, "__init__", small_bench)
+    monkeypatch.setattr(Workspace, "__init__", small_workspace)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
     for seed in range(30):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.evaluation import costs
@@ -121,11 +121,11 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
     with elastalog.open(PROGRAM, facts={"edge": chain}) as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
         db.apply(deleted={"edge": [(59, 60)]})
-        plan, pipelines = db._backend.updates.plans[stratum.number], db._backend.evaluation.pipelines[stratum.number]
+        plan, variants = db._backend.updates.plans[stratum.number], db._backend.evaluation.variants[stratum.number]
         db.apply(deleted={"edge": [(30, 31)]})
         assert [work.how for work in db.log()[-1].strata if "path" in work.relations] == ["switch"]
         assert db._backend.updates.plans[stratum.number] is plan
-        assert db._backend.evaluation.pipelines[stratum.number] is pipelines
+        assert db._backend.evaluation.variants[stratum.number] is variants
         db.apply(inserted={"edge": [(59, 60)]})
         with elastalog.open(PROGRAM, facts={"edge": [edge for edge in chain if edge != (30, 31)]}) as fresh:
             assert state(db, is_annotated=True) == state(fresh, is_annotated=True)
@@ -137,12 +137,12 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
 def test_plans_for_other_sizes_are_made_anew() -> None:
     with elastalog.open(PROGRAM, strategy="recompute") as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
-        small: StratumPipelines = db._backend.evaluation.pipelines[stratum.number]
+        small: StratumVariants = db._backend.evaluation.variants[stratum.number]
         assert small.suit(stratum)
         db.apply(inserted={"edge": [(i, 0) for i in range(1, 3000)]})
         assert not small.suit(stratum)
         db.apply(deleted={"edge": [(1, 0)]})
-        assert db._backend.evaluation.pipelines[stratum.number] is not small
+        assert db._backend.evaluation.variants[stratum.number] is not small
 
 
 FACTS = st.lists(st.tuples(st.integers(-2, 12), st.integers(0, 5)), unique=True, max_size=200)
@@ -163,4 +163,4 @@ def test_rows_of_one_relation_are_found_in_another(
     old.level[gone] = rebuild.ABSENT
     old.is_settled = not gone
     expected = [-2 if row in gone else second.index(fact) if fact in second else -1 for row, fact in enumerate(first)]
-    assert rebuild._matches(old, new).tolist() == expected
+    assert old.matches(new).tolist() == expected

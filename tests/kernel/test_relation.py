@@ -11,7 +11,7 @@ from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.store import index as kernel_index
 from elastalog.backends.kernel.store import memory
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import FULL_AT_ONCE, LARGE_TABLE, rows_for, slots_at_once, slots_for
+from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN_AT_ONCE, rows_for, slots_at_once, slots_for
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
@@ -129,7 +129,7 @@ def test_a_set_table_is_the_smallest_that_may_hold_its_rows(rows: int) -> None:
     assert rows <= rows_for(slots)
     assert slots == 16 or rows > rows_for(slots // 2)
     at_once, full = slots_at_once(rows)
-    assert rows <= full <= at_once * FULL_AT_ONCE // 16
+    assert rows <= full <= at_once * MOST_TAKEN_AT_ONCE // 16
     assert at_once == slots or (at_once == slots // 2 >= LARGE_TABLE)
 
 

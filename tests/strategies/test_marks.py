@@ -73,7 +73,7 @@ def test_an_announced_update_need_not_come(strategy: str, marks: str) -> None:
                 assert contents(db, program.schemas) == contents(plain, program.schemas), seed
 
 
-@pytest.mark.parametrize("strategy", ["bf", "bfc", "bfc-pruned", "dred"])
+@pytest.mark.parametrize("strategy", ["bf", "bfc", "dred"])
 def test_any_facts_may_be_marked(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if every fact that the last update touched, of whatever kind, had been marked."""
 

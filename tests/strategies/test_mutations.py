@@ -17,7 +17,6 @@ import pytest
 from elastalog.backends.kernel.sets.set_update import PHASES, StratumSets
 from elastalog.backends.kernel.store.annotations import COUNT, IS, NEW, WAS, view
 from elastalog.backends.sets import Change, Evaluation, Facts, Mark, Rules
-from elastalog.evaluation.strategies.bfc import BFC
 from tests.generators.construction import Features
 from tests.strategies.running import failure
 
@@ -79,18 +78,6 @@ def negation_in_the_new_epoch_only(patch: Patch) -> None:
     patch.setitem(PHASES, Evaluation.SURVIVING, wrong)
 
 
-def checked_means_expanded(patch: Patch) -> None:
-    """The pruned search does not resume below facts that were checked for an earlier query."""
-    original = BFC.check_pruned
-
-    def check(self: BFC, stratum: Any, queries: Facts, expanded: Facts, counters: Any) -> Facts:
-        used = {name: stratum._relations[name].touched_used for name in stratum.own}
-        every = {name: np.arange(number, dtype=np.int32) for name, number in used.items() if number}
-        return original(self, stratum, queries, stratum.having(every, Mark.CHECKED), counters)
-
-    patch.setattr(BFC, "check_pruned", check)
-
-
 def over_deletion_after_the_deletion(patch: Patch) -> None:
     """Facts leave before their consequences are followed, so that those through two of them are missed."""
 
@@ -109,7 +96,6 @@ MUTATIONS: list[tuple[Callable[[Patch], None], str, Features, tuple[int, ...]]] 
     (double_counting, "dredc", SMALL, (4, 5, 11)),
     (negation_in_the_old_epoch_only, "dred", SMALL, (0, 15, 39)),
     (negation_in_the_new_epoch_only, "dredc", SMALL, (11, 77, 101)),
-    (checked_means_expanded, "bf-pruned", SMALL, (129,)),
     (over_deletion_after_the_deletion, "dred", SMALL, (5, 11, 23)),
 ]
 

@@ -70,7 +70,7 @@ class Change(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Propagation:
     """Which of the facts found are the next delta: those with all of the required marks and none of the excluded ones
     and, if `is_unsupported`, with C_nr = 0. Marks are added when a fact enters the delta and removed when it leaves
     it."""
@@ -82,9 +82,9 @@ class Spread:
     is_unsupported: bool = False
 
 
-DELETING = Spread(required=Mark.PRESENT, removed=Mark.PRESENT)
-DELETING_UNSUPPORTED = Spread(required=Mark.PRESENT, removed=Mark.PRESENT, is_unsupported=True)
-ADDING = Spread(excluded=Mark.PRESENT, added=ADDED)
+DELETING = Propagation(required=Mark.PRESENT, removed=Mark.PRESENT)
+DELETING_UNSUPPORTED = Propagation(required=Mark.PRESENT, removed=Mark.PRESENT, is_unsupported=True)
+ADDING = Propagation(excluded=Mark.PRESENT, added=ADDED)
 
 
 class SetMaintenance(Protocol):
@@ -118,7 +118,7 @@ class SetMaintenance(Protocol):
         kept is left alone. Unless counted, evaluation NEW leaves out heads that nothing has touched, since they are
         present."""
 
-    def spread(self, found: Facts, evaluation: Evaluation, change: Change, how: Spread) -> Facts:
+    def propagate(self, found: Facts, evaluation: Evaluation, change: Change, how: Propagation) -> Facts:
         """Repeats, as long as there is one: takes the next delta of what was found, and finds the heads of
         inst_r[evaluation : delta]. All deltas together; no fact may be in two of them. The evaluation is SURVIVING or
         NEW."""
@@ -132,18 +132,14 @@ class SetMaintenance(Protocol):
         """Those of some facts that a rule derives under SURVIVING evaluation; a non-recursive rule may also be
         evaluated on the new state of lower strata, which only finds what holds after the update."""
 
-    def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
+    def bodies(self, facts: Facts) -> Facts:
         """The body facts, in this stratum, of all derivations of some facts by recursive rules under SURVIVING
-        evaluation. `is_linked`: they are remembered as needed by their heads, for `demanded`."""
+        evaluation."""
 
     def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
         """Deletes facts that are questioned, and what is questioned then, as long as none of it has support (C_nr is
         kept) or is delayed and every fact of the stratum that a derivation of it needs has been checked. Returns what
         is to be checked next, and how many of the facts questioned on the way had not been checked."""
-
-    def demanded(self, facts: Facts) -> Facts:
-        """The facts that are not proved and are reached from some facts through what is not proved, along remembered
-        needs; the facts themselves, where not proved, included."""
 
     def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         """Those of some facts that have all of the required marks and none of the excluded ones."""

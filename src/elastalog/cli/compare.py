@@ -15,9 +15,6 @@ from elastalog.cli.options import format_option, program_argument, verbosity_of,
 if TYPE_CHECKING:
     from elastalog.cli.comparison import Outcome
 
-_LEFT_OUT = ("bf-pruned", "bfc-pruned")
-"""Variants that are only run when asked for."""
-
 
 @click.command()
 @program_argument
@@ -74,7 +71,7 @@ def compare(
         from elastalog.evaluation.strategies import STRATEGIES
 
         load_program(program, form, verbosity)
-        chosen = strategies.split(",") if strategies else [name for name in STRATEGIES if name not in _LEFT_OUT]
+        chosen = strategies.split(",") if strategies else list(STRATEGIES)
         for name in chosen:
             if name.partition("+")[0] not in STRATEGIES:
                 raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")

@@ -67,7 +67,7 @@ def session_options(command: _Command) -> _Command:
         ),
         click.option(
             "--strategy", default="elastic", show_default=True, callback=strategy_name, metavar="NAME",
-            help="How to update: elastic, recompute, dense, dred, dredc, bf, bfc, bf-pruned, bfc-pruned or counting.",
+            help="How to update: elastic, recompute, dense, dred, dredc, bf, bfc or counting.",
         ),
         click.option(
             "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),

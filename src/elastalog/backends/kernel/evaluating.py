@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
-from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
+from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
 from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 class KernelEvaluation:
     """A program over the facts that the kernel holds. `is_complete`: no `.limitsize` has cut an evaluation short.
-    `pipelines`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
+    `variants`: those of the last evaluation, by stratum. `backward` finds derivations of given heads."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class KernelEvaluation:
         self._place = place
         self.dictionary = dictionary
         self.watch = watch
-        self.pipelines: dict[int, StratumPipelines] = {}
+        self.variants: dict[int, StratumVariants] = {}
         self.is_complete = True
         self._workers = make_workers(held.relations, watch, jobs)
         self._know(program)
@@ -70,11 +70,11 @@ class KernelEvaluation:
 
     def follow(self, program: LogicalProgram) -> None:
         """Goes over to another program, of which the facts are held already."""
-        self.pipelines = _renumber(self.pipelines, self.program, program)
+        self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
 
-    def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
-        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the pipelines of an
+    def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
+        """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
         before = self.watch.derivations
         relations, annotation = self.held.relations, self.held.annotation
@@ -83,24 +83,24 @@ class KernelEvaluation:
         elif stratum.clauses and annotation.is_global:
             if stratum.number in self.limited:
                 raise ElastalogError([_unlimited(stratum)])
-            HeightEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
+            GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
         elif stratum.clauses or annotation.support is Support.VECTORS:
-            if pipelines is None:
-                pipelines = StratumPipelines(stratum, relations, self.dictionary, self.program.checked.source)
-                self.pipelines[stratum.number] = pipelines
-            pipelines.restart()
+            if variants is None:
+                variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
+                self.variants[stratum.number] = variants
+            variants.restart()
             watch, limits = self.watch, self._limits
             if annotation.support is Support.LEVELS:
                 begun = self._evaluated_elsewhere(stratum)
                 if begun is not None and begun.is_done:
                     is_complete = begun.is_complete
                 else:
-                    is_complete = evaluate(stratum, pipelines, relations, self._workers, watch, limits, begun)
+                    is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun)
             elif annotation.support is Support.VECTORS:
-                vectors, is_complete = evaluate_dense(stratum, pipelines, relations, watch, limits)
+                vectors, is_complete = evaluate_dense(stratum, variants, relations, watch, limits)
                 self.held.vectors.update(vectors)
             else:
-                is_complete = evaluate_counted(stratum, pipelines, relations, annotation.support, watch, limits)
+                is_complete = evaluate_counted(stratum, variants, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
         return self.watch.derivations - before
 
@@ -130,13 +130,13 @@ class KernelEvaluation:
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""
-        for stratum in sorted(self.pipelines):
+        for stratum in sorted(self.variants):
             costs: dict[int, tuple[Clause, int, float]] = {}
-            for pipeline in self.pipelines[stratum]:
+            for variant in self.variants[stratum]:
                 # A recursive clause has one version for every atom that may be the new fact.
-                clause = pipeline.variant.clause
+                clause = variant.clause
                 _, derivations, seconds = costs.get(clause.number, (clause, 0, 0.0))
-                costs[clause.number] = clause, derivations + pipeline.derivations, seconds + pipeline.seconds
+                costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
             for clause, derivations, seconds in costs.values():
                 yield ClauseCost(stratum, clause, derivations, seconds)
 

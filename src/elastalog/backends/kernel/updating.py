@@ -13,7 +13,7 @@ from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store import bookkeeping, transaction
@@ -41,7 +41,7 @@ class KernelUpdates:
         self.transaction = Transaction()
         self.departures = 0
         self._scratch = Scratch()
-        self._bench = Workbench()
+        self._workspace = Workspace()
         self._maintenance: AnyMaintenance | None = None
         self._was_complete = True
         self.follow(evaluation.program)
@@ -174,9 +174,9 @@ class KernelUpdates:
         below, plan, watch = self._below(stratum), self._plan(stratum), self.evaluation.watch
         if self.held.annotation.support is Support.VECTORS:
             return DenseMaintenance(
-                stratum, plan, relations, below, deleted, inserted, watch, self._bench, self.held.vectors
+                stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self.held.vectors
             )
-        return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._bench)
+        return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
 
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
         done, relations = self.transaction, self.held.relations
@@ -218,17 +218,17 @@ class KernelUpdates:
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""
         done, held = self.transaction, self.held
-        pipelines = self.evaluation.pipelines.get(stratum.number)
-        if pipelines is None or not pipelines.suit(stratum):
-            pipelines = None
+        variants = self.evaluation.variants.get(stratum.number)
+        if variants is None or not variants.suit(stratum):
+            variants = None
             self.plans.pop(stratum.number, None)
         for name in stratum.relations:
             old = done.replaced[name] = held.relations[name]
             if name in held.vectors:
                 done.vectors[name] = held.vectors[name]
-            indexed = pipelines.indexes_of(name) if pipelines is not None else ()
+            indexed = variants.indexes_of(name) if variants is not None else ()
             held.relations[name] = rebuild.successor(old, self._explicit_in(old), indexed)
-        derivations = self.evaluation.evaluate(stratum, pipelines)
+        derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
             if held.annotation.is_kept:
@@ -249,7 +249,7 @@ class KernelUpdates:
 
     def forget(self, stratum: LogicalStratum) -> None:
         """A stratum was evaluated elsewhere: what was made for its last evaluation here is of no use."""
-        self.evaluation.pipelines.pop(stratum.number, None)
+        self.evaluation.variants.pop(stratum.number, None)
         self.plans.pop(stratum.number, None)
 
     # --- the end ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.message_operators import add_counts
@@ -98,7 +98,7 @@ class ExchangingEvaluation(ExchangingTask):
             self.relations[copy.name].load(words)
         self.empty_heads()
         source = self.program.checked.source
-        self.pipelines = StratumPipelines(self.program.strata[0], self.relations, self.dictionary, source)
+        self.variants = StratumVariants(self.program.strata[0], self.relations, self.dictionary, source)
         self.workers = Workers(self.relations, self.watch)
 
     def empty_heads(self) -> None:
@@ -129,7 +129,7 @@ class ExchangingEvaluation(ExchangingTask):
                 blocks = [message.rows for message in messages if message.address == copy.name and len(message.rows)]
                 self.receive(copy, blocks, iteration)
             stop = {name: self.relations[name].used for name in names}
-            self.pipelines.adapt()
+            self.variants.adapt()
             self.workers.extend_indexes([self.relations[name] for name in names])
             iteration += 1
         yield from self.results()
@@ -141,14 +141,14 @@ class ExchangingEvaluation(ExchangingTask):
         bounds = Bounds(start, stop)
         counted = dict.fromkeys(map(head_name, self.widths), 0)
         if iteration == 1:
-            for pipeline in self.pipelines.once:
-                first = pipeline.gather.relation
-                self.workers.run(pipeline, 0, 1 if first is None else self.relations[first].used, bounds, counted)
-        for pipeline in self.pipelines.by_delta:
-            name = pipeline.gather.relation
+            for variant in self.variants.once:
+                first = variant.gather.relation
+                self.workers.run(variant, 0, 1 if first is None else self.relations[first].used, bounds, counted)
+        for variant in self.variants.by_delta:
+            name = variant.gather.relation
             assert name is not None
             if start[name] < stop[name]:
-                self.workers.run(pipeline, start[name], stop[name], bounds, counted)
+                self.workers.run(variant, start[name], stop[name], bounds, counted)
 
     def outgoing(self) -> dict[str, Outgoing]:
         """The heads of this iteration, for every copy that wants them; owners get their counts too."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch
-from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaPipeline, Phase
+from elastalog.backends.kernel.execution.delta_variant import GAINS, LOSSES, DeltaVariant, Phase
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.store import bookkeeping, snapshot, transaction
 from elastalog.backends.kernel.store.annotations import (
@@ -277,11 +277,11 @@ class ExchangingUpdate(ExchangingTask):
         found = {name: Found(width) for name, width in self.widths.items()}
         names = {head_name(name): name for name in self.own}
         for copy, entries in delta.items():
-            for pipeline in self.plan.forward.get(copy, ()):
-                self._run(pipeline, entries, phase, found[names[pipeline.variant.clause.head]])
+            for variant in self.plan.forward.get(copy, ()):
+                self._run(variant, entries, phase, found[names[variant.clause.head]])
         return self._sent(found)
 
-    def _run(self, pipeline: DeltaPipeline, entries: Vector, phase: Phase, found: Found) -> None:
+    def _run(self, variant: DeltaVariant, entries: Vector, phase: Phase, found: Found) -> None:
         def sink(block: Matrix, used: int) -> None:
             now, before = block[:used, -2], block[:used, -1]
             if phase.is_loss:
@@ -290,10 +290,10 @@ class ExchangingUpdate(ExchangingTask):
                 found.add(block[:used, : found.width], now + 1, np.minimum(before, ABSENT - 1) + 1)
             self.watch.derived(used)
 
-        pipeline.run(self.relations, self.plan.flat, entries, phase, self.scratch, sink)
+        variant.run(self.relations, self.plan.flat, entries, phase, self.scratch, sink)
 
     def _look_for(
-        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaPipeline]], found: dict[str, Found]
+        self, name: str, words: Matrix, versions: Mapping[str, list[DeltaVariant]], found: dict[str, Found]
     ) -> None:
         """Looks for derivations of facts, as they stood before the delta of gains."""
         head = self.relations[head_name(name)]
@@ -307,8 +307,8 @@ class ExchangingUpdate(ExchangingTask):
             found[name].add(head.rows[rows], fires, np.full(len(fires), ABSENT, np.int32))
             self.watch.derived(used)
 
-        for pipeline in versions.get(head.name, ()):
-            pipeline.run(self.relations, self.plan.flat, entries, GAINS, self.scratch, sink)
+        for variant in versions.get(head.name, ()):
+            variant.run(self.relations, self.plan.flat, entries, GAINS, self.scratch, sink)
         self.make_heads(name)
 
     def _sent(self, found: dict[str, Found]) -> dict[str, Matrix]:

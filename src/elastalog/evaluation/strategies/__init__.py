@@ -26,8 +26,6 @@ STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
     "counting": Counting,
     "bf": BF,
     "bfc": BFC,
-    "bf-pruned": lambda watch, budget: BF(watch, is_pruned=True),
-    "bfc-pruned": lambda watch, budget: BFC(watch, is_pruned=True),
 }
 
 

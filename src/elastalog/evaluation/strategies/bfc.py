@@ -22,10 +22,6 @@ deleted and inserted again.
 
 After CHECK every checked fact is proved, or all its derivations have been searched and all their body facts checked:
 "checked and not proved" means "gone".
-
-The pruned form of CHECK searches only below what an unproved query still needs. Expanded facts X and their needs then
-belong to the whole stratum, like C, P and Y: a fact expanded for a query that was proved otherwise may have
-unsearched facts below it, and the search has to resume there when it becomes a query itself.
 """
 
 from __future__ import annotations
@@ -43,9 +39,7 @@ from elastalog.backends.sets import (
     SetMaintenance,
     size,
     union,
-    without,
 )
-from elastalog.backends.watch import Watch
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.insertion import insert
@@ -61,10 +55,6 @@ class BFC(MaintainingStrategy):
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
 
-    def __init__(self, watch: Watch, budget: float | None = None, *, is_pruned: bool = False) -> None:
-        super().__init__(watch, budget)
-        self.is_pruned = is_pruned
-
     is_counting: ClassVar[bool] = True
     """Whether `supported` is C_nr > 0."""
 
@@ -78,29 +68,25 @@ class BFC(MaintainingStrategy):
 
     def delete(self, stratum: SetMaintenance, marked: Facts, counters: Counters) -> None:
         given = union(stratum.explicit_losses(), marked)
-        expanded: Facts = {}
         found = stratum.heads_of_changes(Evaluation.OLD, Change.TAKE)
         found = union(given, found)
         counters.deletions += size(found) - size(given)
         rounds = 0
         while queries := stratum.having(found, Mark.PRESENT):
             rounds += 1
-            if rounds > PATIENCE and self.is_counting and not self.is_pruned:
+            if rounds > PATIENCE and self.is_counting:
                 rounds = 0
                 found, number = stratum.delete_plainly(queries)
                 counters.deletions += number
                 if not (queries := found):
                     break
-            if self.is_pruned:
-                expanded = self.check_pruned(stratum, queries, expanded, counters)
-            else:
-                self.check_all(stratum, queries, counters)
+            self.check_queries(stratum, queries, counters)
             delta = stratum.having(queries, NO_MARK, Mark.PROVED)
             found = stratum.heads(Evaluation.SURVIVING, delta, Rules.RECURSIVE)
             counters.deletions += size(stratum.having(found, Mark.PRESENT, Mark.CHECKED))
             stratum.mark(delta, NO_MARK, removed=Mark.PRESENT)
 
-    def check_all(self, stratum: SetMaintenance, queries: Facts, counters: Counters) -> None:
+    def check_queries(self, stratum: SetMaintenance, queries: Facts, counters: Counters) -> None:
         """Decides, for every query, whether it is proved."""
         frontier = stratum.move(queries, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
         while frontier:
@@ -108,19 +94,6 @@ class BFC(MaintainingStrategy):
             bodies = stratum.bodies(stratum.having(frontier, NO_MARK, Mark.PROVED))
             frontier = stratum.move(bodies, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
             counters.backward += size(frontier)
-
-    def check_pruned(self, stratum: SetMaintenance, queries: Facts, expanded: Facts, counters: Counters) -> Facts:
-        """As `check_all`, searching only below what an unproved query needs. Takes and returns X, the expanded
-        facts."""
-        while frontier := without(stratum.demanded(queries), expanded):
-            fresh = stratum.move(frontier, NO_MARK, Mark.CHECKED, added=Mark.CHECKED)
-            counters.backward += size(without(fresh, queries))
-            self.propagate(stratum, fresh, counters)
-            demanded = stratum.demanded(queries)
-            todo = without(frontier, without(frontier, demanded))
-            expanded = union(expanded, todo)
-            stratum.bodies(todo, is_linked=True)
-        return expanded
 
     def propagate(self, stratum: SetMaintenance, checked: Facts, counters: Counters) -> None:
         """Proves those of the newly checked facts that have support, and what follows from them."""

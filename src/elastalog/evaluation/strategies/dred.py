@@ -59,7 +59,7 @@ def over_delete(stratum: SetMaintenance, marked: Facts, counters: Counters) -> F
     given = union(stratum.explicit_losses(), marked)
     found = union(given, stratum.heads_of_changes(Evaluation.OLD))
     counters.over_deletions -= size(given)
-    deleted = stratum.spread(found, Evaluation.SURVIVING, Change.NOTHING, DELETING)
+    deleted = stratum.propagate(found, Evaluation.SURVIVING, Change.NOTHING, DELETING)
     counters.over_deletions += size(deleted)
     return deleted
 

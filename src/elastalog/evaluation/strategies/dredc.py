@@ -60,6 +60,6 @@ def over_delete(stratum: SetMaintenance, counters: Counters) -> Facts:
     given = stratum.explicit_losses()
     found = union(given, stratum.heads_of_changes(Evaluation.OLD, Change.TAKE))
     counters.over_deletions -= size(stratum.without_nonrecursive_support(given))
-    deleted = stratum.spread(found, Evaluation.SURVIVING, Change.TAKE, DELETING_UNSUPPORTED)
+    deleted = stratum.propagate(found, Evaluation.SURVIVING, Change.TAKE, DELETING_UNSUPPORTED)
     counters.over_deletions += size(deleted)
     return deleted

@@ -12,4 +12,4 @@ def insert(stratum: SetMaintenance, again: Facts, counters: Counters) -> None:
     given = union(again, stratum.explicit_gains())
     found = union(given, stratum.heads_of_changes(Evaluation.NEW, Change.GIVE))
     counters.insertions -= size(stratum.having(given, NO_MARK, Mark.PRESENT))
-    counters.insertions += size(stratum.spread(found, Evaluation.NEW, Change.GIVE, ADDING))
+    counters.insertions += size(stratum.propagate(found, Evaluation.NEW, Change.GIVE, ADDING))

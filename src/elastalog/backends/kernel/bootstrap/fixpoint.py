@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
-from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch, Sink
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -27,8 +27,8 @@ _GROWN = 4
 """Plans are made anew when the relations of a recursive stratum have grown by this factor."""
 
 
-class StratumPipelines:
-    """The versions of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum
+class StratumVariants:
+    """The variants of a stratum's clauses: those that run once, and those that follow a delta. What a recursive stratum
     will hold is not known beforehand, so its plans are made anew as it grows."""
 
     def __init__(
@@ -41,7 +41,7 @@ class StratumPipelines:
         self._stratum = stratum
         self._relations = relations
         self.dictionary = dictionary
-        self._bind = lambda variant: Pipeline(variant, frozenset(stratum.relations), dictionary, source)
+        self._bind = lambda planned: BoundVariant(planned, frozenset(stratum.relations), dictionary, source)
         statistics = KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
@@ -53,7 +53,7 @@ class StratumPipelines:
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
 
-    def __iter__(self) -> Iterator[Pipeline]:
+    def __iter__(self) -> Iterator[BoundVariant]:
         yield from self.once
         yield from self.by_delta
 
@@ -72,13 +72,13 @@ class StratumPipelines:
         return all(max(pair) <= _GROWN * min(pair) + 1000 for pair in pairs)
 
     def restart(self) -> None:
-        """Nothing has been derived by these versions yet."""
-        for pipeline in self:
-            pipeline.derivations, pipeline.seconds = 0, 0.0
+        """Nothing has been derived by these variants yet."""
+        for variant in self:
+            variant.derivations, variant.seconds = 0, 0.0
 
     def indexes_of(self, relation: str) -> set[tuple[int, ...]]:
-        """The columns by which the versions that follow a delta look facts of a relation up."""
-        probes = (probe for pipeline in self.by_delta for probe in pipeline.probes)
+        """The columns by which the variants that follow a delta look facts of a relation up."""
+        probes = (probe for variant in self.by_delta for probe in variant.probes)
         return {p.key_columns for p in probes if p.relation == relation and p.key_columns and not p.is_member}
 
     @property
@@ -87,22 +87,22 @@ class StratumPipelines:
         return _GROWN * self._planned_size + 1000 - self._size()
 
     def adapt(self) -> None:
-        """Plans the versions that follow a delta anew, if the stratum has grown much since they were planned."""
+        """Plans the variants that follow a delta anew, if the stratum has grown much since they were planned."""
         if self.still_planned_for > 0:
             return
         self._planned_size = self._size()
         statistics = KernelStatistics(self._relations)
-        for i, pipeline in enumerate(self.by_delta):
-            goal = pipeline.gather.goal
+        for i, variant in enumerate(self.by_delta):
+            goal = variant.gather.goal
             assert goal is not None
-            variant = plan_from_goal(pipeline.variant.clause, goal, statistics)
-            if variant != pipeline.variant:
-                renewed = self.by_delta[i] = self._bind(variant)
-                renewed.derivations, renewed.seconds = pipeline.derivations, pipeline.seconds
+            planned = plan_from_goal(variant.clause, goal, statistics)
+            if planned != variant.planned:
+                renewed = self.by_delta[i] = self._bind(planned)
+                renewed.derivations, renewed.seconds = variant.derivations, variant.seconds
         self._drop_unused_indexes()
 
     def _drop_unused_indexes(self) -> None:
-        used = {(probe.relation, probe.key_columns) for pipeline in self.by_delta for probe in pipeline.probes}
+        used = {(probe.relation, probe.key_columns) for variant in self.by_delta for probe in variant.probes}
         for name in self._stratum.relations:
             indexes = self._relations[name].indexes
             for columns in [columns for columns in indexes if (name, columns) not in used]:
@@ -111,7 +111,7 @@ class StratumPipelines:
 
 def evaluate(
     stratum: LogicalStratum,
-    pipelines: StratumPipelines,
+    variants: StratumVariants,
     relations: Mapping[str, KernelRelation],
     workers: Workers,
     watch: Watch,
@@ -132,15 +132,15 @@ def evaluate(
     while True:
         bounds = Bounds(start, stop)
         if iteration == 1:
-            for pipeline in pipelines.once:
-                first = pipeline.gather.relation
+            for variant in variants.once:
+                first = variant.gather.relation
                 last = relations[first].used if first is not None else 1
-                workers.run(pipeline, 0, last, bounds, stop)
-        for pipeline in pipelines.by_delta:
-            name = pipeline.gather.relation
+                workers.run(variant, 0, last, bounds, stop)
+        for variant in variants.by_delta:
+            name = variant.gather.relation
             assert name is not None
             if start[name] < stop[name]:
-                workers.run(pipeline, start[name], stop[name], bounds, stop)
+                workers.run(variant, start[name], stop[name], bounds, stop)
         found = 0
         start = stop
         stop = {relation.name: relation.used for relation in own}
@@ -152,9 +152,9 @@ def evaluate(
         watch.iteration(stratum.number, iteration, found)
         if not found:
             break
-        if not pipelines.by_delta:
+        if not variants.by_delta:
             break
-        pipelines.adapt()
+        variants.adapt()
         workers.extend_indexes(own)
         if limits and any(relation.used >= limits.get(relation.name, relation.used + 1) for relation in own):
             is_complete = False
@@ -163,13 +163,13 @@ def evaluate(
         small = small + 1 if found <= FEW else 0
         if small >= PATIENCE and workers.is_plain and not limits:
             progress = run_small_iterations(
-                stratum.number, stratum.relations, pipelines.by_delta, relations, pipelines.dictionary, watch, start,
-                stop, iteration, pipelines.still_planned_for,
+                stratum.number, stratum.relations, variants.by_delta, relations, variants.dictionary, watch, start,
+                stop, iteration, variants.still_planned_for,
             )  # fmt: skip
             if progress.is_done:
                 break
             start, stop, iteration, small = progress.start, progress.stop, progress.iteration, 0
-            pipelines.adapt()
+            variants.adapt()
             workers.extend_indexes(own)
     for relation in own:
         relation.present = relation.used
@@ -178,7 +178,7 @@ def evaluate(
 
 
 class Workers:
-    """Runs pipelines in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
+    """Runs variants in this thread. `is_plain`: what is derived is inserted and counted, and nothing else."""
 
     is_plain: ClassVar[bool] = True
 
@@ -187,14 +187,14 @@ class Workers:
         self.watch = watch
         self.scratch = Scratch()
 
-    def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
-        insert = self._sink(pipeline, counted)
-        with self._measured(pipeline):
-            pipeline.run(self.relations, start, stop, bounds, self.scratch, insert)
+    def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
+        insert = self._sink(variant, counted)
+        with self._measured(variant):
+            variant.run(self.relations, start, stop, bounds, self.scratch, insert)
 
-    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
-        head = self.relations[pipeline.variant.clause.head]
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
+        head = self.relations[variant.clause.head]
         counted_from = counted[head.name]
         watch = self.watch
 
@@ -205,12 +205,12 @@ class Workers:
         return insert
 
     @contextmanager
-    def _measured(self, pipeline: Pipeline) -> Iterator[None]:
+    def _measured(self, variant: BoundVariant) -> Iterator[None]:
         began = time.perf_counter()
         before = self.scratch.derivations
         yield
-        pipeline.seconds += time.perf_counter() - began
-        pipeline.derivations += self.scratch.derivations - before
+        variant.seconds += time.perf_counter() - began
+        variant.derivations += self.scratch.derivations - before
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes."""

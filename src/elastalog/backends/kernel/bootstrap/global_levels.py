@@ -14,18 +14,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
-from elastalog.backends.kernel.bootstrap.small_rounds import FEW, Heights, run_small_iterations
-from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Pipeline, Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.small_rounds import FEW, GlobalLevels, run_small_iterations
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Sink
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import calendar, layout
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import highest_now, note_levels
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.kernel.store.set_table import FILLED
+from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.planning.variants import plan_full
@@ -35,7 +35,7 @@ PATIENCE = 50
 """Small iterations in a row after which the machine takes over: fewer than with local levels, as each costs more."""
 
 
-class HeightEvaluation:
+class GlobalLevelEvaluation:
     """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint with global levels."""
 
     def __init__(
@@ -90,10 +90,10 @@ class HeightEvaluation:
             before = {relation.name: relation.used for relation in self.own}
             for clause, fires_at in zip(self.stratum.clauses, fires, strict=True):
                 if fires_at == level:
-                    pipeline = Pipeline(plan_full(clause, statistics), self.names, self.dictionary, self.source)
-                    name = pipeline.gather.relation
+                    variant = BoundVariant(plan_full(clause, statistics), self.names, self.dictionary, self.source)
+                    name = variant.gather.relation
                     stop = 1 if name is None else self.relations[name].used
-                    self.workers.run(pipeline, 0, stop, Bounds(before, before), before)
+                    self.workers.run(variant, 0, stop, Bounds(before, before), before)
             for relation in self.own:
                 relation.level[before[relation.name] : relation.used] = level
             self.watch.iteration(self.stratum.number, level, sum(r.used - before[r.name] for r in self.own))
@@ -101,52 +101,52 @@ class HeightEvaluation:
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
         scratch = Scratch()
-        state: Vector = np.zeros(4, np.int64)
+        state: Vector = state_vector()
         for clause in self.stratum.clauses:
             head = self.relations[clause.head]
 
             def sink(block: Matrix, used: int, head: KernelRelation = head) -> None:
                 head.reserve(head.used + used)
-                state[bookkeeping.USED] = head.used
+                state[USED] = head.used
                 bookkeeping.insert_lowest(block, used, head.rows, head.table, head.shift, head.level, head.count, state)
-                head.used = int(state[bookkeeping.USED])
+                head.used = int(state[USED])
                 self.watch.derived(used)
 
-            pipeline = DeltaPipeline(plan_full(clause, statistics), self.dictionary, self.source)
-            pipeline.run_all(self.relations, self.flat, scratch, sink)
+            variant = DeltaVariant(plan_full(clause, statistics), self.dictionary, self.source)
+            variant.run_all(self.relations, self.flat, scratch, sink)
         self.watch.iteration(self.stratum.number, 1, sum(relation.used for relation in self.own))
 
     def _by_level(self) -> None:
         lower = [self.relations[name] for name in self.stratum.reads]
-        recursive = StratumPipelines(self.stratum, self.relations, self.dictionary, self.source)
+        recursive = StratumVariants(self.stratum, self.relations, self.dictionary, self.source)
         if all(relation.is_settled and relation.highest == 0 for relation in lower):
-            # Everything below is at level 0: iterations are heights.
+            # Everything below is at level 0: iterations are levels.
             evaluate(self.stratum, recursive, self.relations, self.workers, self.watch)
             return
-        carrying = [self._carry(pipeline) for pipeline in recursive.by_delta]
+        carrying = [self._carry(variant) for variant in recursive.by_delta]
         waiting = Calendar(self.own, self.watch)
         scratch = Scratch()
         start = dict.fromkeys(self.stratum.relations, 0)
         stop = {relation.name: relation.used for relation in self.own}
-        for pipeline in recursive.once:
-            first = DeltaPipeline(pipeline.variant, self.dictionary, self.source)
-            first.run_all(self.relations, self.flat, scratch, waiting.sink(pipeline, 1, stop))
+        for variant in recursive.once:
+            first = DeltaVariant(variant.planned, self.dictionary, self.source)
+            first.run_all(self.relations, self.flat, scratch, waiting.sink(variant, 1, stop))
         level = 0
         small = 0
         while True:
             bounds = Bounds(start, stop)
             waiting.insert(level + 1, stop)
-            for i, pipeline in enumerate(recursive.by_delta):
-                name = pipeline.gather.relation
+            for i, variant in enumerate(recursive.by_delta):
+                name = variant.gather.relation
                 assert name is not None
                 if start[name] >= stop[name]:
                     continue
-                if level >= self._highest_below(pipeline.variant.clause):
-                    self.workers.run(pipeline, start[name], stop[name], bounds, stop)
+                if level >= self._highest_below(variant.clause):
+                    self.workers.run(variant, start[name], stop[name], bounds, stop)
                     continue
-                if carrying[i].variant is not pipeline.variant:
-                    carrying[i] = self._carry(pipeline)
-                sink = waiting.sink(pipeline, level + 1, stop)
+                if carrying[i].planned is not variant.planned:
+                    carrying[i] = self._carry(variant)
+                sink = waiting.sink(variant, level + 1, stop)
                 carrying[i].run_range(self.relations, self.flat, start[name], stop[name], bounds, scratch, sink)
             level += 1
             start = stop
@@ -167,7 +167,7 @@ class HeightEvaluation:
                 progress = run_small_iterations(
                     self.stratum.number, self.stratum.relations, recursive.by_delta, self.relations, self.dictionary,
                     self.watch, start, stop, level + 1, recursive.still_planned_for,
-                    Heights(self.flat, waiting.bench),
+                    GlobalLevels(self.flat, waiting.workspace),
                 )  # fmt: skip
                 if progress.is_done:
                     return
@@ -175,9 +175,9 @@ class HeightEvaluation:
                 recursive.adapt()
                 self.workers.extend_indexes(self.own)
 
-    def _carry(self, pipeline: Pipeline) -> DeltaPipeline:
-        """The same version, carrying levels."""
-        return DeltaPipeline(pipeline.variant, self.dictionary, self.source)
+    def _carry(self, variant: BoundVariant) -> DeltaVariant:
+        """The same variant, carrying levels."""
+        return DeltaVariant(variant.planned, self.dictionary, self.source)
 
     def _highest_below(self, clause: Clause) -> int:
         """Above which level of its facts in the stratum a clause always fires one level higher."""
@@ -203,44 +203,40 @@ class Calendar:
         self._watch = watch
         words = max(relation.width for relation in own)
         self._block: Matrix = np.empty((BLOCK, words), np.int32)
-        self.bench = Workbench(words + layout.NODE_WIDTH)
+        self.workspace = Workspace(words)
 
-    def sink(self, pipeline: Pipeline, level: int, counted: Mapping[str, int]) -> Sink:
+    def sink(self, variant: BoundVariant, level: int, counted: Mapping[str, int]) -> Sink:
         """Takes derivations: those that fire at `level` are inserted, the others kept."""
-        place = self._place[pipeline.variant.clause.head]
+        place = self._place[variant.clause.head]
         head = self._own[place]
         counted_from = counted[head.name]
-        bench = self.bench
-        state = bench.state
+        workspace = self.workspace
+        machine = workspace.machine
 
         def take(block: Matrix, used: int) -> None:
             self._watch.derived(used)
-            pipeline.derivations += used
-            while reason := calendar.put_off_block(
-                block, used, level, place, head.width, state, bench.nodes, bench.waiting, bench.heap
-            ):
+            variant.derivations += used
+            while reason := calendar.put_off_block(workspace.address, block, used, level, place, head.width):
                 if reason == layout.NO_NODES:
-                    bench.reserve_nodes(used)
+                    workspace.reserve_nodes(used)
                 else:
-                    bench.reserve_levels(int(state[layout.HIGHEST]))
-            head.insert(block, 0, int(state[FILLED]), counted_from)
+                    workspace.reserve_levels(machine.highest)
+            head.insert(block, 0, machine.kept, counted_from)
 
         return take
 
     def insert(self, level: int, counted: Mapping[str, int]) -> None:
         """Inserts the heads of the derivations that fire at a level."""
-        bench, block = self.bench, self._block
-        while filled := calendar.take_due(
-            level, block.shape[1], block, bench.state, bench.nodes, bench.waiting, bench.heap
-        ):
-            head = self._own[int(bench.state[layout.FULL])]
+        workspace, block = self.workspace, self._block
+        while filled := calendar.take_due(workspace.address, level, block):
+            head = self._own[workspace.machine.full]
             head.insert(block, 0, filled, counted[head.name])
 
     @property
     def is_empty(self) -> bool:
-        return not self.bench.is_waiting
+        return not self.workspace.is_waiting
 
     @property
     def next_level(self) -> int:
         """The lowest level that something waits for."""
-        return int(self.bench.heap[0])
+        return self.workspace.next_level

@@ -6,14 +6,13 @@ from collections.abc import Collection
 
 import numpy as np
 
-from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, IS, MARKS, OLD, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import add_rows, changed_entries, touch
 
 _NOT_THERE, _WAS_ABSENT = -1, -2
-"""What `rows.match` says of rows without a match."""
+"""What `KernelRelation.matches` says of rows without a match."""
 
 
 def successor(old: KernelRelation, explicit: Matrix, indexed: Collection[tuple[int, ...]]) -> KernelRelation:
@@ -41,7 +40,7 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
     """Gives a relation that was evaluated anew the touched entries that lead from the old one to it, so that strata
     above can be maintained. Returns the entries that changed."""
     evaluated = new.used
-    found = _matches(old, new)
+    found = old.matches(new)
     is_gone = found == _NOT_THERE
     gone_rows = np.flatnonzero(is_gone)
     if len(gone_rows) or evaluated != old.present:
@@ -66,21 +65,11 @@ def adopt(new: KernelRelation, old: KernelRelation, is_level_change: bool) -> Ve
 
 def differences(new: KernelRelation, old: KernelRelation) -> Vector:
     """A non-empty vector if two relations without annotations differ."""
-    is_same = new.used == old.used and bool((_matches(old, new) >= 0).all())
+    is_same = new.used == old.used and bool((old.matches(new) >= 0).all())
     return np.zeros(0 if is_same else 1, np.int32)
 
 
 def changed_facts(new: KernelRelation, old: KernelRelation) -> tuple[Matrix, Matrix]:
     """The facts that came and went between two relations without annotations."""
-    came, went = _matches(new, old) < 0, _matches(old, new) < 0
+    came, went = new.matches(old) < 0, old.matches(new) < 0
     return new.rows[: new.used][came], old.rows[: old.used][went]
-
-
-def _matches(one: KernelRelation, other: KernelRelation) -> Vector:
-    """The row in another relation of each present row of one, outside an update of either."""
-    found = np.empty(one.used, np.int32)
-    is_checked = one.is_annotated and not one.is_settled
-    row_operators.match(
-        one.rows, one.used, is_checked, one.level, other.rows, other.used, other.table, other.shift, found
-    )
-    return found

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from elastalog.backends.kernel.execution.bound_variant import Pipeline
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import growth, layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.relations.words import Dictionary
@@ -34,18 +34,18 @@ class Progress:
     is_done: bool
 
 
-class Heights(NamedTuple):
-    """What global levels need: the relations whose facts count as level 0, and the bench whose queue is the calendar,
-    filed under the relations' places among those of the stratum."""
+class GlobalLevels(NamedTuple):
+    """What global levels need: the relations whose facts count as level 0, and the workspace whose queue is the
+    calendar, filed under the relations' places among those of the stratum."""
 
     flat: frozenset[str]
-    bench: Workbench
+    workspace: Workspace
 
 
 def run_small_iterations(
     stratum: int,
     own: Sequence[str],
-    pipelines: Sequence[Pipeline],
+    variants: Sequence[BoundVariant],
     relations: Mapping[str, KernelRelation],
     dictionary: Dictionary,
     watch: Watch,
@@ -53,50 +53,41 @@ def run_small_iterations(
     stop: Mapping[str, int],
     iteration: int,
     most_found: int,
-    heights: Heights | None = None,
+    global_levels: GlobalLevels | None = None,
 ) -> Progress:
     """Runs iterations, from the one of the given number on, until the fixpoint, a large one, or `most_found` facts.
-    With `heights`, iterations are levels, and facts of lower relations have theirs. Not every iteration is told the
-    watch, but where it is whenever limits are looked at, and at the end."""
-    carried, flat, bench = (0, frozenset[str](), Workbench()) if heights is None else (LEVELS, *heights)
-    plan = MachinePlan(own, flat, pipelines, [], [], dictionary, carried)
+    With `global_levels`, iterations are levels, and facts of lower relations have theirs. Not every iteration is told
+    the watch, but where it is whenever limits are looked at, and at the end."""
+    carried, flat, workspace = (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
+    plan = MachinePlan(own, flat, variants, [], [], dictionary, carried)
     plan.refresh(relations, None)
-    bench.reserve_blocks(plan.widths)
-    table = plan.relations
-    for number, name in enumerate(plan.names):
-        table[number, layout.IS_CHECKED] = not relations[name].is_settled
+    task = growth.GrowthTask(iteration, most_found, carried)
+    workspace.attach(plan, task)
+    for name, row in zip(plan.names, plan.relations, strict=True):
+        row.is_checked = not relations[name].is_settled
         if name in stop:
-            table[number, layout.FROM : layout.TO + 1] = start[name], stop[name]
-    state = bench.state
-    state[layout.ITERATION] = iteration
-    state[layout.MOST_FOUND] = most_found
-    state[layout.CARRIED] = carried
+            row.delta, row.delta_end = start[name], stop[name]
     told = sum(stop.values())
 
     def tell() -> None:
         nonlocal told
         now = sum(relations[name].used for name in own)
-        watch.iteration(stratum, int(state[layout.ITERATION]), now - told)
+        watch.iteration(stratum, task.iteration, now - told)
         told = now
 
     began = time.perf_counter()
-    reason = MachineRun(plan, bench, relations, own, watch, tell).run(
-        lambda: growth.grow(
-            state, table, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes, bench.waiting,
-            bench.heap,
-        )
-    )  # fmt: skip
+    reason = MachineRun(plan, workspace, relations, own, watch, tell).run(growth.grow)
     seconds = time.perf_counter() - began
     tell()
-    # Nobody has measured the versions one by one; derivations are the best measure of their shares.
-    made = plan.code[plan.versions + layout.MADE]
-    for pipeline, derivations in zip(pipelines, made.tolist(), strict=True):
-        pipeline.derivations += derivations
-        pipeline.seconds += seconds * derivations / max(int(made.sum()), 1)
-    bounds = {name: table[plan.number[name], layout.FROM : layout.TO + 1].tolist() for name in own}
+    # Nobody has measured the variants one by one; derivations are the best measure of their shares.
+    made = [code.made for code in plan.code.variants]
+    for variant, derivations in zip(variants, made, strict=True):
+        variant.derivations += derivations
+        variant.seconds += seconds * derivations / max(sum(made), 1)
+    rows = {name: plan.relations[plan.number[name]] for name in own}
     return Progress(
-        {name: first for name, (first, _) in bounds.items()},
-        {name: last for name, (_, last) in bounds.items()},
-        int(state[layout.ITERATION]),
+        {name: row.delta for name, row in rows.items()},
+        {name: row.delta_end for name, row in rows.items()},
+        task.iteration,
         reason == layout.DONE,
     )

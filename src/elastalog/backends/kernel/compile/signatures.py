@@ -1,4 +1,4 @@
-"""What the compiled operators of the kernel share beyond `native.operators`: types, and how rows are hashed."""
+"""What the compiled operators of the kernel share beyond `jit.operators`: types, and how rows are hashed."""
 
 from __future__ import annotations
 

@@ -7,22 +7,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
 from elastalog.backends.kernel.compile.signatures import INT, KEYS, MATRIX, STATE, WORDS, operator, types
-from elastalog.backends.kernel.execution.bound_variant import Pipeline, Sink
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.bookkeeping import LISTED, USED, find_row
+from elastalog.backends.kernel.store.bookkeeping import LISTED
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import add_row
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
 
 
 def evaluate_dense(
     stratum: LogicalStratum,
-    pipelines: StratumPipelines,
+    variants: StratumVariants,
     relations: Mapping[str, KernelRelation],
     watch: Watch,
     limits: Mapping[str, int] | None,
@@ -30,7 +30,7 @@ def evaluate_dense(
     """As `fixpoint.evaluate`; returns the vectors of the stratum's relations too. The counts of the last iteration are
     kept, though it found no new fact."""
     workers = _DenseWorkers(stratum, relations, watch)
-    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
     return workers.vectors(), is_complete
 
 
@@ -45,13 +45,13 @@ class _DenseWorkers(Workers):
         self._iteration = 0
         self._bounds: Mapping[str, int] | None = None
 
-    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         # Every iteration has bounds of its own.
         if counted is not self._bounds:
             self._end_iteration()
             self._bounds = counted
             self._iteration += 1
-        return self._hits[pipeline.variant.clause.head].sink(self.watch)
+        return self._hits[variant.clause.head].sink(self.watch)
 
     def _end_iteration(self) -> None:
         for hits in self._hits.values():
@@ -74,7 +74,7 @@ class _Hits:
         self.counts: list[Vector] = [np.ones(explicit, np.int32)]
         self._hits: Vector = np.zeros(len(relation.rows), np.int32)
         self._list: Vector = NO_WORDS
-        self._state: Vector = np.zeros(8, np.int64)
+        self._state: Vector = state_vector()
         self._known = explicit
 
     def sink(self, watch: Watch) -> Sink:
@@ -86,19 +86,19 @@ class _Hits:
                 wider = np.zeros(len(relation.rows), np.int32)
                 wider[: len(self._hits)] = self._hits
                 self._hits = wider
-            self._list = bookkeeping.room(self._list, int(state[bookkeeping.LISTED]) + used)
-            state[bookkeeping.USED] = relation.used
+            self._list = bookkeeping.room(self._list, int(state[LISTED]) + used)
+            state[USED] = relation.used
             count_heads(block, used, relation.rows, relation.table, relation.shift, self._hits, self._list, state)
-            relation.used = int(state[bookkeeping.USED])
+            relation.used = int(state[USED])
             watch.derived(used)
 
         return count
 
     def end_iteration(self, iteration: int) -> None:
-        rows = self._list[: int(self._state[bookkeeping.LISTED])].copy()
+        rows = self._list[: int(self._state[LISTED])].copy()
         counts = self._hits[rows]
         self._hits[rows] = 0
-        self._state[bookkeeping.LISTED] = 0
+        self._state[LISTED] = 0
         fresh = rows >= self._known
         self.relation.count[rows[fresh]] = counts[fresh]
         self._known = self.relation.used

@@ -16,9 +16,9 @@ from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, Str
 from elastalog.backends.kernel.machine import counts, layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
-from elastalog.backends.kernel.store.annotations import COUNT, IS, LOSSES, MARKS, NEW, ROW
-from elastalog.backends.kernel.store.count_vectors import FAULTS, Vectors
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.annotations import COUNT, IS, LOSS_LIST, MARKS, NEW, ROW
+from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -38,12 +38,12 @@ class DenseMaintenance(StratumMaintenance):
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
-        bench: Workbench,
+        workspace: Workspace,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, bench)
+        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, workspace)
         self.vectors = vectors
-        self._machine = _DenseRun(self.plan, bench, relations, self.own, watch, vectors)
+        self._machine = _DenseRun(self.plan, workspace, relations, self.own, watch, vectors)
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
@@ -62,7 +62,7 @@ class DenseMaintenance(StratumMaintenance):
             touched = relation.touched[: relation.touched_used]
             present = np.flatnonzero(touched[:, MARKS] & IS)
             levels, first_counts = vectors.lowest(touched[present, ROW])
-            if vectors.state[FAULTS] or (levels != touched[present, NEW]).any():
+            if vectors.place.faults or (levels != touched[present, NEW]).any():
                 raise InternalError("dense maintenance", f"the counts of `{name}` contradict its levels")
             touched[present, COUNT] = first_counts
         return super().end(is_level_change)
@@ -77,23 +77,22 @@ class DenseMaintenance(StratumMaintenance):
         for name, entries in self.deleted.items():
             self._wait_for_next_level(name, entries)
         for name, length in lost.items():
-            self._wait_for_next_level(name, self.relations[name].touched[:length, LOSSES].copy())
+            self._wait_for_next_level(name, self.relations[name].touched[:length, LOSS_LIST].copy())
 
     def _wait_for_next_level(self, name: str, entries: Vector) -> None:
-        touched, bench = self.relations[name].touched, self.bench
+        touched, workspace = self.relations[name].touched, self.workspace
         levels, _ = self.vectors[name].lowest(touched[entries, ROW])
         highest = int(levels.max(initial=0))
-        if highest >= len(bench.waiting):
-            bench.reserve_levels(highest)
-        if bench.state[layout.NODES] + len(entries) > len(bench.nodes):
-            bench.reserve_nodes(len(entries))
-        counts.wait_for_levels(
-            entries, levels, self.plan.number[name], touched, bench.state, bench.nodes, bench.waiting, bench.heap
-        )
+        machine = workspace.machine
+        if highest >= machine.levels_room:
+            workspace.reserve_levels(highest)
+        if machine.nodes_used + len(entries) > machine.nodes_room:
+            workspace.reserve_nodes(len(entries))
+        counts.wait_for_levels(workspace.address, self.plan.number[name], touched, entries, levels)
 
     def _run(self, phase: int) -> None:
         for name in self.own:
-            self.plan.relations[self.plan.number[name], layout.VECTORS] = self.vectors[name].address()
+            self.plan.relations[self.plan.number[name]].vectors = self.vectors[name].address
         super()._run(phase)
 
 
@@ -103,22 +102,21 @@ class _DenseRun(MachineRun):
     def __init__(
         self,
         plan: MachinePlan,
-        bench: Workbench,
+        workspace: Workspace,
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(plan, bench, relations, own, watch)
+        super().__init__(plan, workspace, relations, own, watch)
         self._vectors = vectors
 
     def _serve(self, reason: int) -> None:
         if reason != layout.NO_COUNTS:
             super()._serve(reason)
             return
-        state = self.bench.state
-        number = int(state[layout.FULL])
-        head, vectors = self.relations[self.plan.names[number]], self._vectors[self.plan.names[number]]
-        rows = int(self.bench.frames[state[layout.DEPTH], layout.END])
+        machine = self.workspace.machine
+        name = self.plan.names[machine.full]
+        head, vectors = self.relations[name], self._vectors[name]
+        rows = self.workspace.frames[machine.depth].end
         vectors.reserve(head.used + rows, counts.MOST_STEPS * rows)
-        vectors.address()

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.execution.bound_variant import BLOCK
 from elastalog.backends.kernel.expressions.folds import fold
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
-from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
@@ -87,7 +87,7 @@ def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Mat
     take, place = np.array([ROW_NUMBER]), np.array([0])
     nothing = np.empty(0, np.int64)
     out = np.empty((BLOCK, 1), np.int32)
-    state = np.zeros(8, np.int64)
+    state = state_vector()
     kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
     if columns:
         index = relation.index(columns)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -37,7 +37,7 @@ class BackwardEvaluation:
             for clause in stratum.clauses:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
-        self._pipelines: dict[int, Pipeline] = {}
+        self._variants: dict[int, BoundVariant] = {}
         self._scratch = Scratch()
 
     def derivations(
@@ -54,20 +54,20 @@ class BackwardEvaluation:
         return found
 
     def _of_clause(self, clause: Clause, words: Matrix) -> ClauseDerivations:
-        pipeline = self._pipelines.get(clause.number)
-        if pipeline is None:
-            variant = plan_backward(clause, self._statistics, with_rows=True)
-            pipeline = self._pipelines[clause.number] = Pipeline(variant, frozenset(), self._dictionary, self._source)
+        variant = self._variants.get(clause.number)
+        if variant is None:
+            planned = plan_backward(clause, self._statistics, with_rows=True)
+            variant = self._variants[clause.number] = BoundVariant(planned, frozenset(), self._dictionary, self._source)
         width = len(clause.scans) + 1
         blocks: list[Matrix] = []
 
         def keep(block: Matrix, used: int) -> None:
             blocks.append(block[:used, :width].copy())
 
-        start = np.empty((len(words), max(pipeline.gather.width, 1)), np.int32)
-        for column, slot in pipeline.gather.take:
+        start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)
+        for column, slot in variant.gather.take:
             start[:, slot] = np.arange(len(words)) if column == ROW else words[:, column]
-        pipeline.run_block(self._relations, start, len(words), _NO_BOUNDS, self._scratch, keep)
+        variant.run_block(self._relations, start, len(words), _NO_BOUNDS, self._scratch, keep)
         rows = np.concatenate(blocks) if blocks else np.empty((0, width), np.int32)
         bodies = tuple(self._facts(scan.relation, rows[:, i + 1]) for i, scan in enumerate(clause.scans))
         return ClauseDerivations(clause, rows[:, 0], bodies)

@@ -1,4 +1,4 @@
-"""A version of a clause, bound to relations and ready to run: blocks of bindings go from step to step, depth first.
+"""A variant of a clause, bound to relations and ready to run: blocks of bindings go from step to step, depth first.
 
 Only one block a step is ever held, so memory does not depend on how many derivations there are.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
@@ -29,7 +29,7 @@ Transform = Callable[[Matrix, int], tuple[Matrix, int]]
 
 
 class Sink(Protocol):
-    """Takes the results of a pipeline; block[:used] is only valid during the call."""
+    """Takes the results of a variant; block[:used] is only valid during the call."""
 
     def __call__(self, block: Matrix, used: int) -> None: ...
 
@@ -61,14 +61,14 @@ class BoundProbe:
 
 
 class TooManyRows(Exception):
-    """A version of a clause has gone through more rows than it was allowed."""
+    """A variant of a clause has gone through more rows than it was allowed."""
 
 
 _NO_LIMIT: Final = 1 << 62
 
 
 class Scratch:
-    """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental versions may
+    """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
     still go through before they raise TooManyRows."""
 
     __slots__ = ("_blocks", "_states", "derivations", "rows_left")
@@ -101,7 +101,7 @@ class Scratch:
     def state(self, depth: int) -> Vector:
         state = self._states.get(depth)
         if state is None:
-            state = self._states[depth] = np.zeros(8, np.int64)
+            state = self._states[depth] = state_vector()
         return state
 
 
@@ -117,26 +117,29 @@ class Bounds:
         return (self.start if is_before else self.stop).get(relation, used)
 
 
-class Pipeline:
-    """One version of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
+class BoundVariant:
+    """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
     numbers."""
 
-    __slots__ = ("derivations", "gather", "gather_take", "own", "probes", "seconds", "start_transform", "variant")
+    __slots__ = (
+        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_transform",
+    )  # fmt: skip
 
     is_negated_start: ClassVar[bool] = False
 
-    def __init__(self, variant: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
-        self.variant = variant
+    def __init__(self, planned: Variant, own: frozenset[str], dictionary: Dictionary, source: Source) -> None:
+        self.planned = planned
+        self.clause = planned.clause
         self.own = own
-        self.gather = variant.gather
-        self.gather_take = columns(variant.gather.take)
-        self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
-        self.probes = [bind_probe(probe, own, dictionary, source) for probe in variant.probes]
+        self.gather = planned.gather
+        self.gather_take = columns(planned.gather.take)
+        self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
+        self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
         self.derivations = 0
         self.seconds = 0.0
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Makes the indexes this version needs."""
+        """Makes the indexes this variant needs."""
         for probe in self.probes:
             if not probe.is_member and probe.key_columns:
                 relations[probe.relation].index(probe.key_columns)

@@ -1,4 +1,4 @@
-"""A version of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a
+"""A variant of a clause in incremental evaluation: starts at touched facts, sees each relation through the views of a
 phase, and carries levels (see `join_levels`)."""
 
 from __future__ import annotations
@@ -58,25 +58,27 @@ LOSSES = Phase(True, view(WAS, LOST), view(WAS, LOST | DELTA), view(0, WAS | LOS
 GAINS = Phase(False, view(IS, 0), view(IS, DELTA), view(0, IS), view(0, IS | DELTA))
 """The present state."""
 
-SURVIVING = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
+BOTH_EPOCHS = Phase(False, view(WAS | IS, 0), view(WAS | IS, DELTA), view(0, WAS | IS), view(0, WAS | IS | DELTA))
 """What is there in both epochs."""
 
 
-class DeltaPipeline:
+class DeltaVariant:
     """`flat` are the lower relations whose facts count as level 0 (all of them with local levels)."""
 
     __slots__ = (
-        "_scratch", "_steps", "gather", "gather_take", "is_negated_start", "probes", "start_transform", "variant",
+        "_scratch", "_steps", "clause", "gather", "gather_take", "is_negated_start", "planned", "probes",
+        "start_transform",
     )  # fmt: skip
 
-    def __init__(self, variant: Variant, dictionary: Dictionary, source: Source) -> None:
-        self.variant = variant
-        self.gather = variant.gather
-        self.gather_take = columns(variant.gather.take)
-        goal = variant.gather.goal
-        self.is_negated_start = goal is not None and isinstance(variant.clause.goals[goal], Absent)
-        self.start_transform = bind_actions(variant.gather.actions, variant.gather.slots, dictionary, source)
-        self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in variant.probes]
+    def __init__(self, planned: Variant, dictionary: Dictionary, source: Source) -> None:
+        self.planned = planned
+        self.clause = planned.clause
+        self.gather = planned.gather
+        self.gather_take = columns(planned.gather.take)
+        goal = planned.gather.goal
+        self.is_negated_start = goal is not None and isinstance(planned.clause.goals[goal], Absent)
+        self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
+        self.probes = [bind_probe(probe, frozenset(), dictionary, source) for probe in planned.probes]
         self._scratch: Scratch | None = None
         self._steps: list[tuple[Matrix, Vector]] = []
 
@@ -89,7 +91,7 @@ class DeltaPipeline:
         return self._steps
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
-        """Makes the indexes this version needs."""
+        """Makes the indexes this variant needs."""
         for probe in self.probes:
             if not probe.is_member and probe.key_columns:
                 relations[probe.relation].index(probe.key_columns)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
-    HALF,
     INT,
     KEYS,
     LOW,
@@ -28,7 +27,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, MARKS, NEW, OLD, OTHER, REFERENCE, ROW, UNTOUCHED
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, REFERENCE, UNTOUCHED, entry_of
 from elastalog.backends.kernel.store.postings import (
     DIRECT,
     EVERY,
@@ -40,7 +39,7 @@ from elastalog.backends.kernel.store.postings import (
     hash_key,
     index_key,
 )
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_key_from
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
@@ -57,7 +56,7 @@ def state_of(level, touched, row):  # type: ignore[no-untyped-def]
     """The marks of a row."""
     value = level[row]
     if value >= REFERENCE:
-        return int64(touched[value - REFERENCE, MARKS])
+        return int64(entry_of(touched, value - REFERENCE).marks)
     return int64(UNTOUCHED) if value < ABSENT else int64(0)
 
 
@@ -67,8 +66,8 @@ def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped
         return np_int32(0)
     value = level[row]
     if value >= REFERENCE:
-        entry = value - REFERENCE
-        value = touched[entry, OLD] if is_loss else touched[entry, NEW]
+        fact = entry_of(touched, value - REFERENCE)
+        value = fact.old if is_loss else fact.new
     return value
 
 
@@ -76,13 +75,13 @@ def level_now(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped
 def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-untyped-def]
     value = level[row]
     if value >= REFERENCE:
-        entry = value - REFERENCE
+        fact = entry_of(touched, value - REFERENCE)
         if is_loss:
-            value = touched[entry, OLD]
-        elif touched[entry, MARKS] & DELTA:
-            value = touched[entry, OTHER]
+            value = fact.old
+        elif fact.marks & DELTA:
+            value = fact.other
         else:
-            value = touched[entry, NEW]
+            value = fact.new
     if is_flat and value < ABSENT:
         return np_int32(0)
     return value
@@ -139,22 +138,8 @@ def join_levels(  # type: ignore[no-untyped-def]
         place = int64(0)
         if kind == MEMBER:
             value = hash_columns(left, i, key)
-            home = value >> high
-            tag = value & LOW
-            while True:
-                entry = keys[home]
-                if entry == NONE:
-                    break
-                if (entry >> HALF) == tag:
-                    place = int64(entry & LOW) - 1
-                    is_same = True
-                    for c in range(key_width):
-                        if rows[place, c] != left[i, key[c]]:
-                            is_same = False
-                    if is_same:
-                        length = int64(1)
-                        break
-                home = (home + ONE) & mask
+            place = find_key_from(left, i, key, rows, keys, value >> high, value & LOW)
+            length = int64(1) if place >= 0 else int64(0)
         elif kind == DIRECT:
             word = int64(left[i, key[0]])
             if word >= 0 and word < slots.shape[0]:
@@ -239,10 +224,10 @@ def gather_entries(  # type: ignore[no-untyped-def]
     filled = state[FILLED]
     width = out.shape[1]
     for i in range(start, stop):
-        entry = entries[i]
-        if not (view >> int64(touched[entry, MARKS])) & 1:
+        fact = entry_of(touched, entries[i])
+        if not (view >> int64(fact.marks)) & 1:
             continue
-        row = int64(touched[entry, ROW])
+        row = int64(fact.row)
         for c in range(take.shape[0]):
             out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
         if is_negated:
@@ -262,7 +247,7 @@ def gather_heads(entries, start, stop, rows, touched, take, place, out):  # type
     width = out.shape[1]
     for i in range(start, stop):
         entry = entries[i]
-        row = int64(touched[entry, ROW])
+        row = int64(entry_of(touched, entry).row)
         for c in range(take.shape[0]):
             out[i - start, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
         out[i - start, width - 2] = 0

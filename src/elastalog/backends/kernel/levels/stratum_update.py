@@ -14,14 +14,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
+from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import DELTA, DELTAS, LOSSES
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -32,19 +32,15 @@ from elastalog.planning.logical import LogicalStratum, Test
 from elastalog.planning.variants import plan_backward, plan_from_goal
 from elastalog.relations.words import Dictionary
 
-_NO_DELTA: Vector = np.array([DELTAS, 0, 0], np.int64)
-_NOTHING_YET: Vector = np.array([1, 1, *_NO_DELTA, 0, 0, 0], np.int64)
-"""What the machine's relations may do, their deltas, losses and inputs, when an update of a stratum begins."""
-
 
 class MaintenancePlan:
-    """The versions of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
+    """The variants of a stratum's clauses that updates use: from every goal forwards, and from the head backwards.
 
-    `recovering` are the backward versions for facts that lost all derivations of their level. With local levels a
+    `recovering` are the backward variants for facts that lost all derivations of their level. With local levels a
     clause that is not recursive fires at level 1 only: if it still derived the fact, the fact would have level 1 and
     that derivation would be counted. So only recursive clauses can recover it. An explicit fact, whose derivations were
     never counted, needs all. `flat` are the relations below whose facts count as level 0. Without `looks_back` there
-    are no versions backwards."""
+    are no variants backwards."""
 
     def __init__(
         self,
@@ -61,35 +57,35 @@ class MaintenancePlan:
         self._dictionary = dictionary
         self._own = stratum.relations
         self._machine: MachinePlan | None = None
-        self.forward: dict[str, list[DeltaPipeline]] = {}
-        self.backward: dict[str, list[DeltaPipeline]] = {}
-        self.recovering: dict[str, list[DeltaPipeline]] = {}
+        self.forward: dict[str, list[DeltaVariant]] = {}
+        self.backward: dict[str, list[DeltaVariant]] = {}
+        self.recovering: dict[str, list[DeltaVariant]] = {}
         for clause in stratum.clauses:
             for position, goal in enumerate(clause.goals):
                 if not isinstance(goal, Test):
-                    variant = plan_from_goal(clause, position, statistics)
-                    self.forward.setdefault(goal.relation, []).append(DeltaPipeline(variant, dictionary, source))
+                    planned = plan_from_goal(clause, position, statistics)
+                    self.forward.setdefault(goal.relation, []).append(DeltaVariant(planned, dictionary, source))
             if not looks_back:
                 continue
-            pipeline = DeltaPipeline(plan_backward(clause, statistics), dictionary, source)
-            self.backward.setdefault(clause.head, []).append(pipeline)
+            variant = DeltaVariant(plan_backward(clause, statistics), dictionary, source)
+            self.backward.setdefault(clause.head, []).append(variant)
             if is_global or clause.is_recursive:
-                self.recovering.setdefault(clause.head, []).append(pipeline)
+                self.recovering.setdefault(clause.head, []).append(variant)
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
         """Makes the indexes an update needs, but for the rare deletion of an explicit fact that rules derive too."""
-        for pipelines in (*self.forward.values(), *self.recovering.values()):
-            for pipeline in pipelines:
-                pipeline.prepare(relations)
+        for variants in (*self.forward.values(), *self.recovering.values()):
+            for variant in variants:
+                variant.prepare(relations)
         self.machine.refresh(relations, self.machine.names)
 
     @property
     def machine(self) -> MachinePlan:
-        """The versions as the machine runs them."""
+        """The variants as the machine runs them."""
         if self._machine is None:
             forward, backward, recovering = (
-                [pipeline for pipelines in versions.values() for pipeline in pipelines]
-                for versions in (self.forward, self.backward, self.recovering)
+                [variant for variants in by_relation.values() for variant in variants]
+                for by_relation in (self.forward, self.backward, self.recovering)
             )
             self._machine = MachinePlan(self._own, self.flat, forward, backward, recovering, self._dictionary)
         return self._machine
@@ -116,7 +112,7 @@ class StratumMaintenance:
         deleted: Mapping[str, Vector],
         inserted: Mapping[str, Vector],
         watch: Watch,
-        bench: Workbench,
+        workspace: Workspace,
     ) -> None:
         self.plan = plan.machine
         self.relations = relations
@@ -125,24 +121,24 @@ class StratumMaintenance:
         self.inputs = inputs
         self.deleted = deleted
         self.inserted = inserted
-        self.bench = bench
-        self._machine = MachineRun(self.plan, bench, relations, self.own, watch)
+        self.workspace = workspace
+        self._machine = MachineRun(self.plan, workspace, relations, self.own, watch)
         self._is_marked = False
         self._may_gain = False
-        bench.clear()
+        workspace.clear()
         self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
-        bench.reserve_blocks(self.plan.widths)
-        table = self.plan.relations
-        table[:, layout.MAY_LOSE : layout.INPUTS + 1] = _NOTHING_YET
+        workspace.attach(self.plan)
+        machine_inputs.begin(workspace.address)
         for name, entries in inputs.items():
-            table[self.plan.number[name], layout.INPUTS_AT : layout.INPUTS + 1] = address_of(entries), len(entries)
-        self._concerned = int(machine_inputs.look(table)) if inputs else 0
+            relation = self.plan.relations[self.plan.number[name]]
+            relation.inputs, relation.inputs_number = address_of(entries), len(entries)
+        self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
-        if self._concerned & machine_inputs.LOSES or (self.deleted and self.plan.reads_own):
+        if self._concerned & machine_inputs.MAY_LOSE or (self.deleted and self.plan.reads_own):
             self._is_marked = True
-            machine_inputs.start_losing(self.plan.relations)
+            machine_inputs.start_losing(self.workspace.address)
             self._start_own(self.deleted, DELTA)
             self._run(layout.LOSING)
         else:
@@ -153,12 +149,12 @@ class StratumMaintenance:
     def recover(self) -> None:
         """Looks for the lost facts backwards, in what was there before the delta of gains."""
         lost = self.plan.losses(self.own)
-        may_gain = self._concerned & machine_inputs.GAINS
+        may_gain = self._concerned & machine_inputs.MAY_GAIN
         if not (self.inserted or self.deleted or lost or may_gain):
             return
         self._is_marked = True
         if self.inputs:
-            machine_inputs.await_gains(self.plan.relations)
+            machine_inputs.await_gains(self.workspace.address)
         for name, entries in self.inserted.items():
             bookkeeping.make_explicit(entries, self.relations[name].touched)
         self._recover_lost(lost)
@@ -166,8 +162,8 @@ class StratumMaintenance:
 
     def gain(self) -> None:
         """Offers the derivations through what came to their heads, which settle level by level."""
-        if self._may_gain or self.bench.is_waiting:
-            machine_inputs.start_gaining(self.plan.relations)
+        if self._may_gain or self.workspace.is_waiting:
+            machine_inputs.start_gaining(self.workspace.address)
             self._start_own(self.inserted, 0)
             self._run(layout.GAINING)
 
@@ -188,41 +184,35 @@ class StratumMaintenance:
     def abandon(self) -> None:
         """Forgets what is under way; the marks of this stratum are taken off the relations below it."""
         self.plan.keep(self.relations, self.own)
-        self.bench.clear()
+        self.workspace.clear()
         self._unmark()
 
     # --- within ----------------------------------------------------------------------------------------------------
 
     def _unmark(self) -> None:
         if self._is_marked and self.inputs:
-            machine_inputs.unmark(self.plan.relations)
+            machine_inputs.unmark(self.workspace.address)
 
     def _start_own(self, own: Mapping[str, Vector], added: int) -> None:
         """Explicit facts of the stratum are in the delta too, with another mark."""
         for name, entries in own.items():
             bookkeeping.list_marked(entries, self.relations[name].touched, added, 0)
-            self.plan.relations[self.plan.number[name], layout.TO] = len(entries)
+            self.plan.relations[self.plan.number[name]].delta_end = len(entries)
 
     def _recover_lost(self, lost: Mapping[str, int]) -> None:
         """Finds what supports the facts that were deleted or lost; `lost` says how many of each relation are listed."""
         if not self.plan.backward.isdisjoint(self.deleted):
-            self._recover(DELTAS, {name: len(entries) for name, entries in self.deleted.items()})
+            self._recover(DELTA_LIST, {name: len(entries) for name, entries in self.deleted.items()})
         if not self.plan.recovering.isdisjoint(lost):
-            self._recover(LOSSES, lost)
+            self._recover(LOSS_LIST, lost)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:
         """Looks for the facts of a list backwards."""
-        self.plan.relations[:, layout.LIST : layout.TO + 1] = _NO_DELTA
+        machine_inputs.start_recovering(self.workspace.address, column)
         for name, length in lengths.items():
-            self.plan.relations[self.plan.number[name], layout.LIST : layout.TO + 1] = column, 0, length
+            self.plan.relations[self.plan.number[name]].delta_end = length
         self._run(layout.RECOVERING)
 
     def _run(self, phase: int) -> None:
-        plan, bench = self.plan, self.bench
-        bench.state[layout.PHASE] = phase
-        self._machine.run(
-            lambda: update.advance(
-                bench.state, plan.relations, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes,
-                bench.waiting, bench.heap,
-            )
-        )  # fmt: skip
+        self.workspace.machine.phase = phase
+        self._machine.run(update.advance)

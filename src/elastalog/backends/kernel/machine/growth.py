@@ -1,271 +1,202 @@
 """Small iterations of a bootstrap in compiled code.
 
 Semi-naive evaluation of a long chain is thousands of iterations that find a handful of facts each. The machine runs
-them without returning: the delta of a relation are its rows [FROM, TO), and what an iteration finds is appended. It
-leaves off as the machine of updates does, and when an iteration has found so much that it is better run outside.
+them without returning: the delta of a relation are rows, and what an iteration finds is appended. It leaves off as the
+machine of updates does, and when an iteration has found so much that it is better run outside.
 
 With global levels bindings carry levels, and iterations are levels: what fires later waits in the calendar.
 """
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
-from elastalog.backends.kernel.execution import join as join_operators
-from elastalog.backends.kernel.execution.join_levels import MEMBER
-from elastalog.backends.kernel.machine.calendar import insert_due, put_off
-from elastalog.backends.kernel.machine.layout import (
-    AT,
-    BEGUN,
-    BLOCK,
-    BLOCK_AT,
-    BLOCK_ROWS,
-    CALENDAR,
-    CARRIED,
-    COLUMNS,
-    COLUMNS_NUMBER,
-    COUNTS,
-    DEPTH,
-    DERIVED,
-    DONE,
-    END,
-    FROM,
-    FULL,
-    GAINING,
-    HEAD,
-    HOW,
-    INDEX_OF,
-    INDEXED,
-    INDEXES,
-    INSIDE,
-    IS_ANNOTATED,
-    IS_BEFORE,
-    IS_CHECKED,
-    IS_NEGATED,
-    IS_OWN,
-    ITERATION,
-    KEEP,
-    KEPT,
-    KEY,
-    KEY_WIDTH,
-    KEYS,
-    KEYS_SHIFT,
-    KEYS_SIZE,
-    KIND,
-    LARGE,
-    LEVEL,
-    LEVELS_WAITING,
-    MADE,
-    MOST_FOUND,
-    NO_INDEX,
-    NO_ROOM,
-    OUT_WIDTH,
-    POOL,
-    POOL_SIZE,
-    RELATION,
-    ROOM,
-    ROWS,
-    SHIFT,
-    SLOTS,
-    SLOTS_SIZE,
-    STAGE,
-    START,
-    START_TAKE,
-    START_TAKEN,
-    START_WIDTH,
-    TABLE,
-    TABLE_AT,
-    TABLE_SIZE,
-    TAKE,
-    TAKEN,
-    TO,
-    TOUCHED,
-    TOUCHED_ROOM,
-    USED,
-    USUAL,
-    VERSION,
-    VERSIONS,
-    WIDTH,
-)
-from elastalog.backends.kernel.machine.level_probe import probe_levels
-from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
-from elastalog.backends.kernel.store import set_table as row_operators
-from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
-from elastalog.backends.kernel.store.postings import SLOT_WIDTH
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from ctypes import Structure
 
-_join = piece(join_operators.join)
-_member = piece(row_operators.member)
-_insert = piece(row_operators.insert)
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.records import record, record_at
+from elastalog.backends.kernel.compile.signatures import INT, int64, np_int32, operator
+from elastalog.backends.kernel.execution import join
+from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.calendar import insert_due, put_off
+from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.layout import BLOCK, index_at, machine_at, relation_at
+from elastalog.backends.kernel.machine.level_steps import probe_levels
+from elastalog.backends.kernel.machine.queue import lowest_level
+from elastalog.backends.kernel.machine.steps import extend_indexes
+from elastalog.backends.kernel.store import set_table
+from elastalog.backends.kernel.store.memory import STATE_SIZE
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, WITHIN
+
+_join = piece(join.join)
+_member = piece(set_table.member)
+_insert = piece(set_table.insert)
+
+
+@record
+class GrowthTask(Structure):
+    """`most_found`: a number of facts after which growth is left. `carried`: how many words rows of bindings carry
+    behind their slots."""
+
+    iteration: int
+    most_found: int
+    carried: int
+
+
+_task_at = record_at(GrowthTask)
 
 
 @piece
-def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
+def _open(machine):  # type: ignore[no-untyped-def]
+    if not extend_indexes(machine):
+        return layout.NO_INDEX
+    if not insert_due(machine, _task_at(machine.task, 0).iteration):
+        return layout.NO_ROOM
+    return layout.DONE
+
+
+@piece
+def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
     """Fills the first block with the next rows of the delta."""
-    relation = relations[code[version + START]]
-    rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    width = code[version + START_WIDTH]
-    out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
-    first = state[AT]
-    filled = min(relation[TO] - first, BLOCK)
+    relation = relation_at(machine.relations, variant.start)
+    task = _task_at(machine.task, 0)
+    rows = rows_of(relation)
+    width = variant.width
+    out = matrix_at(frame.usual, BLOCK, width)
+    take = operands(machine, variant.take, variant.taken)
+    place = operands(machine, variant.take + variant.taken, variant.taken)
+    first = machine.at
+    filled = min(relation.delta_end - first, BLOCK)
     for i in range(filled):
-        for c in range(taken):
-            source = take[c]
-            out[i, take[taken + c]] = rows[first + i, source] if source >= 0 else np_int32(first + i)
-        for c in range(width - state[CARRIED], width):
-            out[i, c] = np_int32(state[ITERATION] - 1)
-    state[AT] = first + filled
+        for c in range(variant.taken):
+            out[i, place[c]] = rows[first + i, take[c]] if take[c] >= 0 else np_int32(first + i)
+        for c in range(width - task.carried, width):
+            out[i, c] = np_int32(task.iteration - 1)
+    machine.at = first + filled
     return filled
 
 
 @piece
-def _probe(state, relations, indexes, probe, code, frames, depth, width):  # type: ignore[no-untyped-def]
-    """Joins what is left of a step's block with the relation of the next step, until the next block is full."""
-    relation = relations[code[probe + RELATION]]
-    frame = frames[depth]
-    is_negated = code[probe + IS_NEGATED] != 0
-    limit = relation[USED]
-    if relation[IS_OWN]:
-        limit = relation[FROM] if code[probe + IS_BEFORE] else relation[TO]
+def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
+    """Joins what is left of a step's block with the relation of the next step, until the block of that is full."""
+    relation = relation_at(machine.relations, probe.relation)
+    is_negated = probe.is_negated != 0
+    limit = relation.used
+    if relation.is_own:
+        limit = relation.delta if probe.is_before else relation.delta_end
     if limit == 0 and not is_negated:
-        frame[BEGUN] = frame[END]
+        frame.begun = frame.end
         return int64(0)
-    if state[CARRIED] > 0:
-        return probe_levels(state, relations, indexes, probe, code, frames, depth, width, GAINING, limit)
-    left = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
-    rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    is_checked = relation[IS_CHECKED] != 0
-    level = words_at(relation[LEVEL], relation[ROOM])
-    touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-    out = matrix_at(frames[depth + 1, USUAL], BLOCK, code[probe + OUT_WIDTH])
-    key = code[code[probe + KEY] : code[probe + KEY] + code[probe + KEY_WIDTH]]
-    keep_at = code[probe + KEEP]
-    kept = code[probe + KEPT]
-    keep = code[keep_at : keep_at + kept]
-    keep_place = code[keep_at + kept : keep_at + 2 * kept]
-    take_at = code[probe + TAKE]
-    taken = code[probe + TAKEN]
-    table = keys_at(relation[TABLE_AT], relation[TABLE_SIZE])
-    kind = code[probe + HOW]
-    state[FILLED] = 0
-    state[WITHIN] = frame[INSIDE]
-    if kind == MEMBER:
-        row_place = code[take_at + taken] if taken > 0 else int64(-1)
+    if _task_at(machine.task, 0).carried > 0:
+        return probe_levels(machine, probe, frame, following, layout.GAINING, limit)
+    rows = rows_of(relation)
+    is_checked = relation.is_checked != 0
+    level = levels_of(relation)
+    touched = touched_of(relation)
+    out = matrix_at(following.usual, BLOCK, probe.width)
+    key = operands(machine, probe.key, probe.key_width)
+    keep = operands(machine, probe.keep, probe.kept)
+    keep_place = operands(machine, probe.keep + probe.kept, probe.kept)
+    take = operands(machine, probe.take, probe.taken)
+    take_place = operands(machine, probe.take + probe.taken, probe.taken)
+    progress = numbers_at(machine.progress, STATE_SIZE)
+    progress[FILLED] = 0
+    progress[WITHIN] = frame.within
+    if probe.kind == MEMBER:
+        row_place = take_place[0] if probe.taken > 0 else int64(-1)
         _member(
-            left, frame[BEGUN], frame[END], key, table, relation[SHIFT], rows, limit, is_checked, level, touched,
-            is_negated, keep, keep_place, row_place, out, state,
+            block_of(frame), frame.begun, frame.end, key, table_of(relation), relation.shift, rows, limit, is_checked,
+            level, touched, is_negated, keep, keep_place, row_place, out, progress,
         )  # fmt: skip
-        state[WITHIN] = 0
+        progress[WITHIN] = 0
     else:
-        keys = table
-        shift = relation[SHIFT]
-        slots = matrix_at(relation[ROWS], 0, SLOT_WIDTH)
-        pool = words_at(relation[ROWS], 0)
+        kind = probe.kind
+        keys = table_of(relation)
+        shift = relation.shift
+        slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
+        pool = words_at(relation.rows, 0)
         columns = key
-        if kind == INDEXED:
-            index = indexes[code[probe + INDEX_OF]]
-            kind = index[KIND]
-            keys = keys_at(index[KEYS], index[KEYS_SIZE])
-            shift = index[KEYS_SHIFT]
-            slots = matrix_at(index[SLOTS], index[SLOTS_SIZE], SLOT_WIDTH)
-            pool = words_at(index[POOL], index[POOL_SIZE])
-            columns = numbers_at(index[COLUMNS], index[COLUMNS_NUMBER])
+        if kind == layout.INDEXED:
+            index = index_at(machine.indexes, probe.index)
+            kind = index.kind
+            keys = keys_at(index.keys, index.keys_size)
+            shift = index.shift
+            slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
+            pool = words_at(index.pool, index.pool_size)
+            columns = numbers_at(index.columns, index.columns_number)
         _join(
-            left, frame[BEGUN], frame[END], key, kind, keys, shift, slots, pool, rows, columns, limit, is_checked,
-            level, touched, keep, keep_place, code[take_at : take_at + taken],
-            code[take_at + taken : take_at + 2 * taken], out, state,
+            block_of(frame), frame.begun, frame.end, key, kind, keys, shift, slots, pool, rows, columns, limit,
+            is_checked, level, touched, keep, keep_place, take, take_place, out, progress,
         )  # fmt: skip
-    frame[BEGUN] = state[NEXT]
-    frame[INSIDE] = state[WITHIN]
-    return state[FILLED]
+    frame.begun = progress[NEXT]
+    frame.within = progress[WITHIN]
+    return progress[FILLED]
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
     """Inserts what is left of the last block into the head, or says what is missing for that."""
-    frame = frames[state[DEPTH]]
-    relation = code[version + HEAD]
-    head = relations[relation]
-    block = matrix_at(frame[BLOCK_AT], frame[BLOCK_ROWS], width)
-    begun = frame[BEGUN]
-    if state[CARRIED] > 0:
-        before = frame[END]
-        reason = put_off(block, begun, before, state[ITERATION], relation, head[WIDTH], state, nodes, waiting, heap)
-        if reason != DONE:
+    task = _task_at(machine.task, 0)
+    head = relation_at(machine.relations, variant.head)
+    block = block_of(frame)
+    begun = frame.begun
+    if task.carried > 0:
+        before = frame.end
+        reason = put_off(machine, block, begun, before, task.iteration, variant.head, head.width)
+        if reason != layout.DONE:
             return reason
-        frame[END] = state[FILLED]
-        begun -= before - frame[END]
-    state[row_operators.USED] = head[USED]
+        frame.end = begun + machine.kept
+        # What was put off has been derived too.
+        begun -= before - frame.end
+    progress = numbers_at(machine.progress, STATE_SIZE)
+    progress[USED] = head.used
     _insert(
-        block, frame[BEGUN], frame[END], matrix_at(head[ROWS], head[ROOM], head[WIDTH]),
-        keys_at(head[TABLE_AT], head[TABLE_SIZE]), head[SHIFT],
-        words_at(head[COUNTS], head[ROOM] if head[IS_ANNOTATED] else 0), head[TO], state,
+        block, frame.begun, frame.end, rows_of(head), table_of(head), head.shift,
+        words_at(head.count, head.room if head.is_annotated else 0), head.delta_end, progress,
     )  # fmt: skip
-    state[DERIVED] += state[NEXT] - begun
-    code[version + MADE] += state[NEXT] - begun
-    head[USED] = state[row_operators.USED]
-    frame[BEGUN] = state[NEXT]
-    state[FULL] = relation
-    return DONE if frame[BEGUN] >= frame[END] else NO_ROOM
-
-
-_run = runner(_gather, _probe, _sink)
+    head.used = progress[USED]
+    machine.derived += progress[NEXT] - begun
+    variant.made += progress[NEXT] - begun
+    frame.begun = progress[NEXT]
+    machine.full = variant.head
+    return layout.DONE if frame.begun >= frame.end else layout.NO_ROOM
 
 
 @piece
-def _close(relations, iteration):  # type: ignore[no-untyped-def]
+def _settle(machine, iteration):  # type: ignore[no-untyped-def]
     """What the iteration has appended gets its level and is the next delta; returns how many facts that is."""
     found = 0
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        if relation[IS_OWN]:
-            relation[FROM] = relation[TO]
-            relation[TO] = relation[USED]
-            found += relation[TO] - relation[FROM]
-            if relation[IS_ANNOTATED]:
-                level = words_at(relation[LEVEL], relation[ROOM])
-                for row in range(relation[FROM], relation[TO]):
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.is_own:
+            relation.delta = relation.delta_end
+            relation.delta_end = relation.used
+            found += relation.delta_end - relation.delta
+            if relation.is_annotated:
+                level = levels_of(relation)
+                for row in range(relation.delta, relation.delta_end):
                     level[row] = np_int32(iteration)
     return found
 
 
-@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def grow(state, relations, indexes, versions, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-    """Runs iteration after iteration; returns why it stops. `nodes`, `waiting` and `heap` are the calendar."""
-    while True:
-        if state[STAGE] == INDEXES:
-            if not extend_indexes(state, relations, indexes):
-                return NO_INDEX
-            state[STAGE] = CALENDAR
-        if state[STAGE] == CALENDAR:
-            if not insert_due(state, relations, nodes, waiting, heap):
-                return NO_ROOM
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
-            state[AT] = -1
-        while state[VERSION] < versions.shape[0]:
-            version = versions[state[VERSION]]
-            if state[AT] < 0:
-                relation = relations[code[version + START]]
-                if relation[FROM] >= relation[TO]:
-                    state[VERSION] += 1
-                    continue
-                begin_version(state, relations, version, code, frames)
-            reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
-            if reason != DONE:
-                return reason
-            state[VERSION] += 1
-            state[AT] = -1
-        state[STAGE] = INDEXES
-        found = _close(relations, state[ITERATION])
-        state[ITERATION] += 1
-        if found == 0:
-            if state[LEVELS_WAITING] == 0:
-                return DONE
-            state[ITERATION] = heap[0]
-        state[MOST_FOUND] -= found
-        if found > BLOCK // 8 or state[MOST_FOUND] < 0:
-            return LARGE
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    task = _task_at(machine.task, 0)
+    found = _settle(machine, task.iteration)
+    task.iteration += 1
+    if found == 0:
+        if machine.levels_waiting == 0:
+            return layout.DONE
+        task.iteration = lowest_level(machine)
+    task.most_found -= found
+    return layout.LARGE if found > BLOCK // 8 or task.most_found < 0 else layout.GO_ON
+
+
+_drive = driver(_open, has_delta, runner(_gather, _probe, _sink), _close)
+
+
+@operator(INT, INT)
+def grow(address):  # type: ignore[no-untyped-def]
+    """Runs iteration after iteration; returns why it stops."""
+    return _drive(machine_at(address, 0))

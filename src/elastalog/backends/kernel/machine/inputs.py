@@ -1,119 +1,122 @@
-"""The changed inputs of a stratum, all of them in one call: the table of relations says where their entries are listed
-(INPUTS_AT, INPUTS)."""
+"""The changed inputs of a stratum, all of them in one call: the records of relations say where their entries are."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
+from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.compile.signatures import INT, operator, types
-from elastalog.backends.kernel.machine.layout import (
-    AGAINST,
-    FORWARDS,
-    FROM,
-    INPUTS,
-    INPUTS_AT,
-    IS_FLAT,
-    LIST,
-    MAY_GAIN,
-    MAY_LOSE,
-    STARTS,
-    TABLE,
-    TO,
-    TOUCHED,
-    TOUCHED_ROOM,
-)
-from elastalog.backends.kernel.store.annotations import (
-    DELTA,
-    DELTAS,
-    IS,
-    LOST,
-    MARKS,
-    NEW,
-    OLD,
-    TOUCHED_WIDTH,
-    UNTOUCHED,
-    WAS,
-)
+from elastalog.backends.kernel.machine.arrays import inputs_of, touched_of
+from elastalog.backends.kernel.machine.layout import AGAINST, FORWARDS, machine_at, relation_at
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, IS, LOST, UNTOUCHED, WAS, entry_of
 
-LOSES, GAINS = 1, 2
+MAY_LOSE, MAY_GAIN = 1, 2
 
 
-@operator(INT, TABLE)
-def look(relations):  # type: ignore[no-untyped-def]
-    """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a version can
-    start at what was lost (LOSES), and at what was gained (GAINS): most changes go one way, and then half of the work
-    is not there."""
+@operator(types.void, INT)
+def begin(address):  # type: ignore[no-untyped-def]
+    """Before an update: no relation has inputs, losses or a delta, and each may do both."""
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        relation.may_lose = 1
+        relation.may_gain = 1
+        relation.losses = 0
+        relation.inputs_number = 0
+        _set_delta(relation, 0)
+
+
+@operator(INT, INT)
+def look(address):  # type: ignore[no-untyped-def]
+    """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a variant can
+    start at what was lost (MAY_LOSE), and at what was gained (MAY_GAIN): most changes go one way, and then half of the
+    work is not there."""
+    machine = machine_at(address, 0)
     concerned = 0
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        if relation[INPUTS] == 0:
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        if relation.inputs_number == 0:
             continue
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entries = words_at(relation[INPUTS_AT], relation[INPUTS])
+        touched = touched_of(relation)
+        entries = inputs_of(relation)
         ways = 0
         for i in range(entries.shape[0]):
-            marks = touched[entries[i], MARKS] & UNTOUCHED
-            ways |= 3 if marks == UNTOUCHED else LOSES if marks == WAS else GAINS if marks == IS else 0
-        relation[MAY_LOSE] = ways & LOSES
-        relation[MAY_GAIN] = (ways & GAINS) >> 1
-        if relation[STARTS] & FORWARDS:
+            marks = entry_of(touched, entries[i]).marks & UNTOUCHED
+            ways |= 3 if marks == UNTOUCHED else MAY_LOSE if marks == WAS else MAY_GAIN if marks == IS else 0
+        relation.may_lose = ways & MAY_LOSE
+        relation.may_gain = (ways & MAY_GAIN) >> 1
+        if relation.starts & FORWARDS:
             concerned |= ways
-        if relation[STARTS] & AGAINST:
-            concerned |= (ways & LOSES) << 1 | (ways & GAINS) >> 1
+        if relation.starts & AGAINST:
+            concerned |= (ways & MAY_LOSE) << 1 | (ways & MAY_GAIN) >> 1
     return concerned
 
 
 @piece
 def _set_delta(relation, length):  # type: ignore[no-untyped-def]
-    relation[LIST] = DELTAS
-    relation[FROM] = 0
-    relation[TO] = length
+    relation.listed_in = DELTA_LIST
+    relation.delta = 0
+    relation.delta_end = length
 
 
-@operator(types.void, TABLE)
-def start_losing(relations):  # type: ignore[no-untyped-def]
+@operator(types.void, INT)
+def start_losing(address):  # type: ignore[no-untyped-def]
     """The inputs are the delta of losses; no other relation has one. A derivation through a fact that is only lower
     than before is not lost: it stays where it is counted, or its head is lowered too (both of which gains see to)."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entries = words_at(relation[INPUTS_AT], relation[INPUTS])
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        entries = inputs_of(relation)
         listed = 0
         for i in range(entries.shape[0]):
-            entry = entries[i]
-            marks = touched[entry, MARKS]
-            is_lowered = marks & UNTOUCHED == UNTOUCHED and touched[entry, NEW] < touched[entry, OLD]
-            if relation[IS_FLAT] or not is_lowered:
-                touched[entry, MARKS] = marks | DELTA
-                touched[listed, DELTAS] = entry
+            fact = entry_of(touched, entries[i])
+            is_lowered = fact.marks & UNTOUCHED == UNTOUCHED and fact.new < fact.old
+            if relation.is_flat or not is_lowered:
+                fact.marks |= DELTA
+                entry_of(touched, listed).deltas = entries[i]
                 listed += 1
         _set_delta(relation, listed)
 
 
-@operator(types.void, TABLE)
-def await_gains(relations):  # type: ignore[no-untyped-def]
+@operator(types.void, INT)
+def await_gains(address):  # type: ignore[no-untyped-def]
     """The inputs will be the delta of gains, and are marked as such already."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entries = words_at(relation[INPUTS_AT], relation[INPUTS])
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        entries = inputs_of(relation)
         for i in range(entries.shape[0]):
-            touched[i, DELTAS] = entries[i]
-            touched[entries[i], MARKS] = (touched[entries[i], MARKS] & ~LOST) | DELTA
+            fact = entry_of(touched, entries[i])
+            fact.marks = (fact.marks & ~LOST) | DELTA
+            entry_of(touched, i).deltas = entries[i]
 
 
-@operator(types.void, TABLE)
-def start_gaining(relations):  # type: ignore[no-untyped-def]
+@operator(types.void, INT)
+def start_gaining(address):  # type: ignore[no-untyped-def]
     """The inputs, listed before, are the delta of gains; no other relation has one."""
-    for r in range(relations.shape[0]):
-        _set_delta(relations[r], relations[r, INPUTS])
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        _set_delta(relation, relation.inputs_number)
 
 
-@operator(types.void, TABLE)
-def unmark(relations):  # type: ignore[no-untyped-def]
+@operator(types.void, INT, INT)
+def start_recovering(address, column):  # type: ignore[no-untyped-def]
+    """What is looked for backwards is in a list of the touched table; no relation has anything there yet."""
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        _set_delta(relation, 0)
+        relation.listed_in = column
+
+
+@operator(types.void, INT)
+def unmark(address):  # type: ignore[no-untyped-def]
     """Takes the marks of an update of this stratum off its inputs."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entries = words_at(relation[INPUTS_AT], relation[INPUTS])
+    machine = machine_at(address, 0)
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        entries = inputs_of(relation)
         for i in range(entries.shape[0]):
-            touched[entries[i], MARKS] &= ~(DELTA | LOST)
+            entry_of(touched, entries[i]).marks &= ~(DELTA | LOST)

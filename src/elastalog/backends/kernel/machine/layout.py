@@ -1,88 +1,229 @@
-"""How the machines find everything: columns of tables, fields of vectors, codes. `plan` lays out, `update` and `growth`
-read."""
+"""What machines work on, as records: `plan` and `workspace` fill them in, compiled code finds them all from the record
+`Machine`. A field that is named after arrays or tables holds an address."""
 
 from __future__ import annotations
 
-from numba import types
+from ctypes import Structure
 
-TABLE = types.Array(types.int64, 2, "C")
-BLOCK = 1 << 14
-"""Rows of a block."""
+from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
+from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
 
 DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS, CHECK, LARGE, NO_COUNTS = range(9)
-"""Why a machine returns: it is done; a relation (FULL) needs room for the rows of the block, the queue needs room
-for them, or for higher levels; an index is full; actions are to run in Python; limits are to be checked; an iteration
-has found so much that it is better run outside; the vectors of a relation (FULL) need room."""
+"""Why a machine returns: it is done; a relation (`full`) needs room for the rows of the block, the queue needs room
+for them, or for levels up to `highest`; an index (`full_index`) is full; actions are to run in Python; limits are to be
+checked; a round has found so much that it is better run outside; the vectors of a relation (`full`) need room."""
 
-# Fields of the state vector, beyond those of the joins (NEXT, WITHIN, FILLED).
-(
-    PHASE, STAGE, VERSION, DEPTH, AT, STEP, DERIVED, DERIVED_ALLOWED, WORK, WORK_ALLOWED, NODES, LEVELS_WAITING, INDEX,
-    ACTION, HIGHEST,
-) = range(8, 23)  # fmt: skip
-FULL, FREE_NODES, FREE_NODE, MOST_FOUND, CARRIED = range(23, 28)
-"""The relation that has no room. Of the calendar: how many nodes are free again, and the last of them, plus 1. Of
-growth: a number of facts after which it is left, and how many words rows of bindings carry behind their slots."""
-ITERATION = PHASE
-"""Growth has no phases, but iterations."""
-STATE_SIZE = 28
+GO_ON = -1
+"""A round is closed and another one follows."""
 
-# Stages of a round: indexes are brought up to date, versions run, the delta is closed and the next one chosen.
-INDEXES, VERSIONS, CLOSING = range(3)
-CALENDAR = CLOSING
-"""In growth the calendar is looked at before versions run; the delta is closed in one go."""
+OPENING, RUNNING = range(2)
+"""Stages of a round: what it needs is brought up to date; its variants run."""
 
-# Steps of a version: a start or a join to make, actions that have run in Python, a block to hand to the head.
 GO, ACTED, SINK = range(3)
+"""Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head."""
 
-# Columns of `relations`: what stays as long as nothing grows, then what an update changes.
-(
-    ROWS, WIDTH, TABLE_AT, TABLE_SIZE, SHIFT, LEVEL, COUNTS, TOUCHED, TOUCHED_ROOM, ROOM, IS_FLAT, IS_OWN, FIRST_INDEX,
-    INDEXES_END, USED, TOUCHED_USED, MAY_LOSE, MAY_GAIN, LIST, FROM, TO, LISTED, INPUTS_AT, INPUTS,
-    IS_CHECKED, IS_ANNOTATED, STARTS, VECTORS,
-) = range(28)  # fmt: skip
-RELATION_WIDTH = 28
-"""[FIRST_INDEX, INDEXES_END): the indexes of a relation of the stratum, which grow with it. LIST: the column of the
-touched table that lists the delta, in its rows [FROM, TO); in growth the rows [FROM, TO) are the delta. LISTED: facts
-in the list of losses. INPUTS_AT, INPUTS: the changed entries of a relation below the stratum. STARTS: whether versions
-start at facts that come (FORWARDS), and at those that go (AGAINST). IS_CHECKED: some rows hold facts that are not
-there. VECTORS: where the vectors of the dense strategy are, 0 if there are none."""
 FORWARDS, AGAINST = 1, 2
-
-# Columns of `indexes`.
-(
-    OWNER, COLUMNS, COLUMNS_NUMBER, KIND, KEYS, KEYS_SIZE, KEYS_SHIFT, SLOTS, SLOTS_SIZE, POOL, POOL_SIZE, STATE_AT,
-    STATE_LENGTH, ADDED,
-) = range(14)  # fmt: skip
-INDEX_WIDTH = 14
-
-# A version in the code: its start, followed by its probes.
-(
-    START, IS_BACKWARD, IS_NEGATED_START, HEAD, PROBES, START_TAKE, START_TAKEN, START_WIDTH, START_ACTIONS,
-    START_ACTIONS_END, LISTS, MADE,
-) = range(12)  # fmt: skip
-VERSION_WIDTH = 12
-"""MADE: how many derivations growth has made by it."""
-
-(
-    RELATION, INDEX_OF, HOW, IS_NEGATED, IS_BEFORE, KEY, KEY_WIDTH, KEEP, KEPT, TAKE, TAKEN, OUT_WIDTH, ACTIONS_AT,
-    ACTIONS_END,
-) = range(14)  # fmt: skip
-PROBE_WIDTH = 14
+"""Variants start at facts of a relation that come, and at those that go."""
 
 INDEXED = -1
-"""HOW a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
+"""How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-# Actions: a code and two operands.
 FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
-ACTION_WIDTH = 3
+"""Kinds of actions."""
 
-# Columns of `frames`: the block a step made, where it lies if not in its usual place, and how much has been passed on.
-USUAL, BLOCK_AT, BLOCK_ROWS, BEGUN, END, INSIDE = range(6)
-FRAME_WIDTH = 6
 
-# Columns of the queue's nodes; those of the calendar begin with the words of a fact.
-NODE_RELATION, NODE_ENTRY, NODE_NEXT = range(-3, 0)
-NODE_WIDTH = 3
+@record
+class Machine(Structure):
+    """Where a run is, where its tables are, and its queue. `at`: the next place in the delta that a variant starts at,
+    -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins
+    (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
+
+    The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
+    nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
+    rows of a block are not put off."""
+
+    phase: int
+    stage: int
+    variant: int
+    variants_end: int
+    depth: int
+    step: int
+    at: int
+    derived: int
+    derived_allowed: int
+    work: int
+    work_allowed: int
+
+    full: int
+    full_index: int
+    action: int
+    highest: int
+
+    relations: int
+    relations_number: int
+    indexes: int
+    variants: int
+    variants_number: int
+    probes: int
+    actions: int
+    operands: int
+    frames: int
+    progress: int
+    task: int
+
+    nodes: int
+    nodes_room: int
+    nodes_used: int
+    words: int
+    words_width: int
+    free_nodes: int
+    free_node: int
+    kept: int
+    waiting: int
+    heap: int
+    levels_room: int
+    levels_waiting: int
+
+
+@record
+class Relation(Structure):
+    """A relation that variants read or derive.
+
+    [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
+    [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
+    losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS and AGAINST. `is_checked`:
+    some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are none."""
+
+    rows: int
+    width: int
+    room: int
+    table: int
+    table_size: int
+    shift: int
+    level: int
+    count: int
+    touched: int
+    touched_room: int
+    is_flat: int
+    is_own: int
+    is_checked: int
+    is_annotated: int
+    first_index: int
+    indexes_end: int
+    starts: int
+    vectors: int
+
+    used: int
+    touched_used: int
+    may_lose: int
+    may_gain: int
+    listed_in: int
+    delta: int
+    delta_end: int
+    losses: int
+    inputs: int
+    inputs_number: int
+
+
+@record
+class IndexPlace(Structure):
+    """An index; `added` rows are in it."""
+
+    columns: int
+    columns_number: int
+    kind: int
+    keys: int
+    keys_size: int
+    shift: int
+    slots: int
+    slots_size: int
+    pool: int
+    pool_size: int
+    state: int
+    state_size: int
+    added: int
+
+
+@record
+class VariantCode(Structure):
+    """A variant of a clause: its start, followed by its probes. `take`: in the operands, sources of columns and then
+    their places. `lists`: a bit for each list of the touched table that a backward variant starts at. `made`: how many
+    derivations growth has made by it."""
+
+    start: int
+    is_backward: int
+    is_negated: int
+    head: int
+    first_probe: int
+    probes: int
+    take: int
+    taken: int
+    width: int
+    first_action: int
+    actions_end: int
+    lists: int
+    made: int
+
+
+@record
+class ProbeCode(Structure):
+    """A join of a variant; `key`, `keep` and `take` are in the operands."""
+
+    relation: int
+    index: int
+    kind: int
+    is_negated: int
+    is_before: int
+    key: int
+    key_width: int
+    keep: int
+    kept: int
+    take: int
+    taken: int
+    width: int
+    first_action: int
+    actions_end: int
+
+
+@record
+class ActionCode(Structure):
+    """An action with its operands."""
+
+    kind: int
+    first: int
+    second: int
+
+
+@record
+class Frame(Structure):
+    """The block a step made: where it lies, and where if nothing else is said; how much of it has been passed on."""
+
+    usual: int
+    block: int
+    rows: int
+    width: int
+    begun: int
+    end: int
+    within: int
+
+
+@record_of_words
+class Node(Structure):
+    """What waits in the queue for a level: a touched entry or, in the calendar, a derivation; and the next node."""
+
+    relation: int
+    entry: int
+    next: int
+
+
+machine_at = record_at(Machine)
+relation_at = record_at(Relation)
+index_at = record_at(IndexPlace)
+variant_at = record_at(VariantCode)
+probe_at = record_at(ProbeCode)
+action_at = record_at(ActionCode)
+frame_at = record_at(Frame)
+node_at = record_at(Node)

@@ -4,218 +4,198 @@ Facts are deleted along a chain, one or a few a round: each lost its last deriva
 *plain* if no fact that is questioned has support or is delayed, and all facts of the stratum that its derivations need
 have been checked: then all of them go. The machine runs plain rounds without returning, and leaves off before one that
 is not (LARGE). A round has two halves: the heads of the delta are found, of which those that may go are the candidates;
-then derivations of the candidates are looked for. Deltas and candidates lie in DELTAS of the touched table.
+then derivations of the candidates are looked for. Deltas and candidates lie in `deltas` of the touched table.
 """
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, np_int32, operator
-from elastalog.backends.kernel.machine.layout import (
-    AT,
-    BEGUN,
-    BLOCK_AT,
-    BLOCK_ROWS,
-    CHECK,
-    CLOSING,
-    COUNTS,
-    DEPTH,
-    DERIVED,
-    DONE,
-    END,
-    FROM,
-    FULL,
-    HEAD,
-    INDEXES,
-    LARGE,
-    LEVEL,
-    NO_NODES,
-    NO_ROOM,
-    NODE_ENTRY,
-    NODE_RELATION,
-    NODES,
-    ROOM,
-    ROWS,
-    SHIFT,
-    STAGE,
-    START,
-    TABLE,
-    TABLE_AT,
-    TABLE_SIZE,
-    TO,
-    TOUCHED,
-    TOUCHED_ROOM,
-    TOUCHED_USED,
-    VERSION,
-    VERSIONS,
-    WIDTH,
-    WORK,
-    WORK_ALLOWED,
-)
-from elastalog.backends.kernel.machine.propagate import gather_delta, probe_seen
-from elastalog.backends.kernel.machine.variants import begin_version, runner
-from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DELTAS, IS, MARKS, OTHER, REFERENCE, TOUCHED_WIDTH
-from elastalog.backends.kernel.store.bookkeeping import find_row, touch_counters
+from ctypes import Structure
 
-CHECKED, PROVED, DELAYED = 8, 16, 32
-"""Marks, as in `backends.sets`."""
+from elastalog.backends.kernel.compile.addresses import piece, words_at
+from elastalog.backends.kernel.compile.records import record, record_at
+from elastalog.backends.kernel.compile.signatures import INT, operator
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.arrays import block_of, counts_of, levels_of, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
+from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
+from elastalog.backends.kernel.machine.propagate import enter_delta, leave_delta, list_head
+from elastalog.backends.kernel.store.annotations import DELTA, DERIVED, IS, REFERENCE, entry_of
+from elastalog.backends.kernel.store.bookkeeping import touch
+from elastalog.backends.kernel.store.set_table import find_row
+from elastalog.backends.sets import Mark
 
-# Fields of the vector `how`.
-STAMP, IS_BACKWARD_HALF, IS_OPEN, FORWARD, SCANS, DELETIONS = range(6)
-HOW_SIZE = 6
-"""IS_OPEN: the round is not plain. FORWARD: how many versions find heads; the others look for derivations.
-SCANS: how many numbers of relations `scans` has for each of these, -1 for those below the stratum. DELETIONS: heads
-that had not been checked before."""
+CHECKED, PROVED, DELAYED = (int(mark) for mark in (Mark.CHECKED, Mark.PROVED, Mark.DELAYED))
+
+
+@record
+class PlainRoundsTask(Structure):
+    """`is_open`: the round is not plain. `forward`: how many variants find heads; the others look for derivations.
+    `scans`: for each of these, `most_scans` numbers of relations, -1 for those below the stratum. `deletions`: heads
+    that had not been checked before."""
+
+    stamp: int
+    is_backward_half: int
+    is_open: int
+    forward: int
+    scans: int
+    scans_size: int
+    most_scans: int
+    deletions: int
+
+
+_task_at = record_at(PlainRoundsTask)
 
 
 @piece
-def _list_heads(state, relations, version, code, block, used, nodes, how):  # type: ignore[no-untyped-def]
+def _open(machine):  # type: ignore[no-untyped-def]
+    """Each half has variants of its own."""
+    task = _task_at(machine.task, 0)
+    if task.is_backward_half:
+        machine.variant = task.forward
+    else:
+        machine.variants_end = task.forward
+    return layout.DONE
+
+
+@piece
+def _starts(machine, variant):  # type: ignore[no-untyped-def]
+    return not _task_at(machine.task, 0).is_open and has_delta(machine, variant)
+
+
+@piece
+def _list_heads(machine, variant, block, used, stamp):  # type: ignore[no-untyped-def]
     """Lists each head of a block once a round, or says what is missing for that."""
-    number = code[version + HEAD]
-    head = relations[number]
-    state[FULL] = number
-    if head[TOUCHED_USED] + used > head[TOUCHED_ROOM]:
-        return NO_ROOM
-    if state[NODES] + used > nodes.shape[0]:
-        return NO_NODES
-    rows = matrix_at(head[ROWS], head[ROOM], head[WIDTH])
-    table = keys_at(head[TABLE_AT], head[TABLE_SIZE])
-    level = words_at(head[LEVEL], head[ROOM])
-    count = words_at(head[COUNTS], head[ROOM])
-    touched = matrix_at(head[TOUCHED], head[TOUCHED_ROOM], TOUCHED_WIDTH)
+    head = relation_at(machine.relations, variant.head)
+    machine.full = variant.head
+    if head.touched_used + used > head.touched_room:
+        return layout.NO_ROOM
+    if machine.nodes_used + used > machine.nodes_room:
+        return layout.NO_NODES
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    count = counts_of(head)
+    touched = touched_of(head)
     for i in range(used):
-        row = find_row(block, i, rows, table, head[SHIFT])
+        row = find_row(block, i, rows, table, head.shift)
         if row < 0:
             continue
         if level[row] < REFERENCE:
-            touch_counters(row, level, count, touched, head[TOUCHED_USED])
-            head[TOUCHED_USED] += 1
+            touch(row, level, count, touched, head.touched_used, DERIVED, 0)
+            head.touched_used += 1
         entry = level[row] - REFERENCE
-        if touched[entry, OTHER] != how[STAMP]:
-            touched[entry, OTHER] = how[STAMP]
-            nodes[state[NODES], NODE_RELATION] = number
-            nodes[state[NODES], NODE_ENTRY] = entry
-            state[NODES] += 1
-    return DONE
+        list_head(machine, variant.head, entry_of(touched, entry), entry, stamp)
+    return layout.DONE
 
 
 @piece
-def _look_at_bodies(state, relations, block, used, scans, how):  # type: ignore[no-untyped-def]
+def _look_at_bodies(machine, task, block, used):  # type: ignore[no-untyped-def]
     """The round is not plain if a derivation of a candidate needs a fact that has neither been checked nor is a
     candidate."""
-    first = (state[VERSION] - how[FORWARD]) * how[SCANS]
-    for scan in range(how[SCANS]):
+    scans = words_at(task.scans, task.scans_size)
+    first = (machine.variant - task.forward) * task.most_scans
+    for scan in range(task.most_scans):
         number = scans[first + scan]
         if number < 0:
             continue
-        relation = relations[number]
-        level = words_at(relation[LEVEL], relation[ROOM])
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
+        relation = relation_at(machine.relations, number)
+        level = levels_of(relation)
+        touched = touched_of(relation)
         for i in range(used):
             value = level[block[i, scan + 1]]
-            if value < REFERENCE or not touched[value - REFERENCE, MARKS] & (CHECKED | DELTA):
-                how[IS_OPEN] = 1
+            if value < REFERENCE or not entry_of(touched, value - REFERENCE).marks & (CHECKED | DELTA):
+                task.is_open = 1
                 return
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, scans, how):  # type: ignore[no-untyped-def]
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
     """What is done with the last block, by half of the round."""
-    depth = state[DEPTH]
-    used = frames[depth, END]
-    block = matrix_at(frames[depth, BLOCK_AT], frames[depth, BLOCK_ROWS], width)
-    if how[IS_BACKWARD_HALF]:
-        _look_at_bodies(state, relations, block, used, scans, how)
+    task = _task_at(machine.task, 0)
+    used = frame.end
+    block = block_of(frame)
+    if task.is_backward_half:
+        _look_at_bodies(machine, task, block, used)
     else:
-        reason = _list_heads(state, relations, version, code, block, used, nodes, how)
-        if reason != DONE:
+        reason = _list_heads(machine, variant, block, used, task.stamp)
+        if reason != layout.DONE:
             return reason
-    state[DERIVED] += used
-    frames[depth, BEGUN] = used
-    return DONE
+    machine.derived += used
+    frame.begun = used
+    return layout.DONE
 
 
-_run = runner(gather_delta, probe_seen, _sink)
-
-
-@piece
-def _mark_candidates(relations, added, removed):  # type: ignore[no-untyped-def]
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        for at in range(relation[FROM], relation[TO]):
-            entry = touched[at, DELTAS]
-            touched[entry, MARKS] = (touched[entry, MARKS] & ~removed) | added
+_run_variant = runner(gather_heads, probe_seen, _sink)
 
 
 @piece
-def _choose(state, relations, nodes, how):  # type: ignore[no-untyped-def]
+def _run(machine, variant):  # type: ignore[no-untyped-def]
+    reason = _run_variant(machine, variant)
+    task = _task_at(machine.task, 0)
+    if reason == layout.CHECK and task.is_backward_half:
+        # So long a search is better made by those who know when to give up.
+        task.is_open = 1
+        return layout.DONE
+    return reason
+
+
+@piece
+def _mark_candidates(machine, added, removed):  # type: ignore[no-untyped-def]
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            fact = entry_of(touched, entry_of(touched, at).deltas)
+            fact.marks = (fact.marks & ~removed) | added
+
+
+@piece
+def _choose(machine, task):  # type: ignore[no-untyped-def]
     """The delta is gone; heads that may go with it are the candidates. Whether there are any."""
-    _mark_candidates(relations, 0, DELTA | IS)
-    for r in range(relations.shape[0]):
-        relations[r, FROM] = relations[r, TO]
+    leave_delta(machine, IS)
     is_more = False
-    for node in range(state[NODES]):
-        relation = relations[nodes[node, NODE_RELATION]]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entry = nodes[node, NODE_ENTRY]
-        marks = touched[entry, MARKS]
-        if not marks & IS or marks & PROVED:
+    for number in range(machine.nodes_used):
+        node = node_at(machine.nodes, number)
+        relation = relation_at(machine.relations, node.relation)
+        touched = touched_of(relation)
+        fact = entry_of(touched, node.entry)
+        if not fact.marks & IS or fact.marks & PROVED:
             continue
-        if not marks & CHECKED:
-            how[DELETIONS] += 1
-            if marks & DELAYED or touched[entry, COUNT] > 0:
-                how[IS_OPEN] = 1
-        touched[entry, MARKS] = marks | DELTA
-        touched[relation[TO], DELTAS] = entry
-        relation[TO] += 1
+        if not fact.marks & CHECKED:
+            task.deletions += 1
+            if fact.marks & DELAYED or fact.count > 0:
+                task.is_open = 1
+        enter_delta(relation, touched, node.entry)
         is_more = True
-    state[NODES] = 0
-    how[STAMP] += 1
+    machine.nodes_used = 0
+    task.stamp += 1
     return is_more
 
 
-@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def delete_plainly(state, relations, indexes, versions, code, frames, nodes, scans, how):  # type: ignore[no-untyped-def]
-    """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops. With LARGE,
-    the facts in [FROM, TO) are still to be checked."""
-    while True:
-        if state[STAGE] == INDEXES:
-            state[STAGE] = VERSIONS
-            state[VERSION] = how[FORWARD] if how[IS_BACKWARD_HALF] else 0
-            state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            end = versions.shape[0] if how[IS_BACKWARD_HALF] else how[FORWARD]
-            while state[VERSION] < end and not how[IS_OPEN]:
-                version = versions[state[VERSION]]
-                if state[AT] < 0:
-                    relation = relations[code[version + START]]
-                    if relation[FROM] >= relation[TO]:
-                        state[VERSION] += 1
-                        continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, scans, how)
-                if reason == CHECK and how[IS_BACKWARD_HALF]:
-                    # So long a search is better made by those who know when to give up.
-                    how[IS_OPEN] = 1
-                elif reason != DONE:
-                    return reason
-                state[VERSION] += 1
-                state[AT] = -1
-            state[STAGE] = CLOSING
-        state[STAGE] = INDEXES
-        state[WORK] += 1
-        if how[IS_BACKWARD_HALF]:
-            if not how[IS_OPEN]:
-                _mark_candidates(relations, np_int32(CHECKED), 0)
-                how[IS_BACKWARD_HALF] = 0
-        else:
-            if not _choose(state, relations, nodes, how):
-                return DONE
-            how[IS_BACKWARD_HALF] = 1
-        if how[IS_OPEN]:
-            _mark_candidates(relations, 0, DELTA)
-            return LARGE
-        if state[WORK] > state[WORK_ALLOWED] // 2:
-            # So that a search has the other half at least.
-            return CHECK
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    """A half is over. With LARGE, the facts in the delta are still to be checked."""
+    task = _task_at(machine.task, 0)
+    machine.work += 1
+    if not task.is_backward_half:
+        if not _choose(machine, task):
+            return layout.DONE
+        task.is_backward_half = 1
+    elif not task.is_open:
+        _mark_candidates(machine, CHECKED, 0)
+        task.is_backward_half = 0
+    if task.is_open:
+        _mark_candidates(machine, 0, DELTA)
+        return layout.LARGE
+    # So that a search has the other half at least.
+    return layout.CHECK if machine.work > machine.work_allowed // 2 else layout.GO_ON
+
+
+_drive = driver(_open, _starts, _run, _close)
+
+
+@operator(INT, INT)
+def delete_plainly(address):  # type: ignore[no-untyped-def]
+    """Runs plain rounds, beginning with the search for derivations of candidates; returns why it stops."""
+    return _drive(machine_at(address, 0))

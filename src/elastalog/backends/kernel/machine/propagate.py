@@ -2,229 +2,156 @@
 next delta, and so on to the end.
 
 Deletions along a chain are thousands of rounds of a handful of facts. The machine runs them without returning, except
-where that of updates does. The deltas are one list a relation, DELTAS of the touched table, of which rows [FROM, TO)
-are the present one; the heads of a round are nodes.
+where that of updates does. The deltas are one list a relation, `deltas` of the touched table; the heads of a round are
+nodes.
 """
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import GROUP, INT, MATRIX, STATE, WORDS, int64, operator
-from elastalog.backends.kernel.machine.layout import (
-    AT,
-    BEGUN,
-    BLOCK,
-    BLOCK_AT,
-    BLOCK_ROWS,
-    CHECK,
-    CLOSING,
-    COUNTS,
-    DEPTH,
-    DERIVED,
-    DONE,
-    END,
-    FROM,
-    FULL,
-    HEAD,
-    INDEXES,
-    LEVEL,
-    NO_INDEX,
-    NO_NODES,
-    NO_ROOM,
-    NODE_ENTRY,
-    NODE_RELATION,
-    NODES,
-    PHASE,
-    RELATION,
-    ROOM,
-    ROWS,
-    SHIFT,
-    STAGE,
-    START,
-    START_TAKE,
-    START_TAKEN,
-    START_WIDTH,
-    TABLE,
-    TABLE_AT,
-    TABLE_SIZE,
-    TO,
-    TOUCHED,
-    TOUCHED_ROOM,
-    TOUCHED_USED,
-    USED,
-    USUAL,
-    VERSION,
-    VERSIONS,
-    WIDTH,
-    WORK,
-    WORK_ALLOWED,
-)
-from elastalog.backends.kernel.machine.level_probe import probe_levels
+from ctypes import Structure
+
+from elastalog.backends.kernel.compile.addresses import piece
+from elastalog.backends.kernel.compile.records import record, record_at
+from elastalog.backends.kernel.compile.signatures import GROUP, INT, operator
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.arrays import block_of, counts_of, levels_of, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
+from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
+from elastalog.backends.kernel.machine.level_steps import gather_heads, probe_seen
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
-from elastalog.backends.kernel.store.annotations import (
-    ABSENT,
-    COUNT,
-    DELTA,
-    DELTAS,
-    MARKS,
-    OTHER,
-    REFERENCE,
-    ROW,
-    TOUCHED_WIDTH,
-)
-from elastalog.backends.kernel.store.bookkeeping import fetch, find_row, touch_counters
-from elastalog.backends.kernel.store.set_table import add_row
-
-# What is done with heads: fields of the vector `how`.
-(
-    COLUMN, STEP_BY, IS_NEW, STAMP,  # as in `set_operators.apply_heads`
-    LOOKED_AT, WANTED, IS_UNSUPPORTED,  # the next delta: heads with these marks, only without C_nr
-    ADDED_MARKS, REMOVED_MARKS,  # when a fact enters the delta, and when it leaves it
-) = range(9)  # fmt: skip
-HOW_SIZE = 9
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DERIVED, REFERENCE, entry_of
+from elastalog.backends.kernel.store.bookkeeping import fetch, touch
+from elastalog.backends.kernel.store.set_table import add_row, find_row
 
 
-@piece
-def gather_delta(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
-    """Fills the first block with the next facts of the delta; column -1 is the entry."""
-    relation = relations[code[version + START]]
-    touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-    rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    width = code[version + START_WIDTH]
-    out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
-    first = state[AT]
-    filled = min(relation[TO] - first, BLOCK)
-    for i in range(filled):
-        entry = touched[first + i, DELTAS]
-        row = int64(touched[entry, ROW])
-        for c in range(taken):
-            source = take[c]
-            out[i, take[taken + c]] = rows[row, source] if source >= 0 else entry
-        out[i, width - 2] = 0
-        out[i, width - 1] = 0
-    state[AT] = first + filled
-    return filled
+@record
+class PropagationTask(Structure):
+    """What is done with heads: `column`, `step`, `is_new` and `stamp` as in `set_operators.apply_heads`. The next delta
+    are heads whose marks, as far as they are looked at, are those wanted; if `is_unsupported`, only without C_nr. Marks
+    are added when a fact enters the delta, and removed when it leaves it."""
+
+    column: int
+    step: int
+    is_new: int
+    stamp: int
+    looked_at: int
+    wanted: int
+    is_unsupported: int
+    added: int
+    removed: int
+
+
+_task_at = record_at(PropagationTask)
 
 
 @piece
-def probe_seen(state, relations, indexes, probe, code, frames, depth, width):  # type: ignore[no-untyped-def]
-    """Joins what is left of a step's block with the relation of the next step, until the next block is full."""
-    limit = relations[code[probe + RELATION], USED]
-    return probe_levels(state, relations, indexes, probe, code, frames, depth, width, state[PHASE], limit)
+def list_head(machine, relation, fact, entry, stamp):  # type: ignore[no-untyped-def]
+    """Lists a head as a node, once a round."""
+    if fact.other != stamp:
+        fact.other = stamp
+        node = node_at(machine.nodes, machine.nodes_used)
+        node.relation = relation
+        node.entry = entry
+        machine.nodes_used += 1
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, how):  # type: ignore[no-untyped-def]
+def enter_delta(relation, touched, entry):  # type: ignore[no-untyped-def]
+    """A fact is in the next delta."""
+    entry_of(touched, entry).marks |= DELTA
+    entry_of(touched, relation.delta_end).deltas = entry
+    relation.delta_end += 1
+
+
+@piece
+def _open(machine):  # type: ignore[no-untyped-def]
+    is_ready = not _task_at(machine.task, 0).is_new or extend_indexes(machine)
+    return layout.DONE if is_ready else layout.NO_INDEX
+
+
+@piece
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
     """Applies the last block to its heads and lists each head once a round, or says what is missing for that."""
-    depth = state[DEPTH]
-    used = frames[depth, END]
-    number = code[version + HEAD]
-    head = relations[number]
-    state[FULL] = number
-    if head[TOUCHED_USED] + used > head[TOUCHED_ROOM] or (how[IS_NEW] and head[USED] + used > head[ROOM]):
-        return NO_ROOM
-    if state[NODES] + used > nodes.shape[0]:
-        return NO_NODES
-    block = matrix_at(frames[depth, BLOCK_AT], frames[depth, BLOCK_ROWS], width)
-    rows = matrix_at(head[ROWS], head[ROOM], head[WIDTH])
-    table = keys_at(head[TABLE_AT], head[TABLE_SIZE])
-    level = words_at(head[LEVEL], head[ROOM])
-    count = words_at(head[COUNTS], head[ROOM])
-    touched = matrix_at(head[TOUCHED], head[TOUCHED_ROOM], TOUCHED_WIDTH)
-    column = how[COLUMN]
-    listed = state[NODES]
+    task = _task_at(machine.task, 0)
+    used = frame.end
+    head = relation_at(machine.relations, variant.head)
+    machine.full = variant.head
+    if head.touched_used + used > head.touched_room or (task.is_new and head.used + used > head.room):
+        return layout.NO_ROOM
+    if machine.nodes_used + used > machine.nodes_room:
+        return layout.NO_NODES
+    block = block_of(frame)
+    rows = rows_of(head)
+    table = table_of(head)
+    level = levels_of(head)
+    count = counts_of(head)
+    touched = touched_of(head)
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
-        fetch(block, start, stop, rows, table, head[SHIFT], level)
+        fetch(block, start, stop, rows, table, head.shift, level)
         for i in range(start, stop):
-            row = find_row(block, i, rows, table, head[SHIFT])
+            row = find_row(block, i, rows, table, head.shift)
             if row < 0:
-                if not how[IS_NEW]:
+                if not task.is_new:
                     continue
-                add_row(block, i, -1 - row, rows, table, head[USED])
-                row = head[USED]
+                add_row(block, i, -1 - row, rows, table, head.used)
+                row = head.used
                 level[row] = ABSENT
                 count[row] = 0
-                head[USED] += 1
+                head.used += 1
             value = level[row]
             if value < REFERENCE:
-                if how[IS_NEW] and column < 0 and value < ABSENT:
+                if task.is_new and task.column < 0 and value < ABSENT:
                     continue
-                touch_counters(row, level, count, touched, head[TOUCHED_USED])
-                head[TOUCHED_USED] += 1
+                touch(row, level, count, touched, head.touched_used, DERIVED, 0)
+                head.touched_used += 1
             entry = level[row] - REFERENCE
-            if column >= 0:
-                touched[entry, column] += how[STEP_BY]
-            if touched[entry, OTHER] != how[STAMP]:
-                touched[entry, OTHER] = how[STAMP]
-                nodes[listed, NODE_RELATION] = number
-                nodes[listed, NODE_ENTRY] = entry
-                listed += 1
-    state[NODES] = listed
-    state[DERIVED] += used
-    frames[depth, BEGUN] = used
-    return DONE
-
-
-_run = runner(gather_delta, probe_seen, _sink)
+            if task.column >= 0:
+                touched[entry, task.column] += task.step
+            list_head(machine, variant.head, entry_of(touched, entry), entry, task.stamp)
+    machine.derived += used
+    frame.begun = used
+    return layout.DONE
 
 
 @piece
-def _close(state, relations, nodes, how):  # type: ignore[no-untyped-def]
-    """The delta is over; the heads found that are wanted are the next one. Whether there are any."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        for at in range(relation[FROM], relation[TO]):
-            touched[touched[at, DELTAS], MARKS] &= ~(DELTA | how[REMOVED_MARKS])
-        relation[FROM] = relation[TO]
+def leave_delta(machine, removed):  # type: ignore[no-untyped-def]
+    """The delta is over: its facts lose some marks."""
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            entry_of(touched, entry_of(touched, at).deltas).marks &= ~(DELTA | removed)
+        relation.delta = relation.delta_end
+
+
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    """The delta is over; the heads found that are wanted are the next one."""
+    task = _task_at(machine.task, 0)
+    machine.work += 1
+    leave_delta(machine, task.removed)
     is_more = False
-    for node in range(state[NODES]):
-        relation = relations[nodes[node, NODE_RELATION]]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        entry = nodes[node, NODE_ENTRY]
-        marks = touched[entry, MARKS]
-        if marks & how[LOOKED_AT] == how[WANTED] and not (how[IS_UNSUPPORTED] and touched[entry, COUNT] != 0):
-            touched[entry, MARKS] = marks | DELTA | how[ADDED_MARKS]
-            touched[relation[TO], DELTAS] = entry
-            relation[TO] += 1
+    for number in range(machine.nodes_used):
+        node = node_at(machine.nodes, number)
+        relation = relation_at(machine.relations, node.relation)
+        touched = touched_of(relation)
+        fact = entry_of(touched, node.entry)
+        if fact.marks & task.looked_at == task.wanted and not (task.is_unsupported and fact.count != 0):
+            fact.marks |= task.added
+            enter_delta(relation, touched, node.entry)
             is_more = True
-    state[NODES] = 0
-    how[STAMP] += 1
-    return is_more
+    machine.nodes_used = 0
+    task.stamp += 1
+    if not is_more:
+        return layout.DONE
+    return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 
-@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def spread(state, relations, indexes, versions, code, frames, nodes, waiting, how):  # type: ignore[no-untyped-def]
-    """Runs round after round; returns why it stops. `waiting` is not used: the machines' steps are called alike."""
-    while True:
-        if state[STAGE] == INDEXES:
-            if how[IS_NEW] and not extend_indexes(state, relations, indexes):
-                return NO_INDEX
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
-            state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            while state[VERSION] < versions.shape[0]:
-                version = versions[state[VERSION]]
-                if state[AT] < 0:
-                    relation = relations[code[version + START]]
-                    if relation[FROM] >= relation[TO]:
-                        state[VERSION] += 1
-                        continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, how)
-                if reason != DONE:
-                    return reason
-                state[VERSION] += 1
-                state[AT] = -1
-            state[STAGE] = CLOSING
-        state[STAGE] = INDEXES
-        state[WORK] += 1
-        if not _close(state, relations, nodes, how):
-            return DONE
-        if state[WORK] > state[WORK_ALLOWED]:
-            return CHECK
+_drive = driver(_open, has_delta, runner(gather_heads, probe_seen, _sink), _close)
+
+
+@operator(INT, INT)
+def propagate(address):  # type: ignore[no-untyped-def]
+    """Runs round after round; returns why it stops."""
+    return _drive(machine_at(address, 0))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
-from elastalog.backends.kernel.machine.workspace import Workbench
-from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.bookkeeping import room
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -24,36 +24,36 @@ class MachineRun:
     def __init__(
         self,
         plan: MachinePlan,
-        bench: Workbench,
+        workspace: Workspace,
         relations: Mapping[str, KernelRelation],
         own: Sequence[str],
         watch: Watch,
         on_check: Callable[[], None] = lambda: None,
     ) -> None:
         self.plan = plan
-        self.bench = bench
+        self.workspace = workspace
         self.relations = relations
         self.own = own
         self.watch = watch
         self._on_check = on_check
         self._given: dict[int, Matrix] = {}
 
-    def run(self, advance: Callable[[], int]) -> int:
-        """Calls the machine until it is done; returns DONE, or another reason that is not a wish."""
-        state = self.bench.state
-        state[layout.STAGE] = 0
-        state[layout.DERIVED] = 0
-        state[layout.WORK] = 0
-        state[layout.WORK_ALLOWED] = _MOST_WORK
-        state[layout.DERIVED_ALLOWED] = self._allowance()
+    def run(self, advance: Callable[[int], int]) -> int:
+        """Calls an operator of a machine until it is done; returns DONE, or another reason that is not a wish."""
+        machine, address = self.workspace.machine, self.workspace.address
+        machine.stage = layout.OPENING
+        machine.derived = 0
+        machine.work = 0
+        machine.work_allowed = _MOST_WORK
+        machine.derived_allowed = self._allowance()
         while True:
             try:
-                reason = int(advance())
+                reason = int(advance(address))
             finally:
                 # Whatever interrupts the work now, a rollback must know how far it went.
                 self.plan.keep(self.relations, self.own)
             if reason in (layout.DONE, layout.LARGE):
-                self.watch.derivations += int(state[layout.DERIVED])
+                self.watch.derivations += machine.derived
                 return reason
             self._serve(reason)
 
@@ -62,41 +62,40 @@ class MachineRun:
         return max(self.watch.allowance(_MOST_WORK), 1)
 
     def _serve(self, reason: int) -> None:
-        plan, bench, state = self.plan, self.bench, self.bench.state
-        depth = int(state[layout.DEPTH])
-        rows = int(bench.frames[depth, layout.END])
+        machine = self.workspace.machine
+        rows = self.workspace.frames[machine.depth].end
         match reason:
             case layout.NO_ROOM:
-                number = int(state[layout.FULL])
-                head = self.relations[plan.names[number]]
+                head = self.relations[self.plan.names[machine.full]]
                 head.reserve(head.used + max(rows, 1))
-                head.touched = bookkeeping.room(head.touched, head.touched_used + rows)
-                plan.refresh_relation(number, head)
+                head.touched = room(head.touched, head.touched_used + rows)
+                self.plan.refresh_relation(machine.full, head)
             case layout.NO_NODES:
-                bench.reserve_nodes(rows)
+                self.workspace.reserve_nodes(rows)
             case layout.NO_LEVELS:
-                bench.reserve_levels(int(state[layout.HIGHEST]))
+                self.workspace.reserve_levels(machine.highest)
             case layout.NO_INDEX:
-                plan.extend_index(int(state[layout.INDEX]), self.relations)
+                self.plan.extend_index(machine.full_index, self.relations)
             case layout.ACTIONS:
-                self._act(depth, rows)
+                self._act(machine.depth, rows)
             case layout.CHECK:
-                derived = int(state[layout.DERIVED])
-                state[layout.DERIVED] = 0
-                state[layout.WORK] = 0
+                derived = machine.derived
+                machine.derived = 0
+                machine.work = 0
                 self.watch.derived(derived)
                 self.watch.check()
                 self._on_check()
-                state[layout.DERIVED_ALLOWED] = self._allowance()
+                machine.derived_allowed = self._allowance()
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
-        bench, frame = self.bench, self.bench.frames[depth]
-        transform, width = self.plan.transforms[int(bench.state[layout.ACTION])]
-        block, rows = transform(bench.block(depth, width), rows)
+        workspace = self.workspace
+        transform, width = self.plan.code.transforms[workspace.machine.action]
+        block, rows = transform(workspace.block(depth, width), rows)
         # A range may have given more rows than the usual block has room for; steps further on may do so before it is
         # used up.
         self._given[depth] = block
-        frame[layout.BLOCK_AT] = address_of(block)
-        frame[layout.BLOCK_ROWS] = len(block)
-        frame[layout.END] = rows
+        frame = workspace.frames[depth]
+        frame.block = address_of(block)
+        frame.rows = len(block)
+        frame.end = rows

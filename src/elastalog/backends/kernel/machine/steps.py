@@ -4,45 +4,9 @@ from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
 from elastalog.backends.kernel.compile.signatures import np_int32
-from elastalog.backends.kernel.machine.layout import (
-    ACTED,
-    ACTION,
-    ACTION_WIDTH,
-    ACTIONS,
-    ADDED,
-    BEGUN,
-    BLOCK,
-    BLOCK_AT,
-    BLOCK_ROWS,
-    COLUMNS,
-    COLUMNS_NUMBER,
-    COPY,
-    DONE,
-    END,
-    FILL,
-    FIRST_INDEX,
-    IN_PYTHON,
-    INDEX,
-    INDEXES_END,
-    INSIDE,
-    KEEP_EQUAL,
-    KEYS,
-    KEYS_SHIFT,
-    KEYS_SIZE,
-    KIND,
-    POOL,
-    POOL_SIZE,
-    ROOM,
-    ROWS,
-    SLOTS,
-    SLOTS_SIZE,
-    STATE_AT,
-    STATE_LENGTH,
-    STEP,
-    USED,
-    USUAL,
-    WIDTH,
-)
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.arrays import rows_of
+from elastalog.backends.kernel.machine.layout import BLOCK, action_at, index_at, relation_at
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.postings import DIRECT, SLOT_WIDTH
 
@@ -50,24 +14,25 @@ _append = piece(postings.append)
 
 
 @piece
-def act(block, used, code, start, end):  # type: ignore[no-untyped-def]
+def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
     """Runs simple actions on the first rows of a block; returns how many rows are left."""
     width = block.shape[1]
-    for at in range(start, end, ACTION_WIDTH):
-        action = code[at]
-        first = code[at + 1]
-        second = code[at + 2]
-        if action == FILL:
+    for number in range(first, end):
+        action = action_at(machine.actions, number)
+        first_operand = action.first
+        second = action.second
+        if action.kind == layout.FILL:
             for i in range(used):
-                block[i, first] = np_int32(second)
-        elif action == COPY:
+                block[i, first_operand] = np_int32(second)
+        elif action.kind == layout.COPY:
             for i in range(used):
-                block[i, second] = block[i, first]
+                block[i, second] = block[i, first_operand]
         else:
             kept = 0
+            is_equality = action.kind == layout.KEEP_EQUAL
             for i in range(used):
-                other = block[i, second] if action == KEEP_EQUAL else np_int32(second)
-                if block[i, first] == other:
+                other = block[i, second] if is_equality else np_int32(second)
+                if block[i, first_operand] == other:
                     if kept != i:
                         for c in range(width):
                             block[kept, c] = block[i, c]
@@ -77,39 +42,40 @@ def act(block, used, code, start, end):  # type: ignore[no-untyped-def]
 
 
 @piece
-def finish_block(state, frames, code, depth, width, filled, actions, actions_end):  # type: ignore[no-untyped-def]
-    """Runs the actions of the step that has filled its block."""
-    frame = frames[depth]
-    frame[BLOCK_AT] = frame[USUAL]
-    frame[BLOCK_ROWS] = BLOCK
-    frame[BEGUN] = 0
-    frame[END] = filled
-    frame[INSIDE] = 0
-    state[STEP] = ACTED
-    if actions < actions_end:
-        if code[actions] == IN_PYTHON:
-            state[ACTION] = code[actions + 1]
-            return ACTIONS
-        frame[END] = act(matrix_at(frame[USUAL], BLOCK, width), filled, code, actions, actions_end)
-    return DONE
+def finish_block(machine, step, frame, filled):  # type: ignore[no-untyped-def]
+    """A step, the start of a variant or a probe, has filled its block: runs its actions."""
+    frame.block = frame.usual
+    frame.rows = BLOCK
+    frame.width = step.width
+    frame.begun = 0
+    frame.end = filled
+    frame.within = 0
+    machine.step = layout.ACTED
+    if step.first_action < step.actions_end:
+        action = action_at(machine.actions, step.first_action)
+        if action.kind == layout.IN_PYTHON:
+            machine.action = action.first
+            return layout.ACTIONS
+        block = matrix_at(frame.usual, BLOCK, step.width)
+        frame.end = _act(machine, block, filled, step.first_action, step.actions_end)
+    return layout.DONE
 
 
 @piece
-def extend_indexes(state, relations, indexes):  # type: ignore[no-untyped-def]
+def extend_indexes(machine):  # type: ignore[no-untyped-def]
     """Adds the latest rows to the indexes of the stratum's relations; False if one is full."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        for i in range(relation[FIRST_INDEX], relation[INDEXES_END]):
-            index = indexes[i]
-            if index[ADDED] < relation[USED]:
-                index[ADDED] = _append(
-                    matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH]), index[ADDED], relation[USED],
-                    numbers_at(index[COLUMNS], index[COLUMNS_NUMBER]), index[KIND] == DIRECT,
-                    keys_at(index[KEYS], index[KEYS_SIZE]), index[KEYS_SHIFT],
-                    matrix_at(index[SLOTS], index[SLOTS_SIZE], SLOT_WIDTH), words_at(index[POOL], index[POOL_SIZE]),
-                    numbers_at(index[STATE_AT], index[STATE_LENGTH]),
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        for i in range(relation.first_index, relation.indexes_end):
+            index = index_at(machine.indexes, i)
+            if index.added < relation.used:
+                index.added = _append(
+                    rows_of(relation), index.added, relation.used, numbers_at(index.columns, index.columns_number),
+                    index.kind == DIRECT, keys_at(index.keys, index.keys_size), index.shift,
+                    matrix_at(index.slots, index.slots_size, SLOT_WIDTH), words_at(index.pool, index.pool_size),
+                    numbers_at(index.state, index.state_size),
                 )  # fmt: skip
-                if index[ADDED] < relation[USED]:
-                    state[INDEX] = i
+                if index.added < relation.used:
+                    machine.full_index = i
                     return False
     return True

@@ -1,310 +1,165 @@
-"""The machine: the delta-driven update of a stratum in compiled code, from its first delta to its last.
-
-Facts of an update are few and its rounds may be many thousand, so what counts is the cost of a step, not of a row. The
-machine therefore runs whole phases (losses, recovery, gains) without returning, on tables of addresses that
-`plan` lays out. It leaves off, and is called again to go on, when something must be done in Python: memory to
-grow, an expression to evaluate, limits to look at. Every step is resumable, for the state of the run is in `state`,
-`frames` (one row for each step of the version that runs) and the relations' rows of `relations`.
-"""
+"""The delta-driven update of a stratum in compiled code, phase by phase (see `levels.stratum_update`): losses,
+recovery, gains, each from its first delta to its last."""
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import matrix_at, piece, words_at
-from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, WORDS, int64, np_int32, operator
-from elastalog.backends.kernel.execution import join_levels as level_operators
+from elastalog.backends.kernel.compile.addresses import piece
+from elastalog.backends.kernel.compile.signatures import INT, int64, operator
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.machine.arrays import block_of, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
+from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
-from elastalog.backends.kernel.machine.layout import (
-    AT,
-    BEGUN,
-    BLOCK,
-    BLOCK_AT,
-    BLOCK_ROWS,
-    CHECK,
-    CLOSING,
-    DEPTH,
-    DERIVED,
-    DONE,
-    END,
-    FROM,
-    FULL,
-    GAINING,
-    HEAD,
-    HIGHEST,
-    INDEXES,
-    IS_BACKWARD,
-    IS_FLAT,
-    IS_NEGATED_START,
-    IS_OWN,
-    LEVEL,
-    LEVELS_WAITING,
-    LIST,
-    LISTED,
-    LISTS,
-    LOSING,
-    MAY_GAIN,
-    MAY_LOSE,
-    NO_COUNTS,
-    NO_INDEX,
-    NO_LEVELS,
-    NO_NODES,
-    NO_ROOM,
-    NODE_ENTRY,
-    NODE_NEXT,
-    NODE_RELATION,
-    NODES,
-    PHASE,
-    RECOVERING,
-    RELATION,
-    ROOM,
-    ROWS,
-    STAGE,
-    START,
-    START_TAKE,
-    START_TAKEN,
-    START_WIDTH,
-    TABLE,
-    TO,
-    TOUCHED,
-    TOUCHED_ROOM,
-    TOUCHED_USED,
-    USED,
-    USUAL,
-    VECTORS,
-    VERSION,
-    VERSIONS,
-    WIDTH,
-    WORK,
-    WORK_ALLOWED,
-)
-from elastalog.backends.kernel.machine.level_probe import VIEWS, probe_levels
-from elastalog.backends.kernel.machine.queue import take_lowest
+from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
+from elastalog.backends.kernel.machine.level_steps import gather_heads, gather_seen, probe_seen
+from elastalog.backends.kernel.machine.queue import take_lowest, waiting_of
 from elastalog.backends.kernel.machine.steps import extend_indexes
-from elastalog.backends.kernel.machine.variants import begin_version, runner
-from elastalog.backends.kernel.store.annotations import (
-    ABSENT,
-    COUNT,
-    DELTA,
-    DELTAS,
-    IS,
-    LOSSES,
-    LOST,
-    MARKS,
-    NEW,
-    OTHER,
-    PENDING,
-    ROW,
-    TOUCHED_WIDTH,
-)
+from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, DELTA_LIST, IS, LOSS_LIST, LOST, entry_of
+from elastalog.backends.kernel.store.bookkeeping import settle_at
 
 
 @piece
-def _gather(state, relations, version, code, frames):  # type: ignore[no-untyped-def]
-    """Fills the first block with the next facts of the delta that the start sees, or with the next lost heads."""
-    phase = state[PHASE]
-    relation = relations[code[version + START]]
-    touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-    rows = matrix_at(relation[ROWS], relation[ROOM], relation[WIDTH])
-    level = words_at(relation[LEVEL], relation[ROOM])
-    width = code[version + START_WIDTH]
-    out = matrix_at(frames[0, USUAL], BLOCK, width)
-    take = code[code[version + START_TAKE] :]
-    taken = code[version + START_TAKEN]
-    is_backward = code[version + IS_BACKWARD]
-    is_negated = code[version + IS_NEGATED_START]
-    is_loss = phase == LOSING
-    is_flat = relation[IS_FLAT] != 0
-    seen = VIEWS[phase, 2 if is_negated else 0]
-    at = state[AT]
-    column = relation[LIST]
-    filled = int64(0)
-    while at < relation[TO] and filled < BLOCK:
-        entry = touched[at, column]
-        at += 1
-        row = int64(touched[entry, ROW])
-        if is_backward:
-            for c in range(taken):
-                source = take[c]
-                out[filled, take[taken + c]] = rows[row, source] if source >= 0 else entry
-            out[filled, width - 2] = 0
-            out[filled, width - 1] = 0
-        else:
-            if not (seen >> int64(touched[entry, MARKS])) & 1:
-                continue
-            for c in range(taken):
-                source = take[c]
-                out[filled, take[taken + c]] = rows[row, source] if source >= 0 else row
-            if is_negated:
-                out[filled, width - 2] = 0
-                out[filled, width - 1] = 0 if is_loss else ABSENT
-            else:
-                out[filled, width - 2] = level_operators.level_now(level, touched, row, is_loss, is_flat)
-                out[filled, width - 1] = level_operators.level_before(level, touched, row, is_loss, is_flat)
-        filled += 1
-    state[AT] = at
-    return filled
+def _open(machine):  # type: ignore[no-untyped-def]
+    """Gains may have brought new rows."""
+    is_ready = machine.phase != layout.GAINING or extend_indexes(machine)
+    return layout.DONE if is_ready else layout.NO_INDEX
 
 
 @piece
-def _probe(state, relations, indexes, probe, code, frames, depth, width):  # type: ignore[no-untyped-def]
-    """Joins what is left of a step's block with the relation of the next step, until the next block is full."""
-    limit = relations[code[probe + RELATION], USED]
-    return probe_levels(state, relations, indexes, probe, code, frames, depth, width, state[PHASE], limit)
+def _starts(machine, variant):  # type: ignore[no-untyped-def]
+    """Whether a variant has something to start from."""
+    if not has_delta(machine, variant):
+        return False
+    relation = relation_at(machine.relations, variant.start)
+    if machine.phase == layout.RECOVERING:
+        return variant.lists & (1 << relation.listed_in) != 0
+    if variant.is_backward:
+        return False
+    if (machine.phase == layout.LOSING) != (variant.is_negated != 0):
+        return relation.may_lose != 0
+    return relation.may_gain != 0
 
 
 @piece
-def _sink(state, relations, version, code, frames, width, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _gather(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """The next facts of the delta that the start sees, or the next lost heads."""
+    if variant.is_backward:
+        return gather_heads(machine, variant, frame)
+    return gather_seen(machine, variant, frame)
+
+
+@piece
+def _sink(machine, variant, frame):  # type: ignore[no-untyped-def]
     """Hands the last block to the head, or says what is missing for that."""
-    phase = state[PHASE]
-    depth = state[DEPTH]
-    used = frames[depth, END]
-    block = matrix_at(frames[depth, BLOCK_AT], frames[depth, BLOCK_ROWS], width)
-    relation = code[version + HEAD]
-    head = relations[relation]
-    state[FULL] = relation
-    if head[TOUCHED_USED] + used > head[TOUCHED_ROOM]:
-        return NO_ROOM
-    is_dense = head[VECTORS] != 0
-    if is_dense and not has_counts(head, head[USED] + used, MOST_STEPS * used):
-        return NO_COUNTS
-    if phase == LOSING:
+    phase = machine.phase
+    used = frame.end
+    block = block_of(frame)
+    head = relation_at(machine.relations, variant.head)
+    machine.full = variant.head
+    if head.touched_used + used > head.touched_room:
+        return layout.NO_ROOM
+    is_dense = head.vectors != 0
+    if is_dense and not has_counts(head, head.used + used, MOST_STEPS * used):
+        return layout.NO_COUNTS
+    if phase == layout.LOSING:
         if is_dense:
             lose_counts(block, used, head)
         else:
             lose(block, used, head)
     else:
-        if phase == GAINING and head[USED] + used > head[ROOM]:
-            return NO_ROOM
-        if state[NODES] + used > nodes.shape[0]:
-            return NO_NODES
-        state[HIGHEST] = highest(block, used)
-        if state[HIGHEST] >= waiting.shape[0]:
-            return NO_LEVELS
-        if phase == GAINING:
-            if is_dense:
-                gain_counts(block, used, relation, head, state, nodes, waiting, heap)
-            else:
-                gain(block, used, relation, head, state, nodes, waiting, heap)
+        if phase == layout.GAINING and head.used + used > head.room:
+            return layout.NO_ROOM
+        if machine.nodes_used + used > machine.nodes_room:
+            return layout.NO_NODES
+        machine.highest = highest(block, used)
+        if machine.highest >= machine.levels_room:
+            return layout.NO_LEVELS
+        if phase == layout.RECOVERING:
+            recover(block, used, variant.head, head, machine)
+        elif is_dense:
+            gain_counts(block, used, variant.head, head, machine)
         else:
-            recover(block, used, relation, head, state, nodes, waiting, heap)
-    state[DERIVED] += used
-    frames[depth, BEGUN] = used
-    return DONE
-
-
-_run = runner(_gather, _probe, _sink)
+            gain(block, used, variant.head, head, machine)
+    machine.derived += used
+    frame.begun = used
+    return layout.DONE
 
 
 @piece
-def _starts(relation, version, code, phase):  # type: ignore[no-untyped-def]
-    """Whether a version has something to start from."""
-    if relation[FROM] >= relation[TO]:
-        return False
-    if phase == RECOVERING:
-        return code[version + LISTS] & (1 << relation[LIST]) != 0
-    if code[version + IS_BACKWARD]:
-        return False
-    if (phase == LOSING) != (code[version + IS_NEGATED_START] != 0):
-        return relation[MAY_LOSE] != 0
-    return relation[MAY_GAIN] != 0
-
-
-@piece
-def _close_losses(relations):  # type: ignore[no-untyped-def]
+def _close_losses(machine):  # type: ignore[no-untyped-def]
     """The delta has been propagated: its facts are lost. Heads that lost their last derivation are the next delta."""
     is_more = False
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        for at in range(relation[FROM], relation[TO]):
-            entry = touched[at, relation[LIST]]
-            marks = touched[entry, MARKS] & ~DELTA
-            if relation[IS_OWN]:
-                touched[entry, MARKS] = (marks & ~IS) | LOST
-                touched[entry, NEW] = ABSENT
-                touched[entry, OTHER] = ABSENT
-                touched[entry, COUNT] = 0
-            else:
-                touched[entry, MARKS] = marks | LOST
-        if relation[IS_OWN]:
-            relation[FROM] = relation[TO] if relation[LIST] == LOSSES else 0
-            relation[LIST] = LOSSES
-            relation[TO] = relation[LISTED]
-            for at in range(relation[FROM], relation[TO]):
-                touched[touched[at, LOSSES], MARKS] |= DELTA
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            fact = entry_of(touched, touched[at, relation.listed_in])
+            fact.marks = (fact.marks & ~DELTA) | LOST
+            if relation.is_own:
+                fact.marks &= ~IS
+                fact.new = ABSENT
+                fact.other = ABSENT
+                fact.count = 0
+        if relation.is_own:
+            relation.delta = relation.delta_end if relation.listed_in == LOSS_LIST else 0
+            relation.listed_in = LOSS_LIST
+            relation.delta_end = relation.losses
+            for at in range(relation.delta, relation.delta_end):
+                entry_of(touched, touched[at, LOSS_LIST]).marks |= DELTA
                 is_more = True
         else:
-            relation[FROM] = relation[TO]
+            relation.delta = relation.delta_end
     return is_more
 
 
 @piece
-def _close_gains(state, relations, nodes, waiting, heap):  # type: ignore[no-untyped-def]
+def _close_gains(machine):  # type: ignore[no-untyped-def]
     """The delta has been propagated. The facts that wait for the lowest level settle at it and are the next delta."""
-    for r in range(relations.shape[0]):
-        relation = relations[r]
-        touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-        for at in range(relation[FROM], relation[TO]):
-            touched[touched[at, relation[LIST]], MARKS] &= ~DELTA
-        relation[LIST] = DELTAS
-        relation[FROM] = 0
-        relation[TO] = 0
-    while state[LEVELS_WAITING] > 0:
-        level = take_lowest(state, heap)
-        node = waiting[level]
+    for r in range(machine.relations_number):
+        relation = relation_at(machine.relations, r)
+        touched = touched_of(relation)
+        for at in range(relation.delta, relation.delta_end):
+            entry_of(touched, touched[at, relation.listed_in]).marks &= ~DELTA
+        relation.listed_in = DELTA_LIST
+        relation.delta = 0
+        relation.delta_end = 0
+    waiting = waiting_of(machine)
+    while machine.levels_waiting > 0:
+        level = take_lowest(machine)
+        number = int64(waiting[level])
         waiting[level] = -1
         is_more = False
-        while node >= 0:
-            relation = relations[nodes[node, NODE_RELATION]]
-            entry = nodes[node, NODE_ENTRY]
-            node = int64(nodes[node, NODE_NEXT])
-            touched = matrix_at(relation[TOUCHED], relation[TOUCHED_ROOM], TOUCHED_WIDTH)
-            marks = touched[entry, MARKS]
-            if marks & PENDING and touched[entry, OTHER] == level:
-                touched[entry, OTHER] = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
-                touched[entry, NEW] = level
-                touched[entry, MARKS] = (marks & ~PENDING) | IS | DELTA
-                touched[relation[TO], DELTAS] = entry
-                relation[TO] += 1
+        while number >= 0:
+            node = node_at(machine.nodes, number)
+            number = int64(node.next)
+            relation = relation_at(machine.relations, node.relation)
+            touched = touched_of(relation)
+            if settle_at(entry_of(touched, node.entry), level):
+                entry_of(touched, relation.delta_end).deltas = node.entry
+                relation.delta_end += 1
                 is_more = True
-        if state[LEVELS_WAITING] == 0:
-            state[NODES] = 0
+        if machine.levels_waiting == 0:
+            machine.nodes_used = 0
         if is_more:
             return True
     return False
 
 
-@operator(INT, STATE, TABLE, TABLE, STATE, STATE, TABLE, MATRIX, WORDS, WORDS)
-def advance(state, relations, indexes, versions, code, frames, nodes, waiting, heap):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round; returns why it stops (see DONE). `versions` are places in the code."""
-    phase = state[PHASE]
-    while True:
-        if state[STAGE] == INDEXES:
-            if phase == GAINING and not extend_indexes(state, relations, indexes):
-                return NO_INDEX
-            state[STAGE] = VERSIONS
-            state[VERSION] = 0
-            state[AT] = -1
-        if state[STAGE] == VERSIONS:
-            while state[VERSION] < versions.shape[0]:
-                version = versions[state[VERSION]]
-                if state[AT] < 0:
-                    if not _starts(relations[code[version + START]], version, code, phase):
-                        state[VERSION] += 1
-                        continue
-                    begin_version(state, relations, version, code, frames)
-                reason = _run(state, relations, indexes, version, code, frames, nodes, waiting, heap)
-                if reason != DONE:
-                    return reason
-                state[VERSION] += 1
-                state[AT] = -1
-            state[STAGE] = CLOSING
-        if phase == RECOVERING:
-            return DONE
-        state[STAGE] = INDEXES
-        state[WORK] += 1
-        is_more = _close_losses(relations) if phase == LOSING else _close_gains(state, relations, nodes, waiting, heap)
-        if not is_more:
-            return DONE
-        if state[WORK] > state[WORK_ALLOWED]:
-            return CHECK
+@piece
+def _close(machine):  # type: ignore[no-untyped-def]
+    if machine.phase == layout.RECOVERING:
+        return layout.DONE
+    machine.work += 1
+    is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
+    if not is_more:
+        return layout.DONE
+    return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
+
+
+_drive = driver(_open, _starts, runner(_gather, probe_seen, _sink), _close)
+
+
+@operator(INT, INT)
+def advance(address):  # type: ignore[no-untyped-def]
+    """Runs a phase on, round after round; returns why it stops (see `layout.DONE`)."""
+    return _drive(machine_at(address, 0))

@@ -2,68 +2,109 @@
 
 from __future__ import annotations
 
+from ctypes import Structure, addressof
+
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.machine.layout import BLOCK, Frame, Machine, Node
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 
 
-class Workbench:
-    """What the machine works in, shared by all strata: a block for each step, and the queue of facts that wait for a
-    level."""
+class Workspace:
+    """The record of a machine, a block for each step, and the queue of facts that wait for a level, whose nodes hold
+    `words` each."""
 
-    def __init__(self, node_width: int = layout.NODE_WIDTH) -> None:
-        self.state: Vector = np.zeros(layout.STATE_SIZE, np.int64)
-        self.frames: Vector = np.zeros((1, layout.FRAME_WIDTH), np.int64)
-        self.nodes: Matrix = np.empty((1024, node_width), np.int32)
-        self.waiting: Vector = np.full(256, -1, np.int32)
-        self.heap: Vector = np.empty(256, np.int32)
+    def __init__(self, words: int = 0) -> None:
+        self.machine = Machine()
+        self.address = addressof(self.machine)
+        self.frames = Table(Frame, 1)
+        self._progress: Vector = state_vector()
+        self.machine.progress = address_of(self._progress)
         self._blocks: list[Vector] = []
         self._prepared: set[tuple[int, ...]] = set()
+        self._take_nodes(np.empty(1024, np.dtype(Node)), np.empty((1024, words), np.int32))
+        self._take_levels(np.full(256, -1, np.int32), np.empty(256, np.int32))
 
-    def reserve_blocks(self, widths: tuple[int, ...]) -> None:
+    def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:
+        """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
+        machine, code = self.machine, plan.code
+        self._reserve_blocks(code.widths)
+        machine.relations, machine.relations_number = plan.relations.address, len(plan.relations)
+        machine.indexes = plan.indexes.address
+        machine.variants, machine.variants_number = code.variants.address, len(code.variants)
+        machine.probes = code.probes.address
+        machine.actions = code.actions.address
+        machine.operands = code.operands
+        machine.task = 0 if task is None else addressof(task)
+
+    def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
         """Makes room for blocks of at least so many columns, step by step."""
         if widths in self._prepared:
             return
         blocks = list(self._blocks)
         blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):
-            if len(blocks[depth]) < width * layout.BLOCK:
-                blocks[depth] = np.empty(width * layout.BLOCK, np.int32)
-        frames = np.zeros((len(blocks), layout.FRAME_WIDTH), np.int64)
-        frames[:, layout.USUAL] = [address_of(block) for block in blocks]
+            if len(blocks[depth]) < width * BLOCK:
+                blocks[depth] = np.empty(width * BLOCK, np.int32)
+        frames = Table(Frame, len(blocks))
+        for frame, block in zip(frames, blocks, strict=True):
+            frame.usual = address_of(block)
+        machine = self.machine
         # Together, and last: Ctrl-C may have come before.
-        self._blocks, self.frames = blocks, frames
+        self._blocks, self.frames, machine.frames = blocks, frames, frames.address
         self._prepared.add(widths)
 
     def block(self, depth: int, width: int) -> Matrix:
         """The block of a step."""
-        return self._blocks[depth][: width * layout.BLOCK].reshape(layout.BLOCK, width)
+        return self._blocks[depth][: width * BLOCK].reshape(BLOCK, width)
+
+    def _take_nodes(self, nodes: Vector, words: Matrix) -> None:
+        machine, (room, width) = self.machine, words.shape
+        nodes_at, words_at = address_of(nodes), address_of(words)
+        # Without a call in between, at which Ctrl-C might come; below too.
+        self._nodes, machine.nodes = nodes, nodes_at
+        self._words, machine.words = words, words_at
+        machine.nodes_room, machine.words_width = room, width
 
     def reserve_nodes(self, more: int) -> None:
         """Makes room for more facts in the queue."""
-        used = int(self.state[layout.NODES])
-        wider = np.empty((max(used + more, 2 * len(self.nodes)), self.nodes.shape[1]), np.int32)
-        wider[:used] = self.nodes[:used]
-        self.nodes = wider
+        used = self.machine.nodes_used
+        size = max(used + more, 2 * len(self._nodes))
+        nodes, words = np.empty(size, self._nodes.dtype), np.empty((size, self._words.shape[1]), np.int32)
+        nodes[:used], words[:used] = self._nodes[:used], self._words[:used]
+        self._take_nodes(nodes, words)
+
+    def _take_levels(self, waiting: Vector, heap: Vector) -> None:
+        machine, room = self.machine, len(waiting)
+        waiting_at, heap_at = address_of(waiting), address_of(heap)
+        self._waiting, machine.waiting = waiting, waiting_at
+        self._heap, machine.heap = heap, heap_at
+        machine.levels_room = room
 
     def reserve_levels(self, highest: int) -> None:
         """Makes room for higher levels in the queue."""
-        size = max(highest + 1, 2 * len(self.waiting))
+        known = len(self._waiting)
+        size = max(highest + 1, 2 * known)
         waiting, heap = np.full(size, -1, np.int32), np.empty(size, np.int32)
-        waiting[: len(self.waiting)] = self.waiting
-        heap[: len(self.heap)] = self.heap
-        # The machine looks at the length of `waiting` alone.
-        self.heap, self.waiting = heap, waiting
+        waiting[:known], heap[:known] = self._waiting, self._heap
+        self._take_levels(waiting, heap)
 
     @property
     def is_waiting(self) -> bool:
         """Whether some fact waits for a level."""
-        return bool(self.state[layout.LEVELS_WAITING])
+        return bool(self.machine.levels_waiting)
+
+    @property
+    def next_level(self) -> int:
+        """The lowest level that something waits for."""
+        return int(self._heap[0])
 
     def clear(self) -> None:
         """Empties the queue."""
-        if self.state[layout.LEVELS_WAITING]:
-            self.waiting.fill(-1)
-        self.state[:] = 0
+        machine = self.machine
+        if machine.levels_waiting:
+            self._waiting.fill(-1)
+        machine.levels_waiting = machine.nodes_used = machine.free_nodes = 0

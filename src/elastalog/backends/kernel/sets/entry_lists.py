@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.memory import NO_WORDS, Vector
+from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, room
+from elastalog.backends.kernel.store.memory import NO_WORDS, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import USED
 from elastalog.backends.watch import Watch
 
 
@@ -15,7 +14,7 @@ class EntryLists:
     that operators work on; `finish` takes over what they did."""
 
     def __init__(self, watch: Watch) -> None:
-        self.state: Vector = np.zeros(8, np.int64)
+        self.state: Vector = state_vector()
         self._watch = watch
         self._lists: dict[str, Vector] = {}
         self._listed: dict[str, int] = {}
@@ -24,14 +23,14 @@ class EntryLists:
     def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
         """The list of a relation and the state vector, with room for `used` more rows."""
         relation.is_settled = False
-        relation.touched = bookkeeping.room(relation.touched, relation.touched_used + used)
+        relation.touched = room(relation.touched, relation.touched_used + used)
         listed = self._listed.get(relation.name, 0)
-        array = bookkeeping.room(self._lists.get(relation.name, NO_WORDS), listed + used)
+        array = room(self._lists.get(relation.name, NO_WORDS), listed + used)
         self._lists[relation.name] = array
         state = self.state
-        state[bookkeeping.USED] = relation.used
-        state[bookkeeping.TOUCHED] = relation.touched_used
-        state[bookkeeping.LISTED] = listed
+        state[USED] = relation.used
+        state[TOUCHED_USED] = relation.touched_used
+        state[LISTED] = listed
         self._begun = relation
         return array, state
 
@@ -45,9 +44,9 @@ class EntryLists:
         finished: a rollback must know."""
         relation, state = self._begun, self.state
         if relation is not None:
-            relation.used = int(state[bookkeeping.USED])
-            relation.touched_used = int(state[bookkeeping.TOUCHED])
-            self._listed[relation.name] = int(state[bookkeeping.LISTED])
+            relation.used = int(state[USED])
+            relation.touched_used = int(state[TOUCHED_USED])
+            self._listed[relation.name] = int(state[LISTED])
             self._begun = None
 
     def take(self) -> dict[str, Vector]:

@@ -55,14 +55,14 @@ class LookAhead(TouchedFacts):
         stored.touched = bookkeeping.room(stored.touched, stored.touched_used + len(rows))
         entries = np.empty(len(rows), np.int32)
         state = self._lists.state
-        state[bookkeeping.TOUCHED] = stored.touched_used
+        state[bookkeeping.TOUCHED_USED] = stored.touched_used
         try:
             number = set_operators.expect(
                 rows, kept, stored.level, stored.count, stored.touched, EXPECTED, entries, state
             )
         finally:
             # As in `touch`.
-            stored.touched_used = int(state[bookkeeping.TOUCHED])
+            stored.touched_used = int(state[bookkeeping.TOUCHED_USED])
         return {relation: entries[:number]} if number else {}
 
     def expect_return(self, relation: str, inserted: Matrix) -> Facts:

@@ -25,11 +25,10 @@ from elastalog.backends.kernel.compile.signatures import (
 from elastalog.backends.kernel.execution.bound_variant import BLOCK, Sink, TooManyRows
 from elastalog.backends.kernel.execution.join_levels import LEVELS, state_of
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import ROW
-from elastalog.backends.kernel.store.bookkeeping import find_row
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.annotations import entry_of
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_row
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause
 
@@ -69,7 +68,7 @@ def recall(entries, touched, latest, store, places, out, state):  # type: ignore
     while at < entries.shape[0]:
         entry = entries[at]
         if number < 0:
-            row = int64(touched[entry, ROW])
+            row = int64(entry_of(touched, entry).row)
             if row < latest.shape[0]:
                 number = int64(latest[row])
         while number >= 0:
@@ -125,7 +124,7 @@ class RememberedDerivations:
         self._latest: Vector = np.full(self._head.used, -1, np.int32)
         self._store: Matrix = np.empty((1024, 1 + len(scans)), np.int32)
         self._out_width = 1 + len(clause.scans) + LEVELS
-        self._state: Vector = np.zeros(8, np.int64)
+        self._state: Vector = state_vector()
 
     def remember(self, block: Matrix, used: int) -> None:
         """A sink: takes derivations that begin with the words of the head, followed by the row of each scan's fact if
@@ -139,9 +138,9 @@ class RememberedDerivations:
         self._watch.derived(used)
 
     def hand_on(self, entries: Vector, sink: Sink) -> None:
-        """Gives the derivations of some heads to a sink, laid out as backward versions with body facts do: the entry,
+        """Gives the derivations of some heads to a sink, laid out as backward variants with body facts do: the entry,
         then the row of each scan's fact, as far as it is of the stratum."""
-        state = np.zeros(8, np.int64)
+        state = state_vector()
         state[WITHIN] = -1
         block = np.empty((min(BLOCK, max(4 * len(entries), 64)), self._out_width), np.int32)
         while state[NEXT] < len(entries):

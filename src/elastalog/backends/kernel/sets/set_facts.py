@@ -14,6 +14,7 @@ from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, NEW, ROW
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.transaction import touch
 from elastalog.backends.sets import NO_MARK, Facts, Mark
 from elastalog.backends.watch import Watch
 
@@ -32,17 +33,7 @@ class TouchedFacts:
 
     def touch(self, relation: KernelRelation, rows: Vector) -> Vector:
         """The touched entries of rows, made where there are none."""
-        relation.is_settled = False
-        relation.touched = bookkeeping.room(relation.touched, relation.touched_used + len(rows))
-        entries = np.empty(len(rows), np.int32)
-        state = self._lists.state
-        state[bookkeeping.TOUCHED] = relation.touched_used
-        try:
-            set_operators.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
-        finally:
-            # Ctrl-C may come when the rows have their entries: a rollback must know of them.
-            relation.touched_used = int(state[bookkeeping.TOUCHED])
-        return entries
+        return touch(relation, rows, DERIVED, 0)
 
     def abandon(self) -> None:
         """Nothing more will come; what was done will be taken back."""

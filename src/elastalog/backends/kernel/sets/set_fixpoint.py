@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 
 from elastalog.backends.annotation import Support
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, Workers, evaluate
-from elastalog.backends.kernel.execution.bound_variant import Pipeline, Sink
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.sets.set_operators import RECURSIVE
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import DERIVED
-from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
+from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalStratum
@@ -25,7 +25,7 @@ from elastalog.planning.logical import LogicalStratum
 
 def evaluate_counted(
     stratum: LogicalStratum,
-    pipelines: StratumPipelines,
+    variants: StratumVariants,
     relations: Mapping[str, KernelRelation],
     support: Support,
     watch: Watch,
@@ -34,7 +34,7 @@ def evaluate_counted(
     """As `fixpoint.evaluate`, with the annotations of `set_operators`."""
     explicit = {name: relations[name].used for name in stratum.relations}
     workers = _CountingWorkers(relations, watch, support)
-    is_complete = evaluate(stratum, pipelines, relations, workers, watch, limits)
+    is_complete = evaluate(stratum, variants, relations, workers, watch, limits)
     for name, first_derived in explicit.items():
         relation = relations[name]
         level = relation.level[: relation.used]
@@ -62,13 +62,13 @@ class _CountingWorkers(Workers):
             counts = self._recursive[relation.name] = wider
         return counts
 
-    def _sink(self, pipeline: Pipeline, counted: Mapping[str, int]) -> Sink:
-        clause = pipeline.variant.clause
+    def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
+        clause = variant.clause
         head = self.relations[clause.head]
         is_recursive = clause.is_recursive
         is_kept = self._support is Support.EVERY or (self._support is Support.NONRECURSIVE and not is_recursive)
         of_new_facts = 1 if self._support is Support.EXPLICIT else 0
-        state = np.zeros(8, np.int64)
+        state = state_vector()
 
         def insert(block: Matrix, used: int) -> None:
             done = 0

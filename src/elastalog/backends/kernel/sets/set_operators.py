@@ -29,19 +29,9 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
 )
 from elastalog.backends.kernel.execution.join_levels import state_of
-from elastalog.backends.kernel.store.annotations import (
-    ABSENT,
-    COUNT,
-    DERIVED,
-    IS,
-    MARKS,
-    NEW,
-    OTHER,
-    REFERENCE,
-    WAS,
-)
-from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED, USED, fetch, find_row, touch_counters
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, add_row
+from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, DERIVED, IS, REFERENCE, WAS, entry_of
+from elastalog.backends.kernel.store.bookkeeping import LISTED, TOUCHED_USED, fetch, touch
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, USED, add_row, find_row
 
 RECURSIVE = 2
 """What one derivation by a recursive rule adds to `level`."""
@@ -57,19 +47,6 @@ NOTHING = 0
 IF_TOUCHED = 1  # MARKED, if a body fact is and the update touches the head anyway
 IF_QUESTIONED = 2  # MARKED, if a body fact is
 IF_CERTAIN = 3  # ASSURED, if all body facts are certain
-
-
-@operator(types.void, WORDS, WORDS, WORDS, MATRIX, WORDS, STATE)
-def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[no-untyped-def]
-    """The touched entry of each of some rows, made where there is none."""
-    used = state[TOUCHED]
-    for i in range(wanted.shape[0]):
-        row = wanted[i]
-        if level[row] < REFERENCE:
-            touch_counters(row, level, count, touched, used)
-            used += 1
-        entries[i] = level[row] - REFERENCE
-    state[TOUCHED] = used
 
 
 @operator(types.void, MATRIX, INT, INT, WORDS, MATRIX, INT, COLUMNS, COLUMNS, MATRIX, STATE)
@@ -103,7 +80,7 @@ def apply_heads(  # type: ignore[no-untyped-def]
     `is_gain`, derivations that fired before are not counted. `noted`: what look-ahead wants to know."""
     block_width = block.shape[1]
     rows_used = state[USED]
-    touched_used = state[TOUCHED]
+    touched_used = state[TOUCHED_USED]
     listed = state[LISTED]
     for start in range(0, used, GROUP):
         stop = min(start + GROUP, used)
@@ -124,23 +101,24 @@ def apply_heads(  # type: ignore[no-untyped-def]
             if value < REFERENCE:
                 if is_new and not is_counted and value < ABSENT and not (is_marked and noted == IF_QUESTIONED):
                     continue
-                touch_counters(row, level, count, touched, touched_used)
+                touch(row, level, count, touched, touched_used, DERIVED, 0)
                 touched_used += 1
             entry = level[row] - REFERENCE
+            fact = entry_of(touched, entry)
             if is_counted:
                 touched[entry, column] += np_int32(step)
             if is_marked:
-                touched[entry, NEW] |= np_int32(MARKED)
+                fact.new |= MARKED
                 if column == COUNT:
-                    touched[entry, NEW] += np_int32(QUESTIONED)
+                    fact.new += QUESTIONED
             elif noted == IF_CERTAIN and block[i, block_width - 2] == 0:
-                touched[entry, NEW] |= np_int32(ASSURED)
-            if touched[entry, OTHER] != stamp:
-                touched[entry, OTHER] = np_int32(stamp)
+                fact.new |= ASSURED
+            if fact.other != stamp:
+                fact.other = stamp
                 listed_entries[listed] = entry
                 listed += 1
     state[USED] = rows_used
-    state[TOUCHED] = touched_used
+    state[TOUCHED_USED] = touched_used
     state[LISTED] = listed
 
 
@@ -148,7 +126,7 @@ def apply_heads(  # type: ignore[no-untyped-def]
 def expect(wanted, kept, level, count, touched, expected, entries, state):  # type: ignore[no-untyped-def]
     """Marks those of some rows (negative numbers are none) that are present and not among the few that are kept, and
     lists their entries, each once. `expected` is the mark of facts that are known to go."""
-    used = state[TOUCHED]
+    used = state[TOUCHED_USED]
     number = 0
     for i in range(wanted.shape[0]):
         row = wanted[i]
@@ -160,19 +138,19 @@ def expect(wanted, kept, level, count, touched, expected, entries, state):  # ty
         if is_kept:
             continue
         if level[row] < REFERENCE:
-            touch_counters(row, level, count, touched, used)
+            touch(row, level, count, touched, used, DERIVED, 0)
             used += 1
         entry = level[row] - REFERENCE
-        marks = touched[entry, MARKS]
-        if marks & IS and not marks & expected:
-            touched[entry, MARKS] = marks | np_int32(expected)
-            touched[entry, NEW] |= np_int32(MARKED)
-            if marks & WAS:
+        fact = entry_of(touched, entry)
+        if fact.marks & IS and not fact.marks & expected:
+            fact.marks |= expected
+            fact.new |= MARKED
+            if fact.marks & WAS:
                 # A derivation is new if a body fact of the delta was not there before: this one was.
-                touched[entry, OTHER] = 0
+                fact.other = 0
             entries[number] = entry
             number += 1
-    state[TOUCHED] = used
+    state[TOUCHED_USED] = used
     return number
 
 
@@ -182,11 +160,11 @@ def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type
     have any of some marks, with their QUESTIONED derivations."""
     number = 0
     for entry in range(used):
-        value = touched[entry, NEW]
+        fact = entry_of(touched, entry)
+        value = fact.new
         if value & noted:
-            touched[entry, NEW] = value & (DERIVED | MARKED | ASSURED) & ~np_int32(noted)
-            marks = touched[entry, MARKS]
-            if marks & IS == presence and marks & any_of:
+            fact.new = value & (DERIVED | MARKED | ASSURED) & ~noted
+            if fact.marks & IS == presence and fact.marks & any_of:
                 entries[number] = entry
                 counts[number] = value // QUESTIONED
                 number += 1
@@ -198,11 +176,10 @@ def select(entries, touched, looked_at, wanted, added, removed, chosen):  # type
     """Lists the entries whose marks, as far as they are looked at, are those wanted, and changes their marks."""
     number = 0
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        marks = touched[entry, MARKS]
-        if marks & looked_at == wanted:
-            touched[entry, MARKS] = (marks & ~np_int32(removed)) | np_int32(added)
-            chosen[number] = entry
+        fact = entry_of(touched, entries[i])
+        if fact.marks & looked_at == wanted:
+            fact.marks = (fact.marks & ~removed) | added
+            chosen[number] = entries[i]
             number += 1
     return number
 
@@ -213,12 +190,12 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
     block_width = block.shape[1]
     listed = state[LISTED]
     for i in range(used):
-        entry = int64(block[i, 0])
+        fact = entry_of(touched, block[i, 0])
         if is_marking and block[i, block_width - 2] >= MARKED:
-            touched[entry, NEW] |= np_int32(MARKED)
-        if touched[entry, OTHER] != stamp:
-            touched[entry, OTHER] = np_int32(stamp)
-            listed_entries[listed] = entry
+            fact.new |= MARKED
+        if fact.other != stamp:
+            fact.other = stamp
+            listed_entries[listed] = block[i, 0]
             listed += 1
     state[LISTED] = listed
 
@@ -226,19 +203,20 @@ def list_entries(block, used, touched, is_marking, stamp, listed_entries, state)
 @operator(types.void, MATRIX, INT, INT, WORDS, WORDS, MATRIX, INT, WORDS, STATE)
 def list_rows(block, used, word, level, count, touched, stamp, listed_entries, state):  # type: ignore[no-untyped-def]
     """Touches the rows in one word of a block and lists their entries, each once."""
-    touched_used = state[TOUCHED]
+    touched_used = state[TOUCHED_USED]
     listed = state[LISTED]
     for i in range(used):
         row = int64(block[i, word])
         if level[row] < REFERENCE:
-            touch_counters(row, level, count, touched, touched_used)
+            touch(row, level, count, touched, touched_used, DERIVED, 0)
             touched_used += 1
         entry = level[row] - REFERENCE
-        if touched[entry, OTHER] != stamp:
-            touched[entry, OTHER] = np_int32(stamp)
+        fact = entry_of(touched, entry)
+        if fact.other != stamp:
+            fact.other = stamp
             listed_entries[listed] = entry
             listed += 1
-    state[TOUCHED] = touched_used
+    state[TOUCHED_USED] = touched_used
     state[LISTED] = listed
 
 
@@ -249,26 +227,25 @@ def finish(touched, used, has_nonrecursive, has_recursive, changed, state):  # t
     faults = 0
     listed = 0
     for entry in range(used):
-        marks = touched[entry, MARKS] & (WAS | IS)
-        touched[entry, MARKS] = marks
-        is_present = marks & IS != 0
-        of_nonrecursive = touched[entry, COUNT]
-        of_recursive = touched[entry, NEW] >> 1
-        if (has_nonrecursive and (of_nonrecursive < 0 or (not is_present and of_nonrecursive > 0))) or (
+        fact = entry_of(touched, entry)
+        fact.marks &= WAS | IS
+        is_present = fact.marks & IS != 0
+        of_recursive = fact.new >> 1
+        if (has_nonrecursive and (fact.count < 0 or (not is_present and fact.count > 0))) or (
             has_recursive
             and (
                 of_recursive < 0
-                or touched[entry, NEW] >= ABSENT
+                or fact.new >= ABSENT
                 or (not is_present and of_recursive > 0)
-                or (is_present and of_recursive + of_nonrecursive == 0)
+                or (is_present and of_recursive + fact.count == 0)
             )
         ):
             faults += 1
         if not is_present:
-            touched[entry, NEW] = ABSENT
-            touched[entry, COUNT] = 0
-        touched[entry, OTHER] = ABSENT
-        if (marks & WAS != 0) != is_present:
+            fact.new = ABSENT
+            fact.count = 0
+        fact.other = ABSENT
+        if (fact.marks & WAS != 0) != is_present:
             changed[listed] = entry
             listed += 1
     state[LISTED] = listed

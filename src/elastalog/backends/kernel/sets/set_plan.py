@@ -1,14 +1,14 @@
-"""The versions of a stratum's clauses that maintain sets."""
+"""The variants of a stratum's clauses that maintain sets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline, Phase
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant, Phase
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan
 from elastalog.backends.kernel.sets import set_operators
-from elastalog.backends.kernel.sets.set_rounds import PlainRoundsPlan, SpreadingPlan
+from elastalog.backends.kernel.sets.set_rounds import PlainRoundsPlan, PropagationPlan
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
@@ -19,8 +19,8 @@ from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
 
-class WholePipeline(DeltaPipeline):
-    """A version of a clause that starts at all facts of its start's relation."""
+class WholeVariant(DeltaVariant):
+    """A variant of a clause that starts at all facts of its start's relation."""
 
     __slots__ = ()
 
@@ -64,10 +64,10 @@ class SetPlan:
         source: Source,
     ) -> None:
         self.forward = {
-            rules: {name: _among(pipelines, rules) for name, pipelines in plan.forward.items()} for rules in Rules
+            rules: {name: _among(variants, rules) for name, variants in plan.forward.items()} for rules in Rules
         }
         self.backward = {
-            rules: {name: _among(pipelines, rules) for name, pipelines in plan.backward.items()} for rules in Rules
+            rules: {name: _among(variants, rules) for name, variants in plan.backward.items()} for rules in Rules
         }
         self.flat = frozenset(relations)
         self.phases: dict[Evaluation, Phase] = {}
@@ -75,65 +75,65 @@ class SetPlan:
         self._relations = relations
         self._dictionary = dictionary
         self._source = source
-        self._with_bodies: dict[str, list[DeltaPipeline]] | None = None
-        self._everything: dict[int, list[WholePipeline]] = {}
+        self._with_bodies: dict[str, list[DeltaVariant]] | None = None
+        self._everything: dict[int, list[WholeVariant]] = {}
         self.rows_of_everything: dict[int, int] = {}
-        self._spreading: SpreadingPlan | None = None
+        self._propagation: PropagationPlan | None = None
         self._plain_rounds: PlainRoundsPlan | None = None
 
-    def everything(self, clause: Clause) -> list[WholePipeline]:
-        """Versions of a clause each of which enumerates all its derivations, with the row of every body fact if it is
+    def everything(self, clause: Clause) -> list[WholeVariant]:
+        """Variants of a clause each of which enumerates all its derivations, with the row of every body fact if it is
         recursive; planned when first used. Recursive clauses start at a goal of the stratum, as they did when the
         stratum was evaluated first."""
-        versions = self._everything.get(clause.number)
-        if versions is None:
+        variants = self._everything.get(clause.number)
+        if variants is None:
             statistics = KernelStatistics(self._relations)
-            variants = [
-                plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals
-            ] or [plan_full(clause, statistics)]
-            versions = [WholePipeline(variant, self._dictionary, self._source) for variant in variants]
-            self._everything[clause.number] = versions
-        return versions
+            planned = [plan_from_goal(clause, goal, statistics, with_rows=True) for goal in clause.recursive_goals] or [
+                plan_full(clause, statistics)
+            ]
+            variants = [WholeVariant(one, self._dictionary, self._source) for one in planned]
+            self._everything[clause.number] = variants
+        return variants
 
     @property
-    def spreading(self) -> SpreadingPlan:
-        """The recursive versions that start at facts of the stratum; laid out when first used."""
-        if self._spreading is None:
-            self._spreading = SpreadingPlan(self._stratum.relations, self._spreading_versions(), self._dictionary)
-        return self._spreading
+    def propagation(self) -> PropagationPlan:
+        """The recursive variants that start at facts of the stratum; laid out when first used."""
+        if self._propagation is None:
+            self._propagation = PropagationPlan(self._stratum.relations, self._propagation_variants(), self._dictionary)
+        return self._propagation
 
     @property
     def plain_rounds(self) -> PlainRoundsPlan:
         """Those, and `with_bodies`; laid out when first used."""
         if self._plain_rounds is None:
-            backward = [version for versions in self.with_bodies.values() for version in versions]
+            backward = [variant for variants in self.with_bodies.values() for variant in variants]
             self._plain_rounds = PlainRoundsPlan(
-                self._stratum.relations, self._spreading_versions(), backward, self._dictionary
+                self._stratum.relations, self._propagation_variants(), backward, self._dictionary
             )
         return self._plain_rounds
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
         """Tells relations how far machines have brought them, if something has interrupted that."""
-        for machine in (self._spreading, self._plain_rounds):
+        for machine in (self._propagation, self._plain_rounds):
             if machine is not None:
                 machine.keep(relations)
 
-    def _spreading_versions(self) -> list[DeltaPipeline]:
+    def _propagation_variants(self) -> list[DeltaVariant]:
         recursive = self.forward[Rules.RECURSIVE]
-        return [version for name in self._stratum.relations for version in recursive.get(name, ())]
+        return [variant for name in self._stratum.relations for variant in recursive.get(name, ())]
 
     @property
-    def with_bodies(self) -> dict[str, list[DeltaPipeline]]:
-        """Backward versions of the recursive clauses that give the row of every body fact, by head; planned when
+    def with_bodies(self) -> dict[str, list[DeltaVariant]]:
+        """Backward variants of the recursive clauses that give the row of every body fact, by head; planned when
         first used."""
         if self._with_bodies is None:
             self._with_bodies = {}
             statistics = KernelStatistics(self._relations)
             for clause in self._stratum.clauses:
                 if clause.is_recursive:
-                    variant = plan_backward(clause, statistics, with_rows=True)
-                    pipeline = DeltaPipeline(variant, self._dictionary, self._source)
-                    self._with_bodies.setdefault(clause.head, []).append(pipeline)
+                    planned = plan_backward(clause, statistics, with_rows=True)
+                    variant = DeltaVariant(planned, self._dictionary, self._source)
+                    self._with_bodies.setdefault(clause.head, []).append(variant)
         return self._with_bodies
 
 
@@ -142,8 +142,8 @@ def has_negation(clause: Clause) -> bool:
     return any(isinstance(goal, Absent) for goal in clause.goals)
 
 
-def _among(pipelines: list[DeltaPipeline], rules: Rules) -> tuple[DeltaPipeline, ...]:
+def _among(variants: list[DeltaVariant], rules: Rules) -> tuple[DeltaVariant, ...]:
     if rules is Rules.ALL:
-        return tuple(pipelines)
+        return tuple(variants)
     is_recursive = rules is Rules.RECURSIVE
-    return tuple(pipeline for pipeline in pipelines if pipeline.variant.clause.is_recursive == is_recursive)
+    return tuple(variant for variant in variants if variant.clause.is_recursive == is_recursive)

@@ -1,20 +1,22 @@
-"""Handing the rounds of strategies that maintain sets to the machine (see `machine.spread`, `machine.plain_rounds`)."""
+"""Handing the rounds of strategies that maintain sets to the machine (see `propagate` and `plain_rounds` there)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from ctypes import Structure
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.delta_variant import DeltaPipeline
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.machine import layout, plain_rounds, propagate
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
-from elastalog.backends.kernel.machine.workspace import Workbench
-from elastalog.backends.kernel.store.annotations import DELTA, DELTAS, MARKS
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, MARKS
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import Facts, Spread
+from elastalog.backends.sets import Facts, Propagation
 from elastalog.backends.watch import Watch
 from elastalog.relations.words import Dictionary
 
@@ -22,13 +24,13 @@ PATIENCE = 16
 """Rounds after which it pays to lay the rest out for the machine."""
 
 
-class SpreadingPlan:
-    """The recursive versions of a stratum that start at its own facts, as the machine runs them."""
+class PropagationPlan:
+    """The recursive variants of a stratum that start at its own facts, as the machine runs them."""
 
-    def __init__(self, own: Sequence[str], versions: Sequence[DeltaPipeline], dictionary: Dictionary) -> None:
+    def __init__(self, own: Sequence[str], variants: Sequence[DeltaVariant], dictionary: Dictionary) -> None:
         self._own = own
-        self._plan = MachinePlan(own, _read(own, versions), versions, [], [], dictionary)
-        self._bench = Workbench()
+        self._plan = MachinePlan(own, _read(own, variants), variants, [], [], dictionary)
+        self._workspace = Workspace()
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
         """Tells relations how far they go, if something has interrupted that."""
@@ -37,7 +39,7 @@ class SpreadingPlan:
     def run(
         self,
         delta: Facts,
-        how: Spread,
+        how: Propagation,
         *,
         is_new: bool,
         column: int,
@@ -46,46 +48,36 @@ class SpreadingPlan:
         relations: Mapping[str, KernelRelation],
         watch: Watch,
     ) -> tuple[Facts, int]:
-        """Spreads from a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
+        """Propagates a delta that has the marks of one, to the end: all deltas, and the next stamp. `column`, `step`,
         `is_new` and `stamp` are those of `set_operators.apply_heads`."""
-        plan, bench = self._plan, self._bench
-        table = _lay_out(plan, bench, relations, delta)
-        marks: Vector = np.zeros(propagate.HOW_SIZE, np.int32)
-        marks[propagate.COLUMN] = column
-        marks[propagate.STEP_BY] = step
-        marks[propagate.IS_NEW] = is_new
-        marks[propagate.STAMP] = stamp
-        marks[propagate.LOOKED_AT] = int(how.required) | int(how.excluded)
-        marks[propagate.WANTED] = int(how.required)
-        marks[propagate.IS_UNSUPPORTED] = how.is_unsupported
-        marks[propagate.ADDED_MARKS] = int(how.added)
-        marks[propagate.REMOVED_MARKS] = int(how.removed)
-        state = bench.state
-        state[layout.PHASE] = layout.GAINING if is_new else layout.SURVIVING
-        MachineRun(plan, bench, relations, self._own, watch).run(
-            lambda: propagate.spread(
-                state, table, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes, bench.waiting, marks
-            )
-        )
-        table[:, layout.FROM] = 0
-        return _listed(plan, relations, self._own), int(marks[propagate.STAMP])
+        plan, workspace = self._plan, self._workspace
+        task = propagate.PropagationTask(
+            column, step, is_new, stamp, int(how.required) | int(how.excluded), int(how.required), how.is_unsupported,
+            int(how.added), int(how.removed),
+        )  # fmt: skip
+        workspace.machine.phase = layout.GAINING if is_new else layout.SURVIVING
+        _lay_out(plan, workspace, task, relations, delta)
+        MachineRun(plan, workspace, relations, self._own, watch).run(propagate.propagate)
+        for row in plan.relations:
+            row.delta = 0
+        return _listed(plan, relations, self._own), task.stamp
 
 
 class PlainRoundsPlan:
-    """The same versions, and those that look for the derivations of given heads with their body facts."""
+    """The same variants, and those that look for the derivations of given heads with their body facts."""
 
     def __init__(
         self,
         own: Sequence[str],
-        forward: Sequence[DeltaPipeline],
-        backward: Sequence[DeltaPipeline],
+        forward: Sequence[DeltaVariant],
+        backward: Sequence[DeltaVariant],
         dictionary: Dictionary,
     ) -> None:
         self._own = own
         self._forward = len(forward)
         self._plan = plan = MachinePlan(own, _read(own, (*forward, *backward)), forward, backward, backward, dictionary)
-        self._bench = Workbench()
-        bodies = [[scan.relation for scan in version.variant.clause.scans] for version in backward]
+        self._workspace = Workspace()
+        bodies = [[scan.relation for scan in variant.clause.scans] for variant in backward]
         self._most_scans = max(map(len, bodies), default=0)
         numbers = [[plan.number[name] if name in own else -1 for name in names] for names in bodies]
         self._scans: Vector = np.array(
@@ -93,7 +85,7 @@ class PlainRoundsPlan:
         )
 
     def keep(self, relations: Mapping[str, KernelRelation]) -> None:
-        """As that of `SpreadingPlan`."""
+        """As that of `PropagationPlan`."""
         self._plan.keep(relations, self._own)
 
     def run(
@@ -101,51 +93,42 @@ class PlainRoundsPlan:
     ) -> tuple[Facts, int, int]:
         """Deletes as long as nothing can be proved. Returns the facts that are still to be checked, how many heads were
         found that had not been checked, and the next stamp."""
-        plan, bench = self._plan, self._bench
-        table = _lay_out(plan, bench, relations, candidates)
-        bench.state[layout.PHASE] = layout.SURVIVING
-        how: Vector = np.zeros(plain_rounds.HOW_SIZE, np.int32)
-        how[plain_rounds.STAMP] = stamp
-        how[plain_rounds.IS_BACKWARD_HALF] = True
-        how[plain_rounds.FORWARD] = self._forward
-        how[plain_rounds.SCANS] = self._most_scans
-        MachineRun(plan, bench, relations, self._own, watch).run(
-            lambda: plain_rounds.delete_plainly(
-                bench.state, table, plan.indexes, plan.versions, plan.code, bench.frames, bench.nodes, self._scans, how
-            )
-        )
-        return (
-            _listed(plan, relations, self._own),
-            int(how[plain_rounds.DELETIONS]),
-            int(how[plain_rounds.STAMP]),
-        )
+        plan, workspace = self._plan, self._workspace
+        task = plain_rounds.PlainRoundsTask(
+            stamp=stamp, is_backward_half=True, forward=self._forward, scans=address_of(self._scans),
+            scans_size=len(self._scans), most_scans=self._most_scans,
+        )  # fmt: skip
+        workspace.machine.phase = layout.SURVIVING
+        _lay_out(plan, workspace, task, relations, candidates)
+        MachineRun(plan, workspace, relations, self._own, watch).run(plain_rounds.delete_plainly)
+        return _listed(plan, relations, self._own), task.deletions, task.stamp
 
 
-def _read(own: Sequence[str], versions: Iterable[DeltaPipeline]) -> frozenset[str]:
-    """The relations that versions read and those of the stratum: no level matters."""
-    return frozenset((*own, *(probe.relation for version in versions for probe in version.probes)))
+def _read(own: Sequence[str], variants: Iterable[DeltaVariant]) -> frozenset[str]:
+    """The relations that variants read and those of the stratum: no level matters."""
+    return frozenset((*own, *(probe.relation for variant in variants for probe in variant.probes)))
 
 
-def _lay_out(plan: MachinePlan, bench: Workbench, relations: Mapping[str, KernelRelation], delta: Facts) -> Vector:
-    """Brings the tables of a machine up to date, with a first delta; returns that of the relations."""
+def _lay_out(
+    plan: MachinePlan, workspace: Workspace, task: Structure, relations: Mapping[str, KernelRelation], delta: Facts
+) -> None:
+    """Brings the tables of a machine up to date, with a first delta."""
     plan.refresh(relations, None)
-    bench.reserve_blocks(plan.widths)
-    bench.state[layout.NODES] = 0
-    table = plan.relations
-    table[:, layout.FROM : layout.TO + 1] = 0
+    workspace.clear()
+    workspace.attach(plan, task)
+    for name, row in zip(plan.names, plan.relations, strict=True):
+        row.listed_in, row.delta, row.delta_end = DELTA_LIST, 0, len(delta.get(name, ()))
     for name, entries in delta.items():
         touched = relations[name].touched
-        touched[: len(entries), DELTAS] = entries
+        touched[: len(entries), DELTA_LIST] = entries
         touched[entries, MARKS] |= DELTA
-        table[plan.number[name], layout.TO] = len(entries)
-    return table
 
 
 def _listed(plan: MachinePlan, relations: Mapping[str, KernelRelation], own: Sequence[str]) -> Facts:
-    """The facts in the lists of deltas, from FROM to TO."""
+    """The facts in the lists of deltas."""
     found = {}
     for name in own:
-        first, end = plan.relations[plan.number[name], layout.FROM : layout.TO + 1].tolist()
-        if first < end:
-            found[name] = relations[name].touched[first:end, DELTAS].copy()
+        row = plan.relations[plan.number[name]]
+        if row.delta < row.delta_end:
+            found[name] = relations[name].touched[row.delta : row.delta_end, DELTA_LIST].copy()
     return found

@@ -1,7 +1,7 @@
 """The maintenance of one stratum by the strategies that maintain sets (see `backends.sets`), on the kernel's relations.
 
 A set of facts is a vector of touched entries by relation; membership in I, D, A and the sets of backward/forward
-checking is a mark. Since a view is a set of mark combinations, every evaluation of the papers is a wave of pipelines
+checking is a mark. Since a view is a set of mark combinations, every evaluation of the papers is a wave of variants
 with the right views."""
 
 from __future__ import annotations
@@ -13,39 +13,27 @@ import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
-from elastalog.backends.kernel.execution.delta_variant import GAINS, SURVIVING, DeltaPipeline, Phase
+from elastalog.backends.kernel.execution.delta_variant import BOTH_EPOCHS, GAINS, DeltaVariant, Phase
 from elastalog.backends.kernel.sets import set_operators, set_rounds
 from elastalog.backends.kernel.sets.heads_backward import BackwardSearch
 from elastalog.backends.kernel.sets.lookahead import EXPECTED, LookAhead
-from elastalog.backends.kernel.sets.needs import Needs
 from elastalog.backends.kernel.sets.set_operators import IF_CERTAIN, NOTHING, RECURSIVE
 from elastalog.backends.kernel.sets.set_plan import SetPlan, has_negation
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import (
-    COUNT,
-    DELTA,
-    DERIVED,
-    IS,
-    NEW,
-    OTHER,
-    PENDING,
-    REFERENCE,
-    WAS,
-    view,
-)
+from elastalog.backends.kernel.store.annotations import COUNT, DELTA, DERIVED, IS, NEW, OTHER, PENDING, WAS, view
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Rules, Spread, joined
+from elastalog.backends.sets import NO_MARK, Change, Evaluation, Facts, Mark, Propagation, Rules, joined
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import LogicalStratum
 
 PHASES: dict[Evaluation, Phase] = {
     Evaluation.OLD: Phase(False, view(WAS, 0), view(WAS, DELTA), view(0, WAS), view(0, WAS | DELTA)),
-    Evaluation.SURVIVING: SURVIVING,
+    Evaluation.SURVIVING: BOTH_EPOCHS,
     Evaluation.NEW: GAINS,
     Evaluation.PROVED: replace(
-        SURVIVING, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
+        BOTH_EPOCHS, own_sees=view(WAS | IS | PENDING, 0), own_sees_before=view(WAS | IS | PENDING, DELTA)
     ),
 }
 """PROVED sees the relations of the stratum otherwise. None is a phase of losses for the join: the levels that bindings
@@ -88,7 +76,6 @@ class StratumSets(LookAhead):
         self._watch = watch
         self._scratch = scratch
         self._stamp = 0
-        self._needs: Needs | None = None
         self._backward = BackwardSearch(plan, relations, self.own, PHASES[Evaluation.SURVIVING], scratch, watch)
 
     def abandon(self) -> None:
@@ -122,14 +109,14 @@ class StratumSets(LookAhead):
     ) -> Facts:
         return self._wave(evaluation, delta, {}, rules, change, is_gain=False)
 
-    def spread(self, found: Facts, evaluation: Evaluation, change: Change, how: Spread) -> Facts:
+    def propagate(self, found: Facts, evaluation: Evaluation, change: Change, how: Propagation) -> Facts:
         deltas: list[Facts] = []
         is_new = evaluation is Evaluation.NEW
         is_noting = self._noted != NOTHING if is_new else self._is_assuring
         while delta := self._next_delta(found, how):
             if len(deltas) >= set_rounds.PATIENCE and not is_noting:
                 column, step = self._counted(change, is_recursive=True)
-                rest, self._stamp = self._plan.spreading.run(
+                rest, self._stamp = self._plan.propagation.run(
                     delta, how, is_new=is_new, column=column, step=step, stamp=self._stamp + 1,
                     relations=self._relations, watch=self._watch,
                 )  # fmt: skip
@@ -154,20 +141,19 @@ class StratumSets(LookAhead):
         for name, entries in facts.items():
             relation = self._relations[name]
             rest = entries
-            for pipeline in self._plan.backward[rules].get(name, ()):
+            for variant in self._plan.backward[rules].get(name, ()):
                 if not len(rest):
                     break
-                self._backward.run(pipeline, self._flat, rest, self._entry_sink(relation))
+                self._backward.run(variant, self._flat, rest, self._entry_sink(relation))
                 # One derivation is enough: what this rule derives need not be looked for with the next.
                 rest = rest[relation.touched[rest, OTHER] != self._stamp]
         return self._lists.take()
 
-    def bodies(self, facts: Facts, *, is_linked: bool = False) -> Facts:
+    def bodies(self, facts: Facts) -> Facts:
         self._stamp += 1
         for name, entries in facts.items():
-            for pipeline in self._plan.with_bodies.get(name, ()):
-                sink = self._body_sink(pipeline, name if is_linked else None)
-                self._backward.run(pipeline, self._flat, entries, sink)
+            for variant in self._plan.with_bodies.get(name, ()):
+                self._backward.run(variant, self._flat, entries, self._body_sink(variant))
         return self._lists.take()
 
     def delete_plainly(self, queries: Facts) -> tuple[Facts, int]:
@@ -180,23 +166,6 @@ class StratumSets(LookAhead):
             candidates, self._stamp + 1, self._relations, self._watch
         )
         return rest, number
-
-    def demanded(self, facts: Facts) -> Facts:
-        # OTHER tells what has been reached: in one search each fact is listed once.
-        self._stamp += 1
-        reached: dict[str, list[Vector]] = {}
-        waiting = self.having(facts, NO_MARK, Mark.PROVED)
-        while waiting:
-            fresh: Facts = {}
-            for name, entries in waiting.items():
-                touched = self._relations[name].touched
-                new = entries[touched[entries, OTHER] != self._stamp]
-                if len(new):
-                    touched[new, OTHER] = self._stamp
-                    reached.setdefault(name, []).append(new)
-                    fresh[name] = new
-            waiting = self.having(self._needs.of(fresh), NO_MARK, Mark.PROVED) if self._needs and fresh else {}
-        return {name: np.unique(np.concatenate(parts)) for name, parts in reached.items()}
 
     def end(self) -> Facts:
         """The entries of the stratum's relations that changed."""
@@ -221,7 +190,7 @@ class StratumSets(LookAhead):
     def _wave(
         self, evaluation: Evaluation, delta: Facts, negated: Facts, rules: Rules, change: Change, *, is_gain: bool
     ) -> Facts:
-        """Runs the versions that start at positive goals on one delta, those that start at negated ones on another."""
+        """Runs the variants that start at positive goals on one delta, those that start at negated ones on another."""
         if not delta and not negated:
             return {}
         phase = self._phase(evaluation)
@@ -233,17 +202,17 @@ class StratumSets(LookAhead):
             self._mark(facts, DELTA, 0)
         for facts, is_negated in ((delta, False), (negated, True)):
             for name, entries in facts.items():
-                for pipeline in forward.get(name, ()):
-                    if pipeline.is_negated_start == is_negated:
-                        sink = self._head_sink(pipeline, is_new, change, is_gain, noted)
-                        pipeline.run(self._relations, flat, entries, phase, self._scratch, sink)
+                for variant in forward.get(name, ()):
+                    if variant.is_negated_start == is_negated:
+                        sink = self._head_sink(variant, is_new, change, is_gain, noted)
+                        variant.run(self._relations, flat, entries, phase, self._scratch, sink)
         for facts in (delta, negated):
             self._mark(facts, 0, DELTA)
         if is_new:
             self._extend_indexes()
         return self._lists.take()
 
-    def _next_delta(self, found: Facts, how: Spread) -> Facts:
+    def _next_delta(self, found: Facts, how: Propagation) -> Facts:
         if not how.is_unsupported:
             return self.move(found, how.required, how.excluded, added=how.added)
         delta = self.without_nonrecursive_support(self.having(found, how.required, how.excluded))
@@ -263,8 +232,8 @@ class StratumSets(LookAhead):
             phase = self._plan.phases[evaluation] = replace(PHASES[evaluation], own=frozenset(own))
         return phase
 
-    def _head_sink(self, pipeline: DeltaPipeline, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
-        clause = pipeline.variant.clause
+    def _head_sink(self, variant: DeltaVariant, is_new: bool, change: Change, is_gain: bool, noted: int) -> Sink:
+        clause = variant.clause
         if noted == IF_CERTAIN and has_negation(clause):
             noted = NOTHING
         head = self._relations[clause.head]
@@ -299,8 +268,8 @@ class StratumSets(LookAhead):
 
         return sink
 
-    def _body_sink(self, pipeline: DeltaPipeline, linked: str | None) -> Sink:
-        scans = pipeline.variant.clause.scans
+    def _body_sink(self, variant: DeltaVariant) -> Sink:
+        scans = variant.clause.scans
         own = [(i + 1, self._relations[scan.relation]) for i, scan in enumerate(scans) if scan.relation in self.own]
 
         def sink(block: Matrix, used: int) -> None:
@@ -310,10 +279,6 @@ class StratumSets(LookAhead):
                     block, used, word, relation.level, relation.count, relation.touched, self._stamp, listed, state
                 )
                 self._lists.finish(0)
-                if linked is not None:
-                    self._needs = self._needs or Needs(self.own)
-                    needed = relation.level[block[:used, word]] - REFERENCE
-                    self._needs.add(linked, block[:used, 0], relation.name, needed)
             self._watch.derived(used)
 
         return sink

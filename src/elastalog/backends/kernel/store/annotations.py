@@ -11,20 +11,44 @@ The state of a row during an update is a set of marks, so a *view* (which rows a
 
 from __future__ import annotations
 
+from ctypes import Structure
+
+from elastalog.backends.kernel.compile.records import record_of, record_of_words
+from elastalog.backends.sets import Mark
+
 ABSENT = 1 << 29
 REFERENCE = 1 << 30
 
-# Columns of the touched table.
-ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSSES, DELTAS = range(8)
-TOUCHED_WIDTH = 8
-"""OTHER: the level before the fact settled, while it is in the delta; the best level found so far, while it is
-pending. LOSSES and DELTAS are not of the entry: read downwards, they are two lists of entries (facts that lost their
-last derivation; the delta), which so have room for every entry."""
 
-# Marks.
-WAS = 1  # present in the previous epoch
-IS = 2  # present now
-DELTA = 4  # in the delta being propagated
+@record_of_words
+class Entry(Structure):
+    """A row of the touched table.
+
+    `other`: the level before the fact settled, while it is in the delta; the best level found so far, while it is
+    pending. `losses` and `deltas` are not of the entry: read downwards, they are two lists of entries (facts that lost
+    their last derivation; the delta), which so have room for every entry."""
+
+    row: int
+    old: int
+    new: int
+    other: int
+    count: int
+    marks: int
+    losses: int
+    deltas: int
+
+
+entry_of = record_of(Entry)
+"""In compiled code, an entry of a touched table by its number."""
+
+ROW, OLD, NEW, OTHER, COUNT, MARKS, LOSS_LIST, DELTA_LIST = range(8)
+TOUCHED_WIDTH = 8
+"""The same as columns, for work on many entries at once."""
+
+# Marks. The first three mean the same to the strategies that maintain sets, the others something else.
+WAS = int(Mark.WAS)  # present in the previous epoch
+IS = int(Mark.PRESENT)  # present now
+DELTA = int(Mark.DELTA)  # in the delta being propagated
 LOST = 8  # its loss has been propagated
 PENDING = 16  # a new level has been found and is not yet settled
 FIXED = 32  # explicit in the new epoch, whatever rules say

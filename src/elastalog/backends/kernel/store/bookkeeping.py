@@ -8,13 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
-    HALF,
     INT,
     KEYS,
     LOW,
     MATRIX,
     NONE,
-    ONE,
     STATE,
     WORDS,
     hash_row,
@@ -28,28 +26,20 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 from elastalog.backends.kernel.store.annotations import (
     ABSENT,
-    COUNT,
     DELTA,
-    DELTAS,
-    DERIVED,
     FIXED,
     IS,
     LOST,
-    MARKS,
-    NEW,
-    OLD,
-    OTHER,
     PENDING,
     REFERENCE,
-    ROW,
     UNTOUCHED,
     WAS,
+    entry_of,
 )
-from elastalog.backends.kernel.store.set_table import add_row
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
 
-# Fields of the state vector.
-USED = 0  # rows in the relation
-TOUCHED = 1  # entries in the touched table
+# Fields of the state vector, after USED.
+TOUCHED_USED = 1  # entries in the touched table
 LISTED = 2  # entries in the list that the operator appends to
 
 _AHEAD = 16
@@ -57,73 +47,61 @@ _AHEAD = 16
 
 
 @inlined
-def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
-    """The row of a fact, or -1 - its empty slot."""
-    width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
-    value = hash_row(block, i, width)
-    slot = value >> uint64(shift)
-    tag = value & LOW
-    while True:
-        entry = table[slot]
-        if entry == NONE:
-            return -1 - int64(slot)
-        if (entry >> HALF) == tag:
-            row = int64(entry & LOW) - 1
-            is_same = True
-            for c in range(width):
-                if rows[row, c] != block[i, c]:
-                    is_same = False
-            if is_same:
-                return row
-        slot = (slot + ONE) & mask
-
-
-@inlined
-def touch(row, level, count, touched, used):  # type: ignore[no-untyped-def]
-    """Makes a touched entry for a row that has none."""
+def touch(row, level, count, touched, used, absent, other):  # type: ignore[no-untyped-def]
+    """Makes a touched entry for a row that has none. `absent`: the new level of an absent fact, and `other`: as it is
+    at first; both ABSENT, or DERIVED and 0 where sets are maintained."""
     value = level[row]
-    touched[used, ROW] = row
-    touched[used, OLD] = value
-    touched[used, NEW] = value
-    touched[used, OTHER] = ABSENT
-    touched[used, COUNT] = count[row]
-    touched[used, MARKS] = UNTOUCHED if value < ABSENT else 0
+    fact = entry_of(touched, used)
+    fact.row = row
+    fact.old = value
+    fact.new = value if value < ABSENT else np_int32(absent)
+    fact.other = other
+    fact.count = count[row]
+    fact.marks = UNTOUCHED if value < ABSENT else 0
     level[row] = REFERENCE + used
 
 
-@operator(types.void, WORDS, WORDS, WORDS, MATRIX, WORDS, STATE)
-def touch_rows(wanted, level, count, touched, entries, state):  # type: ignore[no-untyped-def]
-    """The touched entry of each of some rows, made where there is none."""
-    used = state[TOUCHED]
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX, INT, INT, WORDS, STATE)
+def touch_rows(wanted, level, count, touched, absent, other, entries, state):  # type: ignore[no-untyped-def]
+    """The touched entry of each of some rows, made where there is none (see `touch`)."""
+    used = state[TOUCHED_USED]
     for i in range(wanted.shape[0]):
         row = wanted[i]
         if level[row] < REFERENCE:
-            touch(row, level, count, touched, used)
+            touch(row, level, count, touched, used, absent, other)
             used += 1
         entries[i] = level[row] - REFERENCE
-    state[TOUCHED] = used
+    state[TOUCHED_USED] = used
 
 
 @inlined
-def offer(entry, fires, before, touched):  # type: ignore[no-untyped-def]
+def offer(fact, fires, before):  # type: ignore[no-untyped-def]
     """A derivation that fires now at one level and fired before at another (ABSENT: not at all) reaches a touched head.
     Whether the head now waits for that level, and did not before."""
-    marks = touched[entry, MARKS]
-    is_pending = marks & PENDING != 0
     present = np_int32(ABSENT)
-    if is_pending:
-        present = touched[entry, OTHER]
-    elif marks & IS:
-        present = touched[entry, NEW]
+    if fact.marks & PENDING:
+        present = fact.other
+    elif fact.marks & IS:
+        present = fact.new
     if fires < present:
-        touched[entry, MARKS] = marks | PENDING
-        touched[entry, OTHER] = fires
-        touched[entry, COUNT] = 1
+        fact.marks |= PENDING
+        fact.other = fires
+        fact.count = 1
         return True
     if fires == present and fires != before:
-        touched[entry, COUNT] += 1
+        fact.count += 1
     return False
+
+
+@inlined
+def settle_at(fact, level):  # type: ignore[no-untyped-def]
+    """A fact that waits for a level gets it and is in the delta; whether it waited for that one."""
+    if not fact.marks & PENDING or fact.other != level:
+        return False
+    fact.other = fact.new if fact.marks & IS else np_int32(ABSENT)
+    fact.new = level
+    fact.marks = (fact.marks & ~PENDING) | IS | DELTA
+    return True
 
 
 @operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
@@ -161,28 +139,28 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
 def mark(entries, touched, added, removed):  # type: ignore[no-untyped-def]
     """Adds and removes marks."""
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+        fact = entry_of(touched, entries[i])
+        fact.marks = (fact.marks & ~removed) | added
 
 
 @operator(types.void, WORDS, MATRIX, INT, INT)
 def list_marked(entries, touched, added, removed):  # type: ignore[no-untyped-def]
     """Makes entries the list of deltas, and changes their marks."""
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        touched[i, DELTAS] = entry
-        touched[entry, MARKS] = (touched[entry, MARKS] & ~np_int32(removed)) | np_int32(added)
+        fact = entry_of(touched, entries[i])
+        fact.marks = (fact.marks & ~removed) | added
+        entry_of(touched, i).deltas = entries[i]
 
 
 @operator(types.void, WORDS, MATRIX)
 def lose(entries, touched):  # type: ignore[no-untyped-def]
     """After its loss has been propagated a fact of the stratum is gone, until something recovers it."""
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        touched[entry, MARKS] = (touched[entry, MARKS] & ~(DELTA | IS)) | LOST
-        touched[entry, NEW] = ABSENT
-        touched[entry, OTHER] = ABSENT
-        touched[entry, COUNT] = 0
+        fact = entry_of(touched, entries[i])
+        fact.marks = (fact.marks & ~(DELTA | IS)) | LOST
+        fact.new = ABSENT
+        fact.other = ABSENT
+        fact.count = 0
 
 
 @operator(INT, WORDS, MATRIX, INT, WORDS)
@@ -190,15 +168,9 @@ def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
     """The pending entries whose best level is `at` get that level and become the delta; lists them."""
     listed = 0
     for i in range(pending.shape[0]):
-        entry = pending[i]
-        marks = touched[entry, MARKS]
-        if not marks & PENDING or touched[entry, OTHER] != at:
-            continue
-        touched[entry, OTHER] = touched[entry, NEW] if marks & IS else ABSENT
-        touched[entry, NEW] = at
-        touched[entry, MARKS] = (marks & ~PENDING) | IS | DELTA
-        settled[listed] = entry
-        listed += 1
+        if settle_at(entry_of(touched, pending[i]), at):
+            settled[listed] = pending[i]
+            listed += 1
     return listed
 
 
@@ -206,11 +178,11 @@ def settle(pending, touched, at, settled):  # type: ignore[no-untyped-def]
 def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
     """Inserted explicit facts: level 0, count 1, in the delta of gains."""
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        touched[entry, OTHER] = touched[entry, NEW] if touched[entry, MARKS] & IS else ABSENT
-        touched[entry, NEW] = 0
-        touched[entry, COUNT] = 1
-        touched[entry, MARKS] = (touched[entry, MARKS] & ~PENDING) | IS | DELTA | FIXED
+        fact = entry_of(touched, entries[i])
+        fact.other = fact.new if fact.marks & IS else np_int32(ABSENT)
+        fact.new = 0
+        fact.count = 1
+        fact.marks = (fact.marks & ~PENDING) | IS | DELTA | FIXED
 
 
 @operator(INT, MATRIX, INT, types.boolean, WORDS)
@@ -219,11 +191,11 @@ def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-
     lists the entries that changed (membership, or also level)."""
     listed = 0
     for entry in range(used):
-        marks = touched[entry, MARKS] & (WAS | IS)
-        touched[entry, MARKS] = marks
-        old = touched[entry, OLD] if marks & WAS else np_int32(ABSENT)
-        new = touched[entry, NEW] if marks & IS else np_int32(ABSENT)
-        touched[entry, OTHER] = old if new < old else np_int32(ABSENT)
+        fact = entry_of(touched, entry)
+        fact.marks &= WAS | IS
+        old = fact.old if fact.marks & WAS else np_int32(ABSENT)
+        new = fact.new if fact.marks & IS else np_int32(ABSENT)
+        fact.other = old if new < old else np_int32(ABSENT)
         if (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new):
             changed[listed] = entry
             listed += 1
@@ -237,14 +209,14 @@ def came_and_went(entries, touched, rows):  # type: ignore[no-untyped-def]
     came = 0
     first_gone = rows.shape[0]
     for i in range(entries.shape[0]):
-        entry = entries[i]
-        marks = touched[entry, MARKS] & (WAS | IS)
+        fact = entry_of(touched, entries[i])
+        marks = fact.marks & (WAS | IS)
         if marks == IS:
-            rows[came] = touched[entry, ROW]
+            rows[came] = fact.row
             came += 1
         elif marks == WAS:
             first_gone -= 1
-            rows[first_gone] = touched[entry, ROW]
+            rows[first_gone] = fact.row
     return (rows.shape[0] - first_gone) << 32 | came
 
 
@@ -253,15 +225,16 @@ def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
     """Makes current annotations those of the epoch; returns by how much the number of present facts grew."""
     grown = 0
     for entry in range(used):
-        row = touched[entry, ROW]
-        if touched[entry, MARKS] & IS:
-            level[row] = touched[entry, NEW]
-            count[row] = touched[entry, COUNT]
-            grown += 0 if touched[entry, MARKS] & WAS else 1
+        fact = entry_of(touched, entry)
+        row = fact.row
+        if fact.marks & IS:
+            level[row] = fact.new
+            count[row] = fact.count
+            grown += 0 if fact.marks & WAS else 1
         else:
             level[row] = ABSENT
             count[row] = 0
-            grown -= 1 if touched[entry, MARKS] & WAS else 0
+            grown -= 1 if fact.marks & WAS else 0
     return grown
 
 
@@ -269,7 +242,8 @@ def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
 def rollback(touched, used, level):  # type: ignore[no-untyped-def]
     """Restores the levels of the previous epoch; counts were never changed."""
     for entry in range(used):
-        level[touched[entry, ROW]] = touched[entry, OLD] if touched[entry, MARKS] & WAS else ABSENT
+        fact = entry_of(touched, entry)
+        level[fact.row] = fact.old if fact.marks & WAS else ABSENT
 
 
 def room(array: np.ndarray, used: int) -> np.ndarray:
@@ -279,20 +253,6 @@ def room(array: np.ndarray, used: int) -> np.ndarray:
     wider = np.empty((max(used, 2 * len(array)), *array.shape[1:]), array.dtype)
     wider[: len(array)] = array
     return wider
-
-
-@inlined
-def touch_counters(row, level, count, touched, used):  # type: ignore[no-untyped-def]
-    """Makes a touched entry as `touch` does, where sets are maintained: the counters of an absent fact are 0."""
-    value = level[row]
-    is_present = value < ABSENT
-    touched[used, ROW] = row
-    touched[used, OLD] = value
-    touched[used, NEW] = value if is_present else np_int32(DERIVED)
-    touched[used, OTHER] = 0
-    touched[used, COUNT] = count[row] if is_present else np_int32(0)
-    touched[used, MARKS] = UNTOUCHED if is_present else 0
-    level[row] = REFERENCE + used
 
 
 @inlined

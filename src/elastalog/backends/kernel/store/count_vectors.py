@@ -7,117 +7,160 @@ Counts only ever change by steps, so an update logs its steps, and rolling back 
 
 from __future__ import annotations
 
+from ctypes import Structure, addressof
+
 import numpy as np
 
-from elastalog.backends.kernel.compile.addresses import address_of
-from elastalog.backends.kernel.compile.signatures import (
-    INT,
-    MATRIX,
-    STATE,
-    WORDS,
-    inlined,
-    int64,
-    np_int32,
-    operator,
-    types,
-)
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.compile.addresses import address_of, words_at
+from elastalog.backends.kernel.compile.records import record, record_at, record_of_words
+from elastalog.backends.kernel.compile.signatures import INT, WORDS, inlined, int64, np_int32, operator, types
+from elastalog.backends.kernel.store.bookkeeping import room
+from elastalog.backends.kernel.store.memory import Vector
 
-# Columns of a node, and of a step in the log.
-LEVEL, COUNT, NEXT = range(3)
-NODE_WIDTH = STEP_WIDTH = 3
 
-# Fields of the vectors' own state vector.
-NODES = 0  # nodes ever used
-FREE = 1  # the first free node, -1 if there is none
-LOGGED = 2  # steps in the log
-FAULTS = 3  # steps below 0
-FIRST_AT, FIRST_SIZE, NODES_AT, NODES_ROOM, LOG_AT, LOG_ROOM = range(4, 10)  # where the arrays are, for the machine
-STATE_SIZE = 10
+@record
+class VectorsPlace(Structure):
+    """Where the arrays of the vectors are, and how far they are used. `free`: the first node that is free again.
+    `logged`: steps in the log. `faults`: steps below 0."""
 
-NOTHING = -1
+    first: int
+    rows_room: int
+    nodes: int
+    nodes_room: int
+    nodes_used: int
+    free: int
+    log: int
+    log_room: int
+    logged: int
+    faults: int
+
+
+@record_of_words
+class CountNode(Structure):
+    """The count of a row at a level, and the node of its next level."""
+
+    level: int
+    count: int
+    next: int
+
+
+@record_of_words
+class Step(Structure):
+    """A change of a count."""
+
+    row: int
+    level: int
+    step: int
+
+
+vectors_at = record_at(VectorsPlace)
+_node_at = record_at(CountNode)
+_step_at = record_at(Step)
+
+NO_NODE = -1
 _SPARE = 64
 """Rows, nodes and steps that there is room for beyond those that are known."""
 
 
 @inlined
-def change(row, level, step, first, nodes, log, state):  # type: ignore[no-untyped-def]
+def change(vectors, row, level, step):  # type: ignore[no-untyped-def]
     """Adds a step to a count and logs it; returns the new count. A node whose count reaches 0 is freed."""
-    log[state[LOGGED], 0] = row
-    log[state[LOGGED], 1] = level
-    log[state[LOGGED], 2] = step
-    state[LOGGED] += 1
-    previous = int64(NOTHING)
-    node = int64(first[row])
-    while node != NOTHING and nodes[node, LEVEL] < level:
-        previous = node
-        node = int64(nodes[node, NEXT])
-    if node != NOTHING and nodes[node, LEVEL] == level:
-        result = nodes[node, COUNT] + step
-        nodes[node, COUNT] = result
-        if result == 0:
-            if previous == NOTHING:
-                first[row] = nodes[node, NEXT]
+    logged = _step_at(vectors.log, vectors.logged)
+    logged.row = row
+    logged.level = level
+    logged.step = step
+    vectors.logged += 1
+    first = words_at(vectors.first, vectors.rows_room)
+    previous = int64(NO_NODE)
+    number = int64(first[row])
+    while number != NO_NODE and _node_at(vectors.nodes, number).level < level:
+        previous = number
+        number = int64(_node_at(vectors.nodes, number).next)
+    if number != NO_NODE and _node_at(vectors.nodes, number).level == level:
+        node = _node_at(vectors.nodes, number)
+        node.count += step
+        if node.count == 0:
+            if previous == NO_NODE:
+                first[row] = node.next
             else:
-                nodes[previous, NEXT] = nodes[node, NEXT]
-            nodes[node, NEXT] = state[FREE]
-            state[FREE] = node
-        return int64(result)
+                _node_at(vectors.nodes, previous).next = node.next
+            node.next = vectors.free
+            vectors.free = number
+        return int64(node.count)
     if step < 0:
-        state[FAULTS] += 1
+        vectors.faults += 1
         return int64(step)
-    fresh = state[FREE]
-    if fresh == NOTHING:
-        fresh = state[NODES]
-        state[NODES] += 1
+    fresh = vectors.free
+    if fresh == NO_NODE:
+        fresh = vectors.nodes_used
+        vectors.nodes_used += 1
     else:
-        state[FREE] = nodes[fresh, NEXT]
-    nodes[fresh, LEVEL] = level
-    nodes[fresh, COUNT] = step
-    nodes[fresh, NEXT] = node
-    if previous == NOTHING:
+        vectors.free = _node_at(vectors.nodes, fresh).next
+    made = _node_at(vectors.nodes, fresh)
+    made.level = level
+    made.count = step
+    made.next = number
+    if previous == NO_NODE:
         first[row] = fresh
     else:
-        nodes[previous, NEXT] = fresh
+        _node_at(vectors.nodes, previous).next = fresh
     return int64(step)
 
 
-@operator(types.void, WORDS, INT, INT, WORDS, MATRIX, MATRIX, STATE)
-def change_rows(rows, level, step, first, nodes, log, state):  # type: ignore[no-untyped-def]
+@operator(types.void, INT, WORDS, INT, INT)
+def change_rows(address, rows, level, step):  # type: ignore[no-untyped-def]
     """Adds a step to the counts of some rows at one level."""
+    vectors = vectors_at(address, 0)
     for i in range(rows.shape[0]):
-        change(int64(rows[i]), np_int32(level), np_int32(step), first, nodes, log, state)
+        change(vectors, int64(rows[i]), np_int32(level), np_int32(step))
 
 
-@operator(types.void, WORDS, MATRIX, MATRIX, STATE)
-def take_back(first, nodes, log, state):  # type: ignore[no-untyped-def]
+@operator(types.void, INT)
+def take_back(address):  # type: ignore[no-untyped-def]
     """Undoes the logged steps, the last one first."""
-    logged = state[LOGGED]
+    vectors = vectors_at(address, 0)
     # The steps backwards are logged behind those forwards; the caller makes room and forgets both.
-    for i in range(logged - 1, -1, -1):
-        change(int64(log[i, 0]), log[i, 1], np_int32(-log[i, 2]), first, nodes, log, state)
+    for i in range(vectors.logged - 1, -1, -1):
+        logged = _step_at(vectors.log, i)
+        change(vectors, int64(logged.row), logged.level, np_int32(-logged.step))
 
 
-@operator(types.void, WORDS, WORDS, MATRIX, WORDS, WORDS)
-def read_first(rows, first, nodes, levels, counts):  # type: ignore[no-untyped-def]
+@operator(types.void, INT, WORDS, WORDS, WORDS)
+def read_first(address, rows, levels, counts):  # type: ignore[no-untyped-def]
     """The first level of rows with its count; -1 and 0 where there is none."""
+    vectors = vectors_at(address, 0)
+    first = words_at(vectors.first, vectors.rows_room)
     for i in range(rows.shape[0]):
-        node = first[rows[i]]
-        levels[i] = nodes[node, LEVEL] if node != NOTHING else np_int32(NOTHING)
-        counts[i] = nodes[node, COUNT] if node != NOTHING else np_int32(0)
+        number = int64(first[rows[i]])
+        if number == NO_NODE:
+            levels[i] = NO_NODE
+            counts[i] = 0
+        else:
+            node = _node_at(vectors.nodes, number)
+            levels[i] = node.level
+            counts[i] = node.count
 
 
 class Vectors:
     """The vectors of one relation."""
 
-    __slots__ = ("first", "log", "nodes", "state")
+    __slots__ = ("first", "log", "nodes", "place")
 
     def __init__(self) -> None:
-        self.first: Vector = np.full(_SPARE, NOTHING, np.int32)
-        self.nodes: Matrix = np.empty((_SPARE, NODE_WIDTH), np.int32)
-        self.log: Matrix = np.empty((_SPARE, STEP_WIDTH), np.int32)
-        self.state: Vector = np.zeros(STATE_SIZE, np.int64)
-        self.state[FREE] = NOTHING
+        self.place = VectorsPlace(free=NO_NODE)
+        self._take(
+            np.full(_SPARE, NO_NODE, np.int32), np.empty(_SPARE, np.dtype(CountNode)), np.empty(_SPARE, np.dtype(Step))
+        )
+
+    def _take(self, first: Vector, nodes: Vector, log: Vector) -> None:
+        """From now on these are the arrays."""
+        place = self.place
+        addresses = address_of(first), address_of(nodes), address_of(log)
+        sizes = len(first), len(nodes), len(log)
+        # Without a call in between, at which Ctrl-C might come.
+        self.first, self.nodes, self.log = first, nodes, log
+        place.first, place.nodes, place.log = addresses
+        place.rows_room, place.nodes_room, place.log_room = sizes
 
     @staticmethod
     def of(rows: Vector, levels: Vector, counts: Vector, size: int) -> Vectors:
@@ -126,76 +169,72 @@ class Vectors:
         order = np.lexsort((levels, rows))
         rows, levels, counts = rows[order], levels[order], counts[order]
         number = len(rows)
-        vectors.nodes = np.empty((number + _SPARE, NODE_WIDTH), np.int32)
-        vectors.nodes[:number, LEVEL] = levels
-        vectors.nodes[:number, COUNT] = counts
+        nodes: Vector = np.empty(number + _SPARE, np.dtype(CountNode))
+        nodes["level"][:number] = levels
+        nodes["count"][:number] = counts
         is_last = np.ones(number, np.bool_)
         is_last[:-1] = rows[1:] != rows[:-1]
-        vectors.nodes[:number, NEXT] = np.where(is_last, NOTHING, np.arange(1, number + 1))
+        nodes["next"][:number] = np.where(is_last, NO_NODE, np.arange(1, number + 1))
         is_first = np.ones(number, np.bool_)
         is_first[1:] = is_last[:-1]
-        vectors.first = np.full(size + _SPARE, NOTHING, np.int32)
-        vectors.first[rows[is_first]] = np.flatnonzero(is_first)
-        vectors.state[NODES] = number
+        first: Vector = np.full(size + _SPARE, NO_NODE, np.int32)
+        first[rows[is_first]] = np.flatnonzero(is_first)
+        vectors._take(first, nodes, vectors.log)
+        vectors.place.nodes_used = number
         return vectors
 
     def reserve(self, rows: int, steps: int) -> None:
         """Makes room for rows and for steps of counts."""
-        if rows > len(self.first):
-            wider = np.full(max(rows, 2 * len(self.first)), NOTHING, np.int32)
-            wider[: len(self.first)] = self.first
-            self.first = wider
-        self.nodes = _room(self.nodes, int(self.state[NODES]) + steps)
-        self.log = _room(self.log, int(self.state[LOGGED]) + steps)
+        place, first = self.place, self.first
+        if (
+            rows <= place.rows_room
+            and place.nodes_used + steps <= place.nodes_room
+            and place.logged + steps <= place.log_room
+        ):
+            return
+        if rows > len(first):
+            first = np.full(max(rows, 2 * len(first)), NO_NODE, np.int32)
+            first[: len(self.first)] = self.first
+        self._take(first, room(self.nodes, place.nodes_used + steps), room(self.log, place.logged + steps))
 
     def change(self, rows: Vector, level: int, step: int) -> None:
         """Adds a step to the counts of rows at a level."""
         if len(rows):
             self.reserve(int(rows.max()) + 1, len(rows))
-            change_rows(np.ascontiguousarray(rows, np.int32), level, step, self.first, self.nodes, self.log, self.state)
+            change_rows(self.address, np.ascontiguousarray(rows, np.int32), level, step)
 
     def lowest(self, rows: Vector) -> tuple[Vector, Vector]:
         """The first level of rows, with its count."""
         levels, counts = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
         if len(rows):
             self.reserve(int(rows.max()) + 1, 0)
-        read_first(np.ascontiguousarray(rows, np.int32), self.first, self.nodes, levels, counts)
+        read_first(self.address, np.ascontiguousarray(rows, np.int32), levels, counts)
         return levels, counts
 
     def of_row(self, row: int) -> dict[int, int]:
         """The counts of one row, by level."""
         counts = {}
-        node = int(self.first[row]) if row < len(self.first) else NOTHING
-        while node != NOTHING:
+        node = int(self.first[row]) if row < len(self.first) else NO_NODE
+        while node != NO_NODE:
             level, count, node = (int(value) for value in self.nodes[node])
             counts[level] = count
         return counts
 
+    @property
     def address(self) -> int:
-        """Where the state is, in which the places of the arrays are written: good until something is reserved."""
-        first, nodes, log = self.first, self.nodes, self.log
-        self.state[FIRST_AT:] = address_of(first), len(first), address_of(nodes), len(nodes), address_of(log), len(log)
-        return address_of(self.state)
+        """Of the record that says where the arrays are."""
+        return addressof(self.place)
 
     def commit(self) -> None:
         """The steps so far stand."""
-        self.state[LOGGED] = 0
+        self.place.logged = 0
 
     def rollback(self) -> None:
         """The steps so far are taken back."""
-        self.reserve(0, int(self.state[LOGGED]))
-        take_back(self.first, self.nodes, self.log, self.state)
-        self.state[LOGGED] = 0
-        self.state[FAULTS] = 0
+        self.reserve(0, self.place.logged)
+        take_back(self.address)
+        self.place.logged = self.place.faults = 0
 
     @property
     def nbytes(self) -> int:
         return int(self.first.nbytes + self.nodes.nbytes + self.log.nbytes)
-
-
-def _room(array: Matrix, used: int) -> Matrix:
-    if used <= len(array):
-        return array
-    wider = np.empty((max(used, 2 * len(array)), array.shape[1]), array.dtype)
-    wider[: len(array)] = array
-    return wider

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.store import postings
-from elastalog.backends.kernel.store.memory import NO_KEYS, Matrix, Vector, cleared, power_of_two
+from elastalog.backends.kernel.store.memory import NO_KEYS, Matrix, Vector, cleared, power_of_two, state_vector
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 
 _DENSE_ANYWAY = 1 << 12
@@ -23,7 +23,7 @@ class Index:
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
-        self.state: Vector = np.zeros(8, np.int64)
+        self.state: Vector = state_vector()
         self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
         if self.kind == DIRECT:
             top = int(rows[:used, columns[0]].max()) + 1 if used else 16
@@ -41,7 +41,7 @@ class Index:
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
         other.slots = cleared(self.slots.shape, np.int32)
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
-        other.state = np.zeros(8, np.int64)
+        other.state = state_vector()
         return other
 
     def extend(self, rows: Matrix, used: int) -> None:

@@ -11,13 +11,22 @@ Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
 
 LARGE_TABLE = 1 << 22
-FULL, FULL_AT_ONCE = 11, 13
+MOST_TAKEN, MOST_TAKEN_AT_ONCE = 11, 13
 """How many of 16 slots of a set table may be taken, and of a large one that was filled at once: beyond the first share
 insertion gets slower, so that tables which are still to grow do so earlier."""
 
 NO_KEYS: Vector = np.zeros(1, np.uint64)
 NO_WORDS: Vector = np.zeros(0, np.int32)
 NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
+
+
+STATE_SIZE = 8
+
+
+def state_vector() -> Vector:
+    """What operators note of their work from call to call; those who do name its fields (see `set_table`, `postings`,
+    `bookkeeping`)."""
+    return np.zeros(STATE_SIZE, np.int64)
 
 
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
@@ -34,19 +43,19 @@ def power_of_two(size: int) -> int:
 
 def rows_for(slots: int) -> int:
     """How many rows a set table of so many slots may hold before it grows."""
-    return slots * FULL // 16
+    return slots * MOST_TAKEN // 16
 
 
 def slots_for(rows: int) -> int:
     """The size of the smallest set table that may hold so many rows."""
-    slots = power_of_two(rows * 16 // FULL)
+    slots = power_of_two(rows * 16 // MOST_TAKEN)
     return slots if rows <= rows_for(slots) else 2 * slots
 
 
 def slots_at_once(rows: int) -> tuple[int, int]:
     """The same for rows that come at once, and few after them; and how many the table may hold."""
     slots = slots_for(rows)
-    full = slots // 2 * FULL_AT_ONCE // 16
+    full = slots // 2 * MOST_TAKEN_AT_ONCE // 16
     return (slots // 2, full) if slots > LARGE_TABLE and rows <= full else (slots, rows_for(slots))
 
 

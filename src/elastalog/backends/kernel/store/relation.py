@@ -19,6 +19,7 @@ from elastalog.backends.kernel.store.memory import (
     rows_for,
     slots_at_once,
     slots_for,
+    state_vector,
 )
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
@@ -63,7 +64,7 @@ class KernelRelation:
         self.touched_used = 0
         self.is_settled = True
         self.indexes: dict[tuple[int, ...], Index] = {}
-        self._state: Vector = np.zeros(8, np.int64)
+        self._state: Vector = state_vector()
 
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
@@ -145,6 +146,16 @@ class KernelRelation:
         """The row of each fact of a block, -1 where the relation never held it. The fact may be absent now."""
         found = np.empty(len(block), np.int32)
         row_operators.find(np.ascontiguousarray(block, np.int32), self.rows, self.table, self.shift, found)
+        return found
+
+    def matches(self, other: KernelRelation) -> Vector:
+        """The row in another relation of each row, -1 where it holds none, -2 where the row is absent; outside an
+        update of either."""
+        found = np.empty(self.used, np.int32)
+        is_checked = self.is_annotated and not self.is_settled
+        row_operators.match(
+            self.rows, self.used, is_checked, self.level, other.rows, other.used, other.table, other.shift, found
+        )
         return found
 
     def index(self, columns: tuple[int, ...]) -> Index:

@@ -30,8 +30,8 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.store.annotations import ABSENT, NEW, REFERENCE
-from elastalog.backends.kernel.store.memory import FULL, FULL_AT_ONCE, LARGE_TABLE
+from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, entry_of
+from elastalog.backends.kernel.store.memory import LARGE_TABLE, MOST_TAKEN, MOST_TAKEN_AT_ONCE
 
 # Fields of the state vector.
 USED = 0  # rows in the relation
@@ -45,8 +45,67 @@ def is_present(level, touched, row):  # type: ignore[no-untyped-def]
     """Whether a row of an annotated relation holds a fact now, in the update under way."""
     value = level[row]
     if value >= REFERENCE:
-        value = touched[value - REFERENCE, NEW]
+        value = entry_of(touched, value - REFERENCE).new
     return value < ABSENT
+
+
+@inlined
+def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
+    """The row of a fact, or -1 - its empty slot."""
+    value = hash_row(block, i, rows.shape[1])
+    return find_from(block, i, rows, table, value >> uint64(shift), value & LOW)
+
+
+@inlined
+def find_from(block, i, rows, table, slot, tag):  # type: ignore[no-untyped-def]
+    """The same, from a slot on that is not behind it; the tag is the lower half of the fact's hash."""
+    mask = uint64(table.shape[0] - 1)
+    while True:
+        entry = table[slot]
+        if entry == NONE:
+            return -1 - int64(slot)
+        if (entry >> HALF) == tag:
+            row = int64(entry & LOW) - 1
+            is_same = True
+            for c in range(rows.shape[1]):
+                if rows[row, c] != block[i, c]:
+                    is_same = False
+            if is_same:
+                return row
+        slot = (slot + ONE) & mask
+
+
+@inlined
+def find_key_from(left, i, key, rows, table, slot, tag):  # type: ignore[no-untyped-def]
+    """As `find_from`, for a fact whose words are in some columns of a row of bindings."""
+    mask = uint64(table.shape[0] - 1)
+    while True:
+        entry = table[slot]
+        if entry == NONE:
+            return -1 - int64(slot)
+        if (entry >> HALF) == tag:
+            row = int64(entry & LOW) - 1
+            is_same = True
+            for c in range(key.shape[0]):
+                if rows[row, c] != left[i, key[c]]:
+                    is_same = False
+            if is_same:
+                return row
+        slot = (slot + ONE) & mask
+
+
+@inlined
+def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-def]
+    """The first slot, from one on, that is empty or has the tag of a fact; asks for the memory of the row there."""
+    mask = uint64(table.shape[0] - 1)
+    while True:
+        entry = table[slot]
+        if entry == NONE:
+            return slot
+        if (entry >> HALF) == tag:
+            prefetch(flat_rows, (int64(entry & LOW) - 1) * width)
+            return slot
+        slot = (slot + ONE) & mask
 
 
 @inlined
@@ -87,12 +146,10 @@ def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
 @operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, WORDS, INT, STATE)
 def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
     """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row
-    from
-    `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
+    from `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
     width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
     used = state[USED]
-    full = FULL_AT_ONCE if table.shape[0] >= LARGE_TABLE else FULL
+    full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
     room = min(rows.shape[0], table.shape[0] * full // 16)
     high = uint64(shift)
     tags = group_of_keys()
@@ -111,40 +168,18 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
             slots[g] = slot
             prefetch(table, int64(slot))
         for g in range(size):
-            slot = slots[g]
-            tag = tags[g]
-            while True:
-                entry = table[slot]
-                if entry == NONE or (entry >> HALF) == tag:
-                    break
-                slot = (slot + ONE) & mask
-            slots[g] = slot
-            if entry != NONE:
-                prefetch(flat, (int64(entry & LOW) - 1) * width)
+            slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
         for g in range(size):
-            slot = slots[g]
-            tag = tags[g]
-            while True:
-                entry = table[slot]
-                if entry == NONE:
-                    table[slot] = (tag << HALF) | uint64(used + 1)
-                    for c in range(width):
-                        rows[used, c] = block[i + g, c]
-                    if is_counting:
-                        count[used] = 1
-                    used += 1
-                    break
-                if (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
-                    is_same = True
-                    for c in range(width):
-                        if rows[row, c] != block[i + g, c]:
-                            is_same = False
-                    if is_same:
-                        if is_counting and row >= counted_from:
-                            count[row] += 1
-                        break
-                slot = (slot + ONE) & mask
+            row = find_from(block, i + g, rows, table, slots[g], tags[g])
+            if row < 0:
+                table[-1 - row] = (tags[g] << HALF) | uint64(used + 1)
+                for c in range(width):
+                    rows[used, c] = block[i + g, c]
+                if is_counting:
+                    count[used] = 1
+                used += 1
+            elif is_counting and row >= counted_from:
+                count[row] += 1
         i += size
     state[USED] = used
     state[NEXT] = i
@@ -153,28 +188,8 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
 @operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS)
 def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
     """The row of each fact of a block (its first columns), -1 where there is none."""
-    width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
-    high = uint64(shift)
     for i in range(block.shape[0]):
-        value = hash_row(block, i, width)
-        slot = value >> high
-        tag = value & LOW
-        found[i] = -1
-        while True:
-            entry = table[slot]
-            if entry == NONE:
-                break
-            if (entry >> HALF) == tag:
-                row = int64(entry & LOW) - 1
-                is_same = True
-                for c in range(width):
-                    if rows[row, c] != block[i, c]:
-                        is_same = False
-                if is_same:
-                    found[i] = row
-                    break
-            slot = (slot + ONE) & mask
+        found[i] = max(find_row(block, i, rows, table, shift), -1)
 
 
 @operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, KEYS, INT, WORDS)
@@ -182,7 +197,6 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
     """The row in another relation of each fact in rows[:used], -1 where it holds none, -2 where the row is absent. Two
     evaluations find most facts in the same order, so the row after the last match is tried first."""
     width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     slots = group_of_keys()
     tags = group_of_keys()
@@ -221,23 +235,10 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
                 value = hash_row(rows, i + g, width)
                 slots[g] = value >> high
                 tags[g] = value & LOW
-            slot = slots[g]
-            found[i + g] = -1
-            while True:
-                entry = table[slot]
-                if entry == NONE:
-                    break
-                if (entry >> HALF) == tags[g]:
-                    row = int64(entry & LOW) - 1
-                    is_same = True
-                    for c in range(width):
-                        if others[row, c] != rows[i + g, c]:
-                            is_same = False
-                    if is_same:
-                        found[i + g] = row
-                        expected = row + 1
-                        break
-                slot = (slot + ONE) & mask
+            row = find_from(rows, i + g, others, table, slots[g], tags[g])
+            found[i + g] = max(row, -1)
+            if row >= 0:
+                expected = row + 1
         is_in_order = misses < GROUP // 4
         i += size
 
@@ -256,7 +257,6 @@ def member(  # type: ignore[no-untyped-def]
     room = out.shape[0]
     kept = keep.shape[0]
     width = key.shape[0]
-    mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     tags = group_of_keys()
     slots = group_of_keys()
@@ -273,35 +273,10 @@ def member(  # type: ignore[no-untyped-def]
             slots[g] = slot
             prefetch(table, int64(slot))
         for g in range(size):
-            slot = slots[g]
-            tag = tags[g]
-            while True:
-                entry = table[slot]
-                if entry == NONE or (entry >> HALF) == tag:
-                    break
-                slot = (slot + ONE) & mask
-            slots[g] = slot
-            if entry != NONE:
-                prefetch(flat, (int64(entry & LOW) - 1) * width)
+            slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
         for g in range(size):
-            slot = slots[g]
-            tag = tags[g]
-            is_found = False
-            row = int64(-1)
-            while True:
-                entry = table[slot]
-                if entry == NONE:
-                    break
-                if (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
-                    is_same = True
-                    for c in range(width):
-                        if rows[row, c] != left[i + g, key[c]]:
-                            is_same = False
-                    if is_same:
-                        is_found = row < limit and (not is_checked or is_present(level, touched, row))
-                        break
-                slot = (slot + ONE) & mask
+            row = find_key_from(left, i + g, key, rows, table, slots[g], tags[g])
+            is_found = 0 <= row < limit and (not is_checked or is_present(level, touched, row))
             if is_found != is_negated:
                 for c in range(kept):
                     out[filled, place[c]] = left[i + g, keep[c]]

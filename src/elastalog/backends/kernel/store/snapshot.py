@@ -85,7 +85,7 @@ def recomputed_changes(new: KernelRelation, explicit: int, old: KernelRelation, 
     level[:explicit], old_level[:old_explicit] = 0, 0
     was, old_count = _before(new, old, old_level, np.ones(old.used, np.int32))
     came = _differing(new.rows[: new.used], was, old_count, level, np.ones(new.used, np.int32))
-    is_lost = new.find(old.rows[: old.used]) < 0
+    is_lost = old.matches(new) < 0
     lost = int(is_lost.sum())
     return StateChanges(
         np.concatenate((came.words, old.rows[: old.used][is_lost])),

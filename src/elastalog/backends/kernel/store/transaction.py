@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 
@@ -29,20 +29,20 @@ class Transaction:
     anew: frozenset[str] = frozenset()
 
 
-def touch(relation: KernelRelation, rows: Vector) -> Vector:
-    """The touched entries of rows, made where there are none."""
+def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
+    """The touched entries of rows, made where there are none (see `bookkeeping.touch`)."""
     if not len(rows):
         return np.empty(0, np.int32)
     relation.is_settled = False
     relation.touched = bookkeeping.room(relation.touched, relation.touched_used + len(rows))
     entries = np.empty(len(rows), np.int32)
-    state = np.zeros(4, np.int64)
-    state[bookkeeping.TOUCHED] = relation.touched_used
+    state = state_vector()
+    state[bookkeeping.TOUCHED_USED] = relation.touched_used
     try:
-        bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, entries, state)
+        bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
     finally:
         # Ctrl-C may come when the rows have their entries: a rollback must know of them.
-        relation.touched_used = int(state[bookkeeping.TOUCHED])
+        relation.touched_used = int(state[bookkeeping.TOUCHED_USED])
     return entries
 
 

@@ -34,6 +34,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
+from elastalog.backends.kernel.store.set_table import fetch_row, find_from
 
 TURN = 256
 """Rows a thread adds before it is the next one's turn."""
@@ -75,7 +76,6 @@ def sift(  # type: ignore[no-untyped-def]
     width = out.shape[1]
     part_high = uint64(part_shift)
     high = uint64(shift)
-    mask = uint64(table.shape[0] - 1)
     hashes = group_of_keys()
     slots = group_of_keys()
     flat = rows.reshape(rows.size)
@@ -89,44 +89,21 @@ def sift(  # type: ignore[no-untyped-def]
             slots[g] = value >> high
             prefetch(table, int64(value >> high))
         for g in range(group):
-            slot = slots[g]
-            tag = hashes[g] & LOW
-            while True:
-                entry = table[slot]
-                if entry == NONE or (entry >> HALF) == tag:
-                    break
-                slot = (slot + ONE) & mask
-            slots[g] = slot
-            if entry != NONE:
-                prefetch(flat, (int64(entry & LOW) - 1) * width)
+            slots[g] = fetch_row(table, slots[g], hashes[g] & LOW, flat, width)
         for g in range(group):
-            slot = slots[g]
-            tag = hashes[g] & LOW
-            is_known = False
-            while True:
-                entry = table[slot]
-                if entry == NONE:
-                    break
-                if (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
-                    is_known = True
-                    for c in range(width):
-                        if rows[row, c] != block[i + g, c]:
-                            is_known = False
-                    if is_known:
-                        if is_counting and row >= counted_from:
-                            increment_atomically(count, row)
-                        break
-                slot = (slot + ONE) & mask
-            if not is_known:
-                part = int64(hashes[g] >> part_high)
-                position = filled[part]
-                if position >= capacity:
-                    return i + g
-                target = part * capacity + position
-                for c in range(width):
-                    out[target, c] = block[i + g, c]
-                filled[part] = position + 1
+            row = find_from(block, i + g, rows, table, slots[g], hashes[g] & LOW)
+            if row >= 0:
+                if is_counting and row >= counted_from:
+                    increment_atomically(count, row)
+                continue
+            part = int64(hashes[g] >> part_high)
+            position = filled[part]
+            if position >= capacity:
+                return i + g
+            target = part * capacity + position
+            for c in range(width):
+                out[target, c] = block[i + g, c]
+            filled[part] = position + 1
         i += group
     return stop
 

@@ -1,4 +1,4 @@
-"""Running pipelines in several threads."""
+"""Running variants in several threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a pipeline in several threads: the start rows are shared out, what is derived is inserted by all.
+"""One run of a variant in several threads: the start rows are shared out, what is derived is inserted by all.
 
 The threads run by themselves until one of them has no room for more candidates, or all are done. Then they meet: one
 makes room in the head's relation, each inserts the candidates of its parts (see `parallel_operators`), one puts the
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, Pipeline, Scratch, Transform
+from elastalog.backends.kernel.execution.bound_variant import BLOCK, Bounds, BoundVariant, Scratch, Transform
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads import inserting as operators
@@ -65,13 +65,13 @@ class _Stopped(Exception):
 
 
 class SharedRun:
-    """One run of a pipeline over a range of start rows. `repeating` names the relations of which hardly anything
+    """One run of a variant over a range of start rows. `repeating` names the relations of which hardly anything
     derived lately was new; it is kept up to date."""
 
     def __init__(
         self,
         threads: Sequence[WorkerThread],
-        pipeline: Pipeline,
+        variant: BoundVariant,
         relations: Mapping[str, KernelRelation],
         start_rows: range,
         bounds: Bounds,
@@ -81,7 +81,7 @@ class SharedRun:
         repeating: set[str],
     ) -> None:
         self._threads = threads
-        self._pipeline = interruptible(pipeline, self._check)
+        self._variant = interruptible(variant, self._check)
         self._relations = relations
         self._bounds = bounds
         self._head = head
@@ -107,7 +107,7 @@ class SharedRun:
         self._inserted = threading.Barrier(len(threads), self._settle)
 
     def run(self) -> None:
-        """Puts what the pipeline derives into the head's relation."""
+        """Puts what the variant derives into the head's relation."""
         for thread in self._threads:
             thread.filled[:] = 0
         in_threads(len(self._threads), lambda number: self._work(self._threads[number]), self._abort)
@@ -132,7 +132,7 @@ class SharedRun:
         while (start := self._next_share()) is not None:
             self._check()
             stop = min(start + self._share, self._stop)
-            self._pipeline.run(self._relations, start, stop, self._bounds, thread.scratch, collect)
+            self._variant.run(self._relations, start, stop, self._bounds, thread.scratch, collect)
         with self._lock:
             self._running -= 1
         while not self._is_over:
@@ -259,8 +259,8 @@ def in_threads(number: int, work: Callable[[int], None], abort: Callable[[], Non
         raise next((failure for failure in failures if isinstance(failure, KeyboardInterrupt)), failures[0])
 
 
-def interruptible(pipeline: Pipeline, check: Callable[[], None]) -> Pipeline:
-    """The pipeline, which asks for every block on its way whether to go on."""
+def interruptible(variant: BoundVariant, check: Callable[[], None]) -> BoundVariant:
+    """The variant, which asks for every block on its way whether to go on."""
 
     def checking(transform: Transform | None) -> Transform:
         def checked(block: Matrix, used: int) -> tuple[Matrix, int]:
@@ -269,11 +269,11 @@ def interruptible(pipeline: Pipeline, check: Callable[[], None]) -> Pipeline:
 
         return checked
 
-    result = copy(pipeline)
+    result = copy(variant)
     # The last step without actions hands its blocks to the sink at once, which asks as well.
-    last = len(pipeline.probes) - 1
+    last = len(variant.probes) - 1
     result.probes = [
         probe if i == last and probe.transform is None else replace(probe, transform=checking(probe.transform))
-        for i, probe in enumerate(pipeline.probes)
+        for i, probe in enumerate(variant.probes)
     ]
     return result

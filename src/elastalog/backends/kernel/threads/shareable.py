@@ -1,22 +1,22 @@
-"""Which pipelines several threads may run at once."""
+"""Which variants several threads may run at once."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
-from elastalog.backends.kernel.execution.bound_variant import Pipeline
+from elastalog.backends.kernel.execution.bound_variant import BoundVariant
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
 
 
-def is_shareable(pipeline: Pipeline) -> bool:
-    """Whether threads may run a pipeline at once. Actions on texts remember what they computed, and new symbols should
+def is_shareable(variant: BoundVariant) -> bool:
+    """Whether threads may run a variant at once. Actions on texts remember what they computed, and new symbols should
     get their ids in an order that does not depend on the threads; wide numbers have no order, and their table lets
     several threads add to it."""
-    variant = pipeline.variant
-    if variant.gather.relation is None:
+    planned = variant.planned
+    if planned.gather.relation is None:
         return False
-    actions = [*variant.gather.actions, *(action for probe in variant.probes for action in probe.actions)]
+    actions = [*planned.gather.actions, *(action for probe in planned.probes for action in probe.actions)]
     return all(_is_without_text(action) for action in actions)
 
 

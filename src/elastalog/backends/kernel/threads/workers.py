@@ -1,4 +1,4 @@
-"""Workers that share the start rows of a pipeline, and the indexes of a stratum, among several threads."""
+"""Workers that share the start rows of a variant, and the indexes of a stratum, among several threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from elastalog.backends.kernel.bootstrap.fixpoint import Workers
-from elastalog.backends.kernel.execution.bound_variant import Bounds, Pipeline, Scratch
+from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.threads.run import SharedRun, WorkerThread, in_threads
@@ -19,7 +19,7 @@ LEAST_ROWS = 20_000
 
 
 class ParallelWorkers(Workers):
-    """Runs pipelines in several threads, this one among them; small ranges and actions on texts in this one only."""
+    """Runs variants in several threads, this one among them; small ranges and actions on texts in this one only."""
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
@@ -30,21 +30,21 @@ class ParallelWorkers(Workers):
         # Relations of which hardly anything derived lately was new.
         self._repeating: set[str] = set()
 
-    def run(self, pipeline: Pipeline, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
-        """Runs a pipeline over a range of start rows; what it derives goes into the head's relation."""
-        if stop - start < LEAST_ROWS or not is_shareable(pipeline):
-            super().run(pipeline, start, stop, bounds, counted)
+    def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
+        if stop - start < LEAST_ROWS or not is_shareable(variant):
+            super().run(variant, start, stop, bounds, counted)
             return
-        _make_indexes(pipeline, self.relations)
-        head = self.relations[pipeline.variant.clause.head]
+        _make_indexes(variant, self.relations)
+        head = self.relations[variant.clause.head]
         began = time.perf_counter()
         before = sum(thread.scratch.derivations for thread in self._threads)
         SharedRun(
-            self._threads, pipeline, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
+            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
             self._repeating,
         ).run()  # fmt: skip
-        pipeline.seconds += time.perf_counter() - began
-        pipeline.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
+        variant.seconds += time.perf_counter() - began
+        variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
@@ -78,9 +78,9 @@ def _parts(jobs: int) -> int:
     return power if power == jobs else 4 * power
 
 
-def _make_indexes(pipeline: Pipeline, relations: Mapping[str, KernelRelation]) -> None:
-    """The indexes that the pipeline would otherwise make when it first needs them."""
-    for probe in pipeline.probes:
+def _make_indexes(variant: BoundVariant, relations: Mapping[str, KernelRelation]) -> None:
+    """The indexes that the variant would otherwise make when it first needs them."""
+    for probe in variant.probes:
         relation = relations[probe.relation]
         if not probe.is_member and probe.key_columns and probe.key_columns not in relation.indexes:
             relation.index(probe.key_columns)

@@ -1,0 +1,148 @@
+"""Variants of clauses as the machines run them: records of starts, probes and actions, and a vector of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
+from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.machine import layout
+from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.postings import EVERY
+from elastalog.planning.steps import Action, Copy, Fill, KeepConstant, KeepEqual
+from elastalog.relations.words import Dictionary
+
+Variant: TypeAlias = DeltaVariant | BoundVariant
+IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
+"""A relation and the columns by which it is looked up."""
+
+
+class Code:
+    """Variants, given the numbers of relations and indexes in the machine's tables. Those of `recovering` start at
+    facts that lost their last derivation too. `carried`: words that rows of bindings have behind their slots.
+
+    `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
+    of each step."""
+
+    def __init__(
+        self,
+        variants: Sequence[Variant],
+        numbers: Mapping[str, int],
+        indexes: Mapping[IndexKey, int],
+        recovering: Collection[Variant],
+        dictionary: Dictionary,
+        carried: int,
+    ) -> None:
+        self._numbers = numbers
+        self._indexes = indexes
+        self._recovering = recovering
+        self._dictionary = dictionary
+        self._carried = carried
+        self._operands: list[int] = []
+        self._actions: list[tuple[int, int, int]] = []
+        self._encoded_probes = 0
+        self.transforms: list[tuple[Transform, int]] = []
+        self.widths = _widths(variants, carried)
+        self.variants = Table(layout.VariantCode, len(variants))
+        self.probes = Table(layout.ProbeCode, sum(len(variant.probes) for variant in variants))
+        for variant, code in zip(variants, self.variants, strict=True):
+            self._encode(variant, code)
+        self.actions = Table(layout.ActionCode, len(self._actions))
+        for action, encoded in zip(self.actions, self._actions, strict=True):
+            action.kind, action.first, action.second = encoded
+        self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
+        self.operands = address_of(self._operand_vector)
+
+    def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
+        """Writes the code of a variant."""
+        gather = variant.gather
+        take, take_place = variant.gather_take
+        code.start = self._numbers[start_of(variant)]
+        code.is_backward = gather.goal is None
+        code.is_negated = variant.is_negated_start
+        code.head = self._numbers[variant.clause.head]
+        code.first_probe, code.probes = self._encoded_probes, len(variant.probes)
+        code.take, code.taken = self._put(take, take_place), len(take)
+        code.width = gather.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(gather.actions, variant.start_transform, code.width)
+        if code.is_backward:
+            code.lists = 1 << DELTA_LIST | (1 << LOSS_LIST if variant in self._recovering else 0)
+        for probe, planned in zip(variant.probes, variant.planned.probes, strict=True):
+            self._encode_probe(probe, planned.actions, self.probes[self._encoded_probes])
+            self._encoded_probes += 1
+
+    def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...], code: layout.ProbeCode) -> None:
+        code.relation = self._numbers[probe.relation]
+        if is_indexed(probe):
+            code.kind, code.index = layout.INDEXED, self._indexes[probe.relation, probe.key_columns]
+        else:
+            code.kind = MEMBER if probe.is_member else EVERY
+        code.is_negated = probe.is_negated
+        code.is_before = probe.is_before
+        code.key, code.key_width = self._put(probe.key), len(probe.key)
+        code.keep, code.kept = self._put(probe.keep, probe.keep_place), len(probe.keep)
+        code.take, code.taken = self._put(probe.take, probe.take_place), len(probe.take)
+        code.width = probe.width + self._carried
+        code.first_action, code.actions_end = self._put_actions(actions, probe.transform, code.width)
+
+    def _put(self, *vectors: Vector) -> int:
+        """Appends operands; returns their place."""
+        place = len(self._operands)
+        for vector in vectors:
+            self._operands.extend(vector.tolist())
+        return place
+
+    def _put_actions(self, actions: tuple[Action, ...], transform: Transform | None, width: int) -> tuple[int, int]:
+        """Appends actions: one by one if the machine knows them all, else as one to be run in Python. Returns where
+        they begin and end."""
+        first = len(self._actions)
+        encoded = [self._encode_action(action) for action in actions]
+        if None in encoded:
+            assert transform is not None
+            self._actions.append((layout.IN_PYTHON, len(self.transforms), 0))
+            self.transforms.append((transform, width))
+        else:
+            self._actions.extend(code for code in encoded if code is not None)
+        return first, len(self._actions)
+
+    def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
+        match action:
+            case Fill(slot, constant):
+                return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
+            case Copy(origin, slot):
+                return layout.COPY, origin, slot
+            case KeepEqual(left, right):
+                return layout.KEEP_EQUAL, left, right
+            case KeepConstant(slot, constant):
+                return layout.KEEP_CONSTANT, slot, self._dictionary.encode_value(constant.base, constant.value)
+            case _:
+                return None
+
+
+def start_of(variant: Variant) -> str:
+    """The relation that a variant starts at."""
+    assert variant.gather.relation is not None
+    return variant.gather.relation
+
+
+def is_indexed(probe: BoundProbe) -> bool:
+    """Whether a probe goes through an index."""
+    return not probe.is_member and bool(probe.key_columns)
+
+
+def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
+    """The widest block of each step."""
+    widest: list[int] = []
+    for variant in variants:
+        for depth, width in enumerate((max(variant.gather.width, 1), *(probe.width for probe in variant.probes))):
+            if depth == len(widest):
+                widest.append(0)
+            widest[depth] = max(widest[depth], width + carried)
+    return tuple(widest)

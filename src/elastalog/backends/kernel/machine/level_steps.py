@@ -1,0 +1,130 @@
+"""Steps of the machines on bindings that carry levels: facts of a delta as a start, and joins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, piece, words_at
+from elastalog.backends.kernel.compile.signatures import int64
+from elastalog.backends.kernel.execution import delta_variant, join_levels
+from elastalog.backends.kernel.execution.join_levels import level_before, level_now
+from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
+from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
+from elastalog.backends.kernel.store.memory import STATE_SIZE
+from elastalog.backends.kernel.store.postings import SLOT_WIDTH
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+
+VIEWS = np.array(
+    [
+        [phase.sees, phase.sees_before, phase.lacks, phase.lacks_before]
+        for phase in (delta_variant.LOSSES, delta_variant.GAINS, delta_variant.GAINS, delta_variant.BOTH_EPOCHS)
+    ],
+    np.int64,
+)  # fmt: skip
+"""What goals see, by phase: facts, facts when they stand before the start, absences, likewise."""
+
+_join = piece(join_levels.join_levels)
+
+
+@piece
+def gather_heads(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Fills the first block with the next facts of the delta, whatever has become of them; column -1 is the entry."""
+    relation = relation_at(machine.relations, variant.start)
+    touched = touched_of(relation)
+    rows = rows_of(relation)
+    width = variant.width
+    out = matrix_at(frame.usual, BLOCK, width)
+    take = operands(machine, variant.take, variant.taken)
+    place = operands(machine, variant.take + variant.taken, variant.taken)
+    filled = min(relation.delta_end - machine.at, BLOCK)
+    for i in range(filled):
+        entry = touched[machine.at + i, relation.listed_in]
+        row = int64(entry_of(touched, entry).row)
+        for c in range(variant.taken):
+            out[i, place[c]] = rows[row, take[c]] if take[c] >= 0 else entry
+        out[i, width - 2] = 0
+        out[i, width - 1] = 0
+    machine.at += filled
+    return filled
+
+
+@piece
+def gather_seen(machine, variant, frame):  # type: ignore[no-untyped-def]
+    """Fills the first block with the next facts of the delta that the start sees, with their levels; column -1 is the
+    row."""
+    relation = relation_at(machine.relations, variant.start)
+    touched = touched_of(relation)
+    rows = rows_of(relation)
+    level = levels_of(relation)
+    width = variant.width
+    out = matrix_at(frame.usual, BLOCK, width)
+    take = operands(machine, variant.take, variant.taken)
+    place = operands(machine, variant.take + variant.taken, variant.taken)
+    is_negated = variant.is_negated != 0
+    is_loss = machine.phase == LOSING
+    is_flat = relation.is_flat != 0
+    seen = VIEWS[machine.phase, 2 if is_negated else 0]
+    at = machine.at
+    filled = int64(0)
+    while at < relation.delta_end and filled < BLOCK:
+        fact = entry_of(touched, touched[at, relation.listed_in])
+        at += 1
+        if not (seen >> int64(fact.marks)) & 1:
+            continue
+        row = int64(fact.row)
+        for c in range(variant.taken):
+            out[filled, place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+        if is_negated:
+            out[filled, width - 2] = 0
+            out[filled, width - 1] = 0 if is_loss else ABSENT
+        else:
+            out[filled, width - 2] = level_now(level, touched, row, is_loss, is_flat)
+            out[filled, width - 1] = level_before(level, touched, row, is_loss, is_flat)
+        filled += 1
+    machine.at = at
+    return filled
+
+
+@piece
+def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignore[no-untyped-def]
+    """Joins what is left of a step's block with the rows below `limit` of the relation of the next step, until the
+    block of that step is full."""
+    relation = relation_at(machine.relations, probe.relation)
+    kind = probe.kind
+    keys = table_of(relation)
+    shift = relation.shift
+    slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
+    pool = words_at(relation.rows, 0)
+    columns = numbers_at(frame.usual, 0)
+    if kind == INDEXED:
+        index = index_at(machine.indexes, probe.index)
+        kind = index.kind
+        keys = keys_at(index.keys, index.keys_size)
+        shift = index.shift
+        slots = matrix_at(index.slots, index.slots_size, SLOT_WIDTH)
+        pool = words_at(index.pool, index.pool_size)
+        columns = numbers_at(index.columns, index.columns_number)
+    is_negated = probe.is_negated != 0
+    seen = VIEWS[phase, (2 if is_negated else 0) + probe.is_before]
+    progress = numbers_at(machine.progress, STATE_SIZE)
+    progress[FILLED] = 0
+    progress[WITHIN] = frame.within
+    _join(
+        block_of(frame), frame.begun, frame.end, operands(machine, probe.key, probe.key_width), kind, keys, shift,
+        slots, pool, rows_of(relation), columns, limit, levels_of(relation), touched_of(relation), seen,
+        phase == LOSING, relation.is_flat != 0, is_negated, operands(machine, probe.keep, probe.kept),
+        operands(machine, probe.keep + probe.kept, probe.kept), operands(machine, probe.take, probe.taken),
+        operands(machine, probe.take + probe.taken, probe.taken), matrix_at(following.usual, BLOCK, probe.width),
+        progress,
+    )  # fmt: skip
+    frame.begun = progress[NEXT]
+    frame.within = progress[WITHIN]
+    return progress[FILLED]
+
+
+@piece
+def probe_seen(machine, probe, frame, following):  # type: ignore[no-untyped-def]
+    """The same with all rows, as the phase sees them."""
+    limit = relation_at(machine.relations, probe.relation).used
+    return probe_levels(machine, probe, frame, following, machine.phase, limit)
