@@ -165,7 +165,7 @@ class SparkBackend:
             found = self._jobs.evaluate(self._plan_for(stratum, placement, files), files)
             if found is not None:
                 for name in stratum.relations:
-                    self.relations.only_in(name, found.states(name))
+                    self.relations.only_in(name, found.written[name].states)
                 self.kernel.forget(stratum)
                 return found.derivations
             self._place(stratum, FALLEN_BACK)
@@ -213,14 +213,15 @@ class SparkBackend:
             self._place(stratum, FALLEN_BACK)
             return None
         for name in stratum.relations:
-            if changes := found.changes(name):
-                after = before[name].followed_by(changes)
-                for state in found.states(name):
+            written = found.written[name]
+            if written.changes:
+                after = before[name].followed_by(written.changes)
+                for state in written.states:
                     after = after.with_share_anew(state)
-                self._take(name, Pending(after, changes, found.heard(name)))
+                self._take(name, Pending(after, written.changes, written.heard))
             elif name not in self.kernel.evicted and not self._is_read_here(name):
                 self.kernel.evict(name)
-        return found.outcomes
+        return found.returned
 
     def _take(self, name: str, pending: Pending) -> None:
         self.relations.take(name, pending, is_read_here=self._is_read_here(name))
@@ -252,8 +253,8 @@ class SparkBackend:
                 found = self._jobs.evaluate(plan, files, self._explicit_of(stratum), is_rebuilt=True)
                 if found is not None:
                     for name in stratum.relations:
-                        after = FiledRelation(found.states(name))
-                        self._take(name, Pending(after, found.changes(name), found.heard(name)))
+                        written = found.written[name]
+                        self._take(name, Pending(FiledRelation(written.states), written.changes, written.heard))
                     self.kernel.forget(stratum)
                     return found.derivations
                 self._place(stratum, FALLEN_BACK)

@@ -42,7 +42,7 @@ class SparkRelations:
         self.files = RelationFiles()
         self.annotation = annotation
         self._kernel = kernel
-        self._folder = folder
+        self.folder = folder
         self._write_shared = write_shared
 
     def filed(self, name: str) -> FiledRelation | None:
@@ -124,7 +124,7 @@ class SparkRelations:
         if pending is None and (kernel.is_changed(name) or kernel.is_replaced(name)):
             changes = kernel.states.changed_in(name)
             before = self.before(name)
-            file = write_changes(self._folder, name, changes, self.annotation)
+            file = write_changes(self.folder, name, changes, self.annotation)
             heard = int(changes.are_heard(self.annotation.is_global).sum())
             pending = self.files.pending[name] = Pending(before.followed_by((file,)), (file,), heard)
         return pending

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,8 +19,9 @@ from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.filed import FiledRelation, Pending
 from elastalog.backends.spark.jobs import Work, run_tasks
+from elastalog.backends.spark.outcome import Outcome, outcome_of
 from elastalog.backends.spark.renumber import with_numbers_of_driver
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade, Worked
+from elastalog.backends.spark.results import Failed, Fault
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
@@ -49,42 +49,6 @@ Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
 
 _NOTHING: Explicit = ({}, {})
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the tasks of a stratum have written."""
-
-    results: tuple[Result, ...]
-    routings: Mapping[str, Routing]
-    """How each own relation is shared."""
-
-    @property
-    def derivations(self) -> int:
-        return sum(result.derivations for result in self.results if isinstance(result, Worked))
-
-    @property
-    def outcomes(self) -> list[Any]:
-        """What the procedure of a strategy returned, for every share."""
-        worked = (result.outcome for result in self.results if isinstance(result, Worked))
-        return [pickle.loads(outcome) for outcome in worked if outcome is not None]
-
-    def states(self, relation: str) -> tuple[WordFile, ...]:
-        """The files of the state of a relation."""
-        return self._files(StateWritten, relation)
-
-    def changes(self, relation: str) -> tuple[WordFile, ...]:
-        """The files of what has changed in a relation."""
-        return self._files(ChangesWritten, relation)
-
-    def heard(self, relation: str) -> int:
-        """Of how many changes of a relation strata above must hear."""
-        written = (result for result in self.results if isinstance(result, ChangesWritten))
-        return sum(result.heard for result in written if result.relation == relation)
-
-    def _files(self, kind: type[StateWritten] | type[ChangesWritten], relation: str) -> tuple[WordFile, ...]:
-        found = (result for result in self.results if isinstance(result, kind) and result.relation == relation)
-        return tuple(replace(r.file, routing=self.routings[relation], share=r.share) for r in found)
 
 
 class StratumJobs:
@@ -239,23 +203,21 @@ class StratumJobs:
     def _run(
         self, spec: StratumSpec, work: Work, shares: tuple[int, ...], check: Callable[[], None] = lambda: None
     ) -> Outcome | None:
-        folder = Path(spec.folder)
-        plan = spec.plan
+        folder, plan = Path(spec.folder), spec.plan
         try:
             found = run_tasks(self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=check)
-            faults = {result.fault for result in found if isinstance(result, Failed)}
-            if Fault.OVER_BUDGET in faults:
-                raise BudgetExceeded
-            if not faults and any(isinstance(result, ValuesMade) for result in found):
+            if not any(isinstance(result, Failed) for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
+            outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
+            if Fault.OVER_BUDGET in outcome.faults:
+                raise BudgetExceeded
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        if faults:
+        if outcome.faults:
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        _remove_others(folder, {r.file.path for r in found if isinstance(r, StateWritten | ChangesWritten)})
-        outcome = Outcome(tuple(found), {name: spec.owners(name) for name in plan.stratum.relations})
+        _remove_others(folder, set().union(*(written.paths for written in outcome.written.values())))
         self._watch.derivations += outcome.derivations
         return outcome
 
