@@ -258,6 +258,7 @@ def member(  # type: ignore[no-untyped-def]
     kept = keep.shape[0]
     width = key.shape[0]
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
     slots = group_of_keys()
     flat = rows.reshape(rows.size)
@@ -275,8 +276,24 @@ def member(  # type: ignore[no-untyped-def]
         for g in range(size):
             slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
         for g in range(size):
-            row = find_key_from(left, i + g, key, rows, table, slots[g], tags[g])
-            is_found = 0 <= row < limit and (not is_checked or is_present(level, touched, row))
+            # Not `find_key_from`: a search that goes on here takes a twentieth less time.
+            slot = slots[g]
+            is_found = False
+            row = int64(-1)
+            while True:
+                entry = table[slot]
+                if entry == NONE:
+                    break
+                if (entry >> HALF) == tags[g]:
+                    row = int64(entry & LOW) - 1
+                    is_same = True
+                    for c in range(width):
+                        if rows[row, c] != left[i + g, key[c]]:
+                            is_same = False
+                    if is_same:
+                        is_found = row < limit and (not is_checked or is_present(level, touched, row))
+                        break
+                slot = (slot + ONE) & mask
             if is_found != is_negated:
                 for c in range(kept):
                     out[filled, place[c]] = left[i + g, keep[c]]
