@@ -3,7 +3,7 @@ read."""
 
 from __future__ import annotations
 
-from numba import types
+from elastalog.jit import types
 
 TABLE = types.Array(types.int64, 2, "C")
 BLOCK = 1 << 14
