@@ -16,7 +16,6 @@ from llvmlite import ir
 
 from elastalog.jit import types
 from elastalog.jit.operators import Operator
-from elastalog.jit.symbols import NDARRAY
 
 # Where the fields of an array lie: PyArrayObject_fields and PyArray_Descr of numpy 1.7 and later.
 _TYPE, _DATA, _DIMENSION, _LENGTHS, _DESCRIPTION, _FLAGS = 8, 16, 24, 32, 56, 64
@@ -60,7 +59,7 @@ class _Entry:
         short = self.operator.function.__qualname__
         _, given, number = self.entry.args
         right = builder.icmp_signed("==", number, ir.Constant(_INT64, len(kinds)))
-        self._require(right, "PyExc_TypeError", f"{short} takes {len(kinds)} arguments")
+        self._require(right, "elastalog_TypeError", f"{short} takes {len(kinds)} arguments")
         values = []
         for i, (kind, typed) in enumerate(zip(kinds, self.described.argtypes, strict=True)):
             value = builder.load(builder.gep(given, [ir.Constant(_INT64, i)]))
@@ -74,7 +73,7 @@ class _Entry:
             builder, native, self.described.restype, self.described.argtypes, values
         )
         builder.call(self._python("PyEval_RestoreThread", ir.VoidType(), _OBJECT), [thread])
-        self._require(builder.not_(status.is_error), "PyExc_RuntimeError", f"{short} failed")
+        self._require(builder.not_(status.is_error), "elastalog_RuntimeError", f"{short} failed")
         builder.ret(self._result(result))
 
     def _require(self, condition: Any, kind: str, message: str) -> None:
@@ -86,7 +85,7 @@ class _Entry:
             text.linkage = "internal"
             text.global_constant = True
             text.initializer = ir.Constant(text.value_type, bytearray(message.encode() + b"\0"))
-            raised = builder.load(self._variable(kind, _OBJECT))
+            raised = _object(self.module, kind)
             called = self._python("PyErr_SetString", ir.VoidType(), _OBJECT, _OBJECT)
             builder.call(called, [raised, builder.bitcast(text, _OBJECT)])
             builder.ret(ir.Constant(_OBJECT, None))
@@ -98,7 +97,7 @@ class _Entry:
         numbers, size = _numbers(kind.element)
         wanted = [ir.Constant(_INT32, wanted) for wanted in (*numbers, kind.dimensions, flags)]
         is_right = builder.call(_checker(self.module), [value, *wanted, ir.Constant(_INT64, size)])
-        self._require(is_right, "PyExc_TypeError", message)
+        self._require(is_right, "elastalog_TypeError", message)
         lengths_at = _load(builder, value, _LENGTHS, _INT64.as_pointer())
         lengths = [
             builder.load(builder.gep(lengths_at, [ir.Constant(_INT32, axis)])) for axis in range(kind.dimensions)
@@ -154,7 +153,7 @@ class _Entry:
         builder = self.builder
         kind = self.operator.result
         if kind == types.void:
-            none = builder.bitcast(self._variable("_Py_NoneStruct", _INT8), _OBJECT)
+            none = _object(self.module, "elastalog_None")
             builder.call(self._python("Py_IncRef", ir.VoidType(), _OBJECT), [none])
             return none
         if kind == types.boolean:
@@ -169,9 +168,6 @@ class _Entry:
     def _python(self, name: str, result: Any, *arguments: Any) -> Any:
         return _declared(self.module, name, ir.FunctionType(result, arguments))
 
-    def _variable(self, name: str, kind: Any) -> Any:
-        return self.module.globals.get(name) or ir.GlobalVariable(self.module, kind, name)
-
 
 def _checker(module: ir.Module) -> Any:
     """A function that tells whether an object is an array with one of two numbers of element types, a dimension, flags,
@@ -183,7 +179,7 @@ def _checker(module: ir.Module) -> Any:
     function.linkage = "internal"
     value, first, second, dimension, flags, size = function.args
     builder = ir.IRBuilder(function.append_basic_block("begin"))
-    arrays = ir.GlobalVariable(module, _INT8, NDARRAY)
+    arrays = _object(module, "elastalog_ndarray")
     kind = _load(builder, value, _TYPE, _OBJECT)
     with builder.if_then(builder.icmp_unsigned("!=", kind, arrays), likely=False):
         is_subtype = _declared(module, "PyType_IsSubtype", ir.FunctionType(_INT32, [_OBJECT, _OBJECT]))
@@ -217,6 +213,11 @@ def _numbers(element: types.Scalar | types.Record) -> tuple[tuple[int, int], int
 
 def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> Any:
     return module.globals.get(name) or ir.Function(module, kind, name)
+
+
+def _object(module: ir.Module, name: str) -> Any:
+    """An object of Python's that has a name of ours (see `symbols`)."""
+    return module.globals.get(name) or ir.GlobalVariable(module, _INT8, name)
 
 
 def _load(builder: ir.IRBuilder, base: Any, offset: int, kind: Any) -> Any:

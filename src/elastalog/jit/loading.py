@@ -13,12 +13,10 @@ from functools import cache
 from threading import RLock
 from typing import Any
 
-import numpy as np
-
 from elastalog.jit import building, objects
 from elastalog.jit.fingerprint import fingerprint
 from elastalog.jit.operators import Operator
-from elastalog.jit.symbols import NDARRAY, PYTHON_SYMBOLS
+from elastalog.jit.symbols import OBJECTS, PYTHON_SYMBOLS
 
 _FAST_CALL = 0x80  # METH_FASTCALL: an array of arguments and its length
 _lock = RLock()
@@ -48,7 +46,7 @@ def machine_code(operator: Operator) -> Callable[..., Any]:
         code = objects.find(operator.name, print_)
         if code is None and building.build_once(operator):
             code = objects.find(operator.name, print_)
-        if code is None or code.unfit:
+        if code is None or code.unfit or not _is_complete(code):
             return _compiled_here(operator)
         return _load(operator, code)
 
@@ -62,6 +60,14 @@ def _compiled_here(operator: Operator) -> Callable[..., Any]:
     from elastalog.jit.lowering import compiled_here
 
     return compiled_here(operator)
+
+
+def _is_complete(code: objects.ObjectCode) -> bool:
+    """Whether this process has everything that the code wants; LLVM would end it otherwise."""
+    from llvmlite import binding
+
+    _engine()
+    return all(binding.address_of_symbol(name) for name in code.wanted)
 
 
 def _load(operator: Operator, code: objects.ObjectCode) -> Callable[..., Any]:
@@ -89,7 +95,8 @@ def _engine() -> Any:
     binding.initialize_native_asmprinter()
     for name in PYTHON_SYMBOLS:
         binding.add_symbol(name, ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name)))
-    binding.add_symbol(NDARRAY, id(np.ndarray))
+    for name, value in OBJECTS.items():
+        binding.add_symbol(name, id(value))
     machine = binding.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 
