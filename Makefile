@@ -22,7 +22,7 @@ WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## create .venv and install the project into it
+setup: $(READY) ## create .venv, install the project into it, compile its operators
 
 demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
@@ -55,4 +55,5 @@ $(READY): pyproject.toml scripts/find_python.sh scripts/java.sh
 	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@sh scripts/java.sh $(BIN)/python
+	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	@touch $@

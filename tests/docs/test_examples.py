@@ -97,7 +97,7 @@ class Reader:
             command, cwd=self.folder, env=self.environment, text=True, encoding="utf-8", check=False, timeout=300,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        kept = [line for line in done.stdout.splitlines(keepends=True) if not line.startswith("compiling the kernel")]
+        kept = [line for line in done.stdout.splitlines(keepends=True) if not line.startswith("compiling operators")]
         return "".join(kept), done.returncode
 
 

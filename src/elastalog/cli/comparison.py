@@ -61,19 +61,17 @@ def run_alone(workload: Workload, strategy: str) -> Outcome:
 def run_here(workload: Workload, strategy: str) -> Outcome:
     """Runs a workload in this process."""
     import elastalog
-    from elastalog.backends.kernel.compile.warm import announced_compilation
     from elastalog.pipeline.streams import read_stream, with_next
 
     name, _, marks = strategy.partition("+")
     outcome = Outcome(strategy)
     totals: dict[str, int] = {}
     try:
-        with announced_compilation(lambda message: None, at_once=False):
-            began = time.perf_counter()
-            session = elastalog.open(
-                Path(workload.program), workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout
-            )
-            outcome.bootstrap = time.perf_counter() - began
+        began = time.perf_counter()
+        session = elastalog.open(
+            Path(workload.program), workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout
+        )
+        outcome.bootstrap = time.perf_counter() - began
         with session as db:
             stream = list(read_stream(workload.updates, db.program))[: workload.most_updates]
             for present, following in with_next(stream):

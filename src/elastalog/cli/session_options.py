@@ -105,7 +105,7 @@ def announcing(verbosity: Verbosity) -> Iterator[None]:
         log.addHandler(handler)
         log.setLevel(logging.INFO)
     try:
-        with announced_compilation(lambda message: click.echo(message, err=True), at_once=sys.stderr.isatty()):
+        with announced_compilation(sys.stderr):
             yield
     finally:
         log.removeHandler(handler)

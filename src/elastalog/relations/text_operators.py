@@ -8,22 +8,11 @@ its id + 1; the home slot is the high bits of the hash. Slots are filled up to 1
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, types, uint64
+from numpy import int64, uint64
 
-from elastalog.jit.operators import (
-    FINISH,
-    GROUP,
-    HALF,
-    LOW,
-    NONE,
-    ONE,
-    eight_bytes,
-    group_of_keys,
-    inlined,
-    mix,
-    operator,
-    prefetch,
-)
+from elastalog.jit import types
+from elastalog.jit.intrinsics import eight_bytes, group_of_keys, prefetch
+from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, inlined, mix, operator
 
 BYTES = types.Array(types.uint8, 1, "C")
 GIVEN_BYTES = types.Array(types.uint8, 1, "C", readonly=True)

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.facts import FactWords
@@ -71,12 +70,16 @@ def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
 
 
 def _parquet(table: pa.Table, options: Mapping[str, Any] = WRITING) -> bytes:
+    import pyarrow.parquet as pq  # only who has a store needs it
+
     out = io.BytesIO()
     pq.write_table(table, out, **options)
     return out.getvalue()
 
 
 def _table(root: Path, entry: FileEntry, columns: list[str]) -> pa.Table:
+    import pyarrow.parquet as pq
+
     data = read_checked(root, entry)
     try:
         # The bytes are in memory already, and small files are many: threads only pay for large ones.

@@ -12,7 +12,6 @@ from secrets import token_hex
 from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from elastalog.storage.checked_files import FileEntry
 from elastalog.storage.columns import COUNT, LEVEL, WRITING_FACTS
@@ -51,6 +50,8 @@ def pieced_files(
 def write_pieced(file: PiecedFile) -> FileEntry:
     """Writes a file from its pieces, one after the other, and flushes it to the disk. Doing it again, even at the same
     time, writes the same; what a process leaves behind that was killed is collected with the other garbage."""
+    import pyarrow.parquet as pq  # only who has a store needs it
+
     path = Path(file.root) / file.name
     width = len(file.pieces.columns) - 2
     schema = pa.schema([(name, pa.int32()) for name in (*map(str, range(width)), LEVEL, COUNT)])
@@ -68,6 +69,8 @@ def write_pieced(file: PiecedFile) -> FileEntry:
 
 
 def _tables(pieces: Pieces, schema: pa.Schema) -> Iterable[pa.Table]:
+    import pyarrow.parquet as pq
+
     for path in pieces.paths:
         file = pq.ParquetFile(path, memory_map=True)
         for group in range(file.num_row_groups):

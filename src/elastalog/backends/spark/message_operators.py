@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
@@ -15,6 +13,8 @@ from elastalog.backends.kernel.compile.signatures import (
     NONE,
     ONE,
     WORDS,
+    group_of_keys,
+    group_of_numbers,
     hash_row,
     int64,
     operator,
@@ -24,7 +24,7 @@ from elastalog.backends.kernel.compile.signatures import (
 )
 
 
-@operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS, makes_arrays=True)
+@operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS)
 def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped-def]
     """Copies rows, and their counts as a last column unless there are none, in the order of their shares; rows for
     everybody (a negative share) come last. Rows of share s are those from bounds[s], which is 0 before, to
@@ -36,21 +36,22 @@ def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped
         bounds[(last if share < 0 else share) + 1] += 1
     for share in range(last + 1):
         bounds[share + 1] += bounds[share]
-    places = bounds[:-1].copy()
     has_count = count.shape[0] > 0
-    for i in range(size):
-        share = shares[i]
-        if share < 0:
-            share = last
-        place = places[share]
-        places[share] = place + 1
+    # Backwards, so that bounds[share + 1], the end of a share, is counted down to its beginning.
+    for i in range(size - 1, -1, -1):
+        share = last if shares[i] < 0 else shares[i]
+        bounds[share + 1] -= 1
+        place = bounds[share + 1]
         for c in range(width):
             ordered[place, c] = rows[i, c]
         if has_count:
             ordered[place, width] = count[i]
+    for share in range(last + 1):
+        bounds[share] = bounds[share + 1]
+    bounds[last + 1] = size
 
 
-@operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS, INT, makes_arrays=True)
+@operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS, INT)
 def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-untyped-def]
     """Counts facts that were inserted once each, and whose number is in the last column of the block, as often as that
     says: those from row `first` on."""
@@ -58,8 +59,8 @@ def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-unty
     mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     size = block.shape[0]
-    members = np.empty(GROUP, np.int64)
-    hashes = np.empty(GROUP, np.uint64)
+    members = group_of_numbers()
+    hashes = group_of_keys()
     i = 0
     while i < size:
         held = 0

@@ -20,6 +20,7 @@ from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import json_lines_bytes
 from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
+from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.schema import Column, Schema
 
@@ -102,8 +103,13 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[byte
 
 def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:
     """The texts of columns and constants, row by row."""
-    large = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "")]
+    large = [_constant(part) if isinstance(part, str) else part for part in (*parts, "")]
     return pc.binary_join_element_wise(*large)
+
+
+def _constant(text: str) -> pa.Scalar:
+    # Not by `pa.scalar`, which imports pandas to see whether the text is one of its values.
+    return array_of_texts([text])[0]
 
 
 def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:

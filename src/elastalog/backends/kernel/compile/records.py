@@ -11,11 +11,10 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-import numba as nb
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+
+from elastalog.jit import types
+from elastalog.jit.operators import intrinsic
 
 R = TypeVar("R", bound=ctypes.Structure)
 
@@ -52,33 +51,46 @@ class Table(Generic[R]):
 
 def record_at(kind: type[ctypes.Structure]) -> Any:
     """A piece of compiled code: the record with a number in the table at an address."""
-    made = nb.from_dtype(np.dtype(kind))
+    described = types.Record(np.dtype(kind))
 
     @intrinsic
     def at(typing_context: Any, address: Any, number: Any) -> Any:
+        from numba import types as numba_types
+
+        from elastalog.jit.lowering import numba_type
+
+        made = numba_type(described)
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            size = context.get_constant(types.intp, made.size)
+            size = context.get_constant(numba_types.intp, made.size)
             place = builder.add(arguments[0], builder.mul(arguments[1], size))
             return builder.inttoptr(place, context.get_value_type(made))
 
-        return made(types.int64, types.int64), generate
+        return made(numba_types.int64, numba_types.int64), generate
 
     return at
 
 
 def record_of(kind: type[ctypes.Structure]) -> Any:
     """A piece of compiled code: a row of a matrix as a record."""
-    made = nb.from_dtype(np.dtype(kind))
+    described = types.Record(np.dtype(kind))
 
     @intrinsic
     def of(typing_context: Any, matrix: Any, number: Any) -> Any:
+        from numba import types as numba_types
+        from numba.np.arrayobj import make_array
+
+        from elastalog.jit.lowering import numba_type
+
+        made = numba_type(described)
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = make_array(signature.args[0])(context, builder, arguments[0]).data
-            size = context.get_constant(types.intp, made.size)
-            start = builder.ptrtoint(data, context.get_value_type(types.intp))
+            size = context.get_constant(numba_types.intp, made.size)
+            start = builder.ptrtoint(data, context.get_value_type(numba_types.intp))
             place = builder.add(start, builder.mul(arguments[1], size))
             return builder.inttoptr(place, context.get_value_type(made))
 
-        return made(matrix, types.int64), generate
+        return made(matrix, numba_types.int64), generate
 
     return of

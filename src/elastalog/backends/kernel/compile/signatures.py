@@ -4,48 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import int32 as np_int32
-from numba import int64, types, uint32, uint64
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+import numpy as np
 
-from elastalog.jit.operators import (
-    FINISH,
-    GROUP,
-    HALF,
-    LOW,
-    NONE,
-    ONE,
-    Operator,
-    group_of_keys,
-    group_of_numbers,
-    inlined,
-    mix,
-    operator,
-    prefetch,
-)
+from elastalog.jit import types
+from elastalog.jit.intrinsics import flattened, group_of_keys, group_of_numbers, increment_atomically, prefetch
+from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator
 
-MATRIX = types.Array(types.int32, 2, "C")
-WORDS = types.Array(types.int32, 1, "C")
-KEYS = types.Array(types.uint64, 1, "C")
-COLUMNS = types.Array(types.int64, 1, "C")
+# As operators convert numbers. In Python they would warn of what is meant: numbers that run over.
+np_int32: Any = np.int32
+int64: Any = np.int64
+uint32: Any = np.uint32
+uint64: Any = np.uint64
+
+MATRIX = types.Array(types.int32, 2)
+WORDS = types.Array(types.int32, 1)
+KEYS = types.Array(types.uint64, 1)
+COLUMNS = types.Array(types.int64, 1)
 STATE = COLUMNS
 FLAG = types.boolean
 INT = types.int64
-
-
-@intrinsic
-def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
-    """Adds 1 to an element of an int32 array that several threads count in."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(data.data, [arguments[1]])
-        builder.atomic_rmw("add", address, ir.Constant(ir.IntType(32), 1), "monotonic")
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
 
 
 @inlined
@@ -90,6 +67,7 @@ __all__ = [
     "STATE",
     "WORDS",
     "Operator",
+    "flattened",
     "group_of_keys",
     "group_of_numbers",
     "hash_columns",

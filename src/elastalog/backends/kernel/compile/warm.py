@@ -1,72 +1,46 @@
-"""The first run on a machine compiles the operators of the kernel; later runs find them in numba's cache.
+"""The first run on a machine compiles the operators; later runs find their object code and load it.
 
-`python -m elastalog.backends.kernel.compile.warm` fills the cache beforehand.
+`python -m elastalog.backends.kernel.compile.warm` compiles them beforehand.
 """
 
 from __future__ import annotations
 
-import pkgutil
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
+from typing import TextIO
 
-PACKAGES = (
-    "elastalog.backends.kernel",
-    "elastalog.backends.spark",
-    "elastalog.relations",
-)
-"""Where operators lie, in sub-packages too."""
+from elastalog.jit.building import build, build_here, reported
 
-MESSAGE = "compiling the kernel, once per machine…"
+MESSAGE = "compiling operators, once per machine"
 
-_PATIENCE = 1.0
-"""Seconds of compilation that pass in silence where nobody watches."""
+
+class Progress:
+    """Says how far compilation is: one line that changes on a terminal, one that does not elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __call__(self, done: int, number: int) -> None:
+        if self._stream.isatty():
+            self._stream.write(f"\rcompiling operators {done} of {number}, once per machine")
+            self._stream.write("\n" if done == number else "")
+        elif done == 0:
+            self._stream.write(f"{MESSAGE}\n")
+        self._stream.flush()
 
 
 @contextmanager
-def announced_compilation(announce: Callable[[str], None], *, at_once: bool) -> Iterator[None]:
-    """Says so, once, when an operator has to be compiled during the block: with the first one, or when compiling takes
-    more than a second. Enter it before the kernel is imported."""
-    from numba.core import event
-
-    class Announcer(event.Listener):  # type: ignore[misc]  # numba has no types
-        began: float | None = None
-        is_done = False
-
-        def on_start(self, event: Any) -> None:
-            if not getattr(event.data["dispatcher"], "__module__", "").startswith("elastalog."):
-                return
-            if self.began is None:
-                self.began = time.monotonic()
-            if not self.is_done and (at_once or time.monotonic() - self.began > _PATIENCE):
-                self.is_done = True
-                announce(MESSAGE)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    announcer = Announcer()
-    event.register("numba:compile", announcer)
-    try:
+def announced_compilation(stream: TextIO) -> Iterator[None]:
+    """Says so when operators have to be compiled during the block."""
+    with reported(Progress(stream)):
         yield
-    finally:
-        event.unregister("numba:compile", announcer)
 
 
 def warm() -> None:
-    """Compiles every operator that is not in the cache."""
-    from elastalog.jit.operators import Operator
-
-    for package in PACKAGES:
-        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-            for value in vars(import_module(module.name)).values():
-                if isinstance(value, Operator):
-                    value.compile()
+    """Compiles every operator that has no object code."""
+    build()
 
 
 if __name__ == "__main__":
-    with announced_compilation(lambda message: print(message, file=sys.stderr, flush=True), at_once=True):
-        warm()
+    build_here(Progress(sys.stderr))

@@ -13,6 +13,7 @@ from elastalog.backends.kernel.compile.signatures import (
     ONE,
     STATE,
     WORDS,
+    flattened,
     group_of_keys,
     group_of_numbers,
     int64,
@@ -55,12 +56,12 @@ def join(  # type: ignore[no-untyped-def]
     key_width = key.shape[0]
     found = group_of_numbers()
     wanted = group_of_keys()
-    flat_slots = slots.reshape(slots.size)
+    flat_slots = flattened(slots)
     mask = uint64(keys.shape[0] - 1)
     high = uint64(shift)
-    flat_rows = rows.reshape(rows.size)
+    flat_rows = flattened(rows)
     width = rows.shape[1]
-    flat_out = out.reshape(out.size)
+    flat_out = flattened(out)
     out_width = out.shape[1]
     i = start
     while i < stop:

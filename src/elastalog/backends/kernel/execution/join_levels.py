@@ -18,6 +18,7 @@ from elastalog.backends.kernel.compile.signatures import (
     ONE,
     STATE,
     WORDS,
+    flattened,
     hash_columns,
     inlined,
     int64,
@@ -108,8 +109,8 @@ def join_levels(  # type: ignore[no-untyped-def]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
     high = uint64(shift)
-    flat_slots = slots.reshape(slots.size)
-    flat_rows = rows.reshape(rows.size)
+    flat_slots = flattened(slots)
+    flat_rows = flattened(rows)
     width = rows.shape[1]
     for i in range(start, stop):
         # What later rows will look at is asked for now: first where to look, then what is found there.

@@ -96,7 +96,7 @@ def load_operators() -> None:
     for module in (update, machine_inputs, bookkeeping):
         for value in vars(module).values():
             if isinstance(value, Operator):
-                value.compile()
+                value.load()
 
 
 class StratumMaintenance:

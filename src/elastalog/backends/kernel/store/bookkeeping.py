@@ -15,6 +15,7 @@ from elastalog.backends.kernel.compile.signatures import (
     NONE,
     STATE,
     WORDS,
+    flattened,
     hash_row,
     inlined,
     int64,
@@ -111,7 +112,7 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
     block_width = block.shape[1]
     rows_used = state[USED]
     width = rows.shape[1]
-    flat_rows = rows.reshape(rows.size)
+    flat_rows = flattened(rows)
     high = uint64(shift)
     for i in range(used):
         if i + _AHEAD < used:

@@ -21,6 +21,7 @@ from elastalog.backends.kernel.compile.signatures import (
     ONE,
     STATE,
     WORDS,
+    flattened,
     hash_columns,
     inlined,
     int64,
@@ -84,7 +85,7 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
     is_hashed = columns.shape[0] > 2
     high = uint64(shift)
     mask = uint64(keys.shape[0] - 1)
-    flat = slots.reshape(slots.size)
+    flat = flattened(slots)
     row = start
     while row < stop:
         if is_direct:

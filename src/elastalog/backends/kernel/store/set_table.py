@@ -20,6 +20,7 @@ from elastalog.backends.kernel.compile.signatures import (
     ONE,
     STATE,
     WORDS,
+    flattened,
     group_of_keys,
     hash_columns,
     hash_row,
@@ -154,7 +155,7 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
     high = uint64(shift)
     tags = group_of_keys()
     slots = group_of_keys()
-    flat = rows.reshape(rows.size)
+    flat = flattened(rows)
     is_counting = count.shape[0] > 0
     i = start
     while i < stop:
@@ -200,7 +201,7 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
     high = uint64(shift)
     slots = group_of_keys()
     tags = group_of_keys()
-    flat = others.reshape(others.size)
+    flat = flattened(others)
     expected = int64(0)
     is_in_order = True
     i = int64(0)
@@ -261,7 +262,7 @@ def member(  # type: ignore[no-untyped-def]
     mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
     slots = group_of_keys()
-    flat = rows.reshape(rows.size)
+    flat = flattened(rows)
     i = start
     while i < stop:
         size = min(GROUP, stop - i, room - filled)

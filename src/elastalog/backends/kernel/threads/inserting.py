@@ -23,6 +23,7 @@ from elastalog.backends.kernel.compile.signatures import (
     ONE,
     STATE,
     WORDS,
+    flattened,
     group_of_keys,
     group_of_numbers,
     hash_row,
@@ -78,7 +79,7 @@ def sift(  # type: ignore[no-untyped-def]
     high = uint64(shift)
     hashes = group_of_keys()
     slots = group_of_keys()
-    flat = rows.reshape(rows.size)
+    flat = flattened(rows)
     is_counting = count.shape[0] > 0
     i = start
     while i < stop:
@@ -118,7 +119,7 @@ def insert_part(  # type: ignore[no-untyped-def]
     high = uint64(shift)
     slots = group_of_numbers()
     tags = group_of_keys()
-    flat = rows.reshape(rows.size)
+    flat = flattened(rows)
     is_counting = count.shape[0] > 0
     added = state[ADDED]
     put_off = 0

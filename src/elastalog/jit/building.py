@@ -1,0 +1,159 @@
+"""Compiling all operators that lack object code, on all cores, in processes of their own: numba never gets into the
+process that runs them.
+
+`python -m elastalog.jit.building` does it, and says on its output how far it is: a line "k n" for each operator.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elastalog.jit import objects
+from elastalog.jit.fingerprint import fingerprint, reach
+from elastalog.jit.operators import Operator
+
+if TYPE_CHECKING:
+    from elastalog.jit.objects import ObjectCode
+
+PACKAGES = (
+    "elastalog.backends.kernel",
+    "elastalog.backends.spark",
+    "elastalog.relations",
+)
+"""Where operators lie, in sub-packages too."""
+
+Report = Callable[[int, int], None]
+"""Is told how many operators have been compiled, of how many that must be."""
+
+_reports: list[Report] = []
+_is_tried = False
+
+
+@contextmanager
+def reported(report: Report) -> Iterator[None]:
+    """Reports what is compiled during the block."""
+    _reports.append(report)
+    try:
+        yield
+    finally:
+        _reports.remove(report)
+
+
+def build_once(wanted: Operator) -> bool:
+    """Compiles everything that lacks object code, if one of our operators does; once a process, since what was not
+    there after the first time will not be there after the second. Returns whether it has tried."""
+    global _is_tried
+    if _is_tried or not wanted.name.startswith(PACKAGES) or not sys.executable:
+        return False
+    _is_tried = True
+    build()
+    return True
+
+
+def build() -> None:
+    """Compiles everything that lacks object code, in processes of their own. What fails stays absent."""
+    # The same package, wherever this process found it; but not what happens to lie in the current folder.
+    path = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-P", "-m", "elastalog.jit.building"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as building:
+        assert building.stdout is not None
+        for line in building.stdout:
+            done, _, number = line.partition(" ")
+            for report in _reports:
+                report(int(done), int(number))
+
+
+def all_operators() -> list[Operator]:
+    """Every operator of the package."""
+    found: dict[str, Operator] = {}
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+            for value in vars(import_module(module.name)).values():
+                if isinstance(value, Operator):
+                    found[value.name] = value
+    return list(found.values())
+
+
+def build_here(report: Report, folder: Path | None = None) -> None:
+    """Compiles everything that lacks object code, in children of this process, into the user's folder or another.
+    Whoever else does so waits, and finds it done."""
+    with _alone(folder or objects.make_user_folder()):
+        missing = [
+            operator
+            for operator in all_operators()
+            if folder is not None or objects.find(operator.name, fingerprint(operator)) is None
+        ]
+        if not missing:
+            return
+        missing.sort(key=reach, reverse=True)  # the longest first, so that no core waits for one at the end
+        report(0, len(missing))
+        for done, _ in enumerate(_compile_all(missing, folder), 1):
+            report(done, len(missing))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    import fcntl
+
+    with open(folder / ".building", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compile_all(operators: list[Operator], folder: Path | None) -> Iterator[None]:
+    import multiprocessing
+
+    from elastalog.jit import lowering  # in the parent, so that children need not
+
+    lowering.prepare(objects.processor())
+    cores = min(len(os.sched_getaffinity(0)), len(operators)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if sys.platform != "linux" or cores == 1:
+        for operator in operators:
+            _compile(operator, folder)
+            yield
+        return
+    by_name = {operator.name: operator for operator in operators}
+    _children_compile.update(by_name)
+    with multiprocessing.get_context("fork").Pool(cores) as pool:
+        yield from pool.imap_unordered(_compile_in_child, [(name, folder) for name in by_name])
+
+
+_children_compile: dict[str, Operator] = {}
+
+
+def _compile_in_child(task: tuple[str, Path | None]) -> None:
+    name, folder = task
+    _compile(_children_compile[name], folder)
+
+
+def _compile(operator: Operator, folder: Path | None) -> None:
+    from elastalog.jit.lowering import Unfit, object_code
+
+    made: ObjectCode
+    try:
+        made = object_code(operator)
+    except Unfit as reason:
+        made = objects.ObjectCode(b"", "", (), str(reason))
+    objects.keep(operator.name, fingerprint(operator), made, folder)
+
+
+def _say(done: int, number: int) -> None:
+    print(done, number, flush=True)
+
+
+if __name__ == "__main__":
+    build_here(_say)
+
+
+__all__ = ["all_operators", "build", "build_here", "build_once", "reported"]

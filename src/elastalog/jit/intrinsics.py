@@ -1,0 +1,175 @@
+"""Pieces that write their own code: memory fetched ahead, arrays on the stack and at addresses, atomic steps.
+
+They import numba when they are compiled, and are names to everybody else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastalog.jit import types
+from elastalog.jit.operators import GROUP, intrinsic
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, position: Any) -> Any:
+    """Asks for the memory of an element of a one-dimensional array."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.core import cgutils
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        pointer = ir.IntType(8).as_pointer()
+        int32 = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [pointer, int32, int32, int32]), "llvm.prefetch.p0"
+        )
+        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), pointer)
+        builder.call(function, [address] + [ir.Constant(int32, value) for value in (0, 3, 1)])
+        return context.get_dummy_value()
+
+    return numba_types.void(array, numba_types.int64), generate
+
+
+@intrinsic
+def eight_bytes(typing_context: Any, array: Any, position: Any) -> Any:
+    """Eight elements of an array of bytes as one number, whatever their alignment."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        return builder.load(address, align=1)
+
+    return numba_types.uint64(array, numba_types.int64), generate
+
+
+@intrinsic
+def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
+    """Adds 1 to an element of an int32 array that several threads count in."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(data.data, [arguments[1]])
+        builder.atomic_rmw("add", address, ir.Constant(ir.IntType(32), 1), "monotonic")
+        return context.get_dummy_value()
+
+    return numba_types.void(array, numba_types.int64), generate
+
+
+@intrinsic
+def flattened(typing_context: Any, array: Any) -> Any:
+    """The elements of an array as one of dimension 1. What numba makes of `reshape` calls a function of numba's, which
+    is not there when operators run."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array, populate_array
+
+    vector = numba_types.Array(array.dtype, 1, "C", readonly=not array.mutable)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        made = make_array(vector)(context, builder)
+        populate_array(
+            made, data=given.data, shape=[given.nitems], strides=[given.itemsize], itemsize=given.itemsize, meminfo=None
+        )
+        return made._getvalue()
+
+    return vector(array), generate
+
+
+def _group_of(element: types.Scalar) -> Any:
+    @intrinsic
+    def group(typing_context: Any) -> Any:
+        from llvmlite import ir
+        from numba import types as numba_types
+        from numba.core import cgutils
+        from numba.np.arrayobj import make_array, populate_array
+
+        from elastalog.jit.lowering import numba_type
+
+        array = numba_types.Array(numba_type(element), 1, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = context.get_data_type(array.dtype)
+            place = cgutils.alloca_once(builder, ir.ArrayType(kind, GROUP))
+            size = context.get_constant(numba_types.intp, context.get_abi_sizeof(kind))
+            made = make_array(array)(context, builder)
+            populate_array(
+                made,
+                data=builder.bitcast(place, kind.as_pointer()),
+                shape=[context.get_constant(numba_types.intp, GROUP)],
+                strides=[size],
+                itemsize=size,
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return array(), generate
+
+    return group
+
+
+group_of_keys = _group_of(types.uint64)
+"""GROUP unsigned numbers on the stack of an operator, which must not hand them on."""
+
+group_of_numbers = _group_of(types.int64)
+"""The same with signed numbers."""
+
+
+def array_at(element: types.Scalar | types.Record, dimensions: int) -> Any:
+    """A piece that makes an array which lies at an address and is kept by somebody else, of the address and the length
+    in each dimension."""
+
+    def generator(lengths: int) -> Any:
+        from numba import types as numba_types
+        from numba.np.arrayobj import make_array, populate_array
+
+        from elastalog.jit.lowering import numba_type
+
+        array = numba_types.Array(numba_type(element), dimensions, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = context.get_data_type(array.dtype)
+            address, *shape = arguments
+            size = context.get_constant(numba_types.intp, context.get_abi_sizeof(kind))
+            strides = [size]
+            for length in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            made = make_array(array)(context, builder)
+            data = builder.inttoptr(address, kind.as_pointer())
+            populate_array(made, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+            return made._getvalue()
+
+        return array(*[numba_types.int64] * (lengths + 1)), generate
+
+    if dimensions == 1:
+
+        @intrinsic
+        def vector_at(typing_context: Any, address: Any, length: Any) -> Any:
+            return generator(1)
+
+        return vector_at
+
+    @intrinsic
+    def matrix_at(typing_context: Any, address: Any, height: Any, width: Any) -> Any:
+        return generator(2)
+
+    return matrix_at
+
+
+__all__ = [
+    "array_at",
+    "eight_bytes",
+    "flattened",
+    "group_of_keys",
+    "group_of_numbers",
+    "increment_atomically",
+    "prefetch",
+]

@@ -1,0 +1,176 @@
+"""Compiling operators with numba: to functions of this process, or to object code that any process can load.
+
+The only module that runs numba (with `entry`, which it calls, and what intrinsics import). An operator's function
+refers to pieces and intrinsics as they were declared; here it is given copies of its globals in which numba's own stand
+for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numba as nb
+from llvmlite import binding
+from numba.core import compiler, config
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic as numba_intrinsic
+from numba.np.numpy_support import from_dtype
+
+from elastalog.jit import types
+from elastalog.jit.entry import make_entry
+from elastalog.jit.fingerprint import globals_of, names_in
+from elastalog.jit.objects import ObjectCode, Processor
+from elastalog.jit.operators import Intrinsic, Operator, Piece
+from elastalog.jit.symbols import PROCESS_SYMBOLS
+
+OPTIONS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "_nrt": False}
+"""How operators are compiled. Without reference counts: arrays belong to the caller, and counting who looks at them,
+row by row, took a tenth of the time of a join, and half of one that looks at levels."""
+
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class Unfit(Exception):
+    """The object code of an operator would need something that a process without numba does not have."""
+
+
+def numba_type(described: types.Scalar | types.Record | types.Array) -> Any:
+    """Numba's type for a description."""
+    match described:
+        case types.Scalar("void"):
+            return nb.types.void
+        case types.Scalar("bool"):
+            return nb.types.boolean
+        case types.Scalar(name):
+            return getattr(nb.types, name)
+        case types.Record(dtype):
+            return from_dtype(dtype)
+        case types.Array(element, dimensions, layout, readonly):
+            return nb.types.Array(numba_type(element), dimensions, layout, readonly=readonly)
+
+
+def compiled_here(operator: Operator) -> Callable[..., Any]:
+    """The operator as numba's function, for this process alone."""
+    made: Callable[..., Any] = nb.njit(_signature(operator), **OPTIONS)(_linked(operator.function))
+    return made
+
+
+def prepare(processor: Processor) -> None:
+    """Makes numba compile for a family of processors and to object code only, in all of this process; call it before
+    anything is compiled."""
+    config.CPU_NAME = processor.name
+    config.CPU_FEATURES = processor.features
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    codegen = cpu_target.target_context.codegen()
+    codegen._library_class = _Library
+    codegen.set_env = _leave_environment
+
+
+class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
+    """Code of a piece or an operator. Numba would optimise each piece for itself, together with all pieces that it
+    calls, and make machine code of it; here that is done once, for a whole operator."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def optimise(self) -> None:
+        """Links the pieces and optimises everything."""
+        self.finalize()
+        super()._optimize_final_module()
+
+
+def _leave_environment(name: str, environment: Any) -> None:
+    """Nothing of this process is part of the code."""
+
+
+@global_compiler_lock  # type: ignore[untyped-decorator,unused-ignore]
+def object_code(operator: Operator) -> ObjectCode:
+    """Compiles an operator to object code; more quickly in a process that is prepared for nothing else."""
+    signature = _signature(operator)
+    flags = compiler.Flags()
+    cpu_target.options.parse_as_flags(flags, {**OPTIONS, **_NO_WRAPPERS, "nopython": True})
+    flags.no_compile = True
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    made = compiler.compile_extra(
+        typing, target, _linked(operator.function), signature.args, signature.return_type, flags, {}
+    )
+    library = made.library
+    if isinstance(library, _Library):
+        library.optimise()
+    else:  # this process is not prepared, and numba does it its own way
+        library.finalize()
+    entry, text = make_entry(operator, made.fndesc, target)
+    module = library._final_module.clone()
+    module.link_in(binding.parse_assembly(text))
+    # Names of numba's are numbered by the process that compiled them: two operators may use one name for two pieces.
+    for each in (*module.functions, *module.global_variables):
+        if not each.is_declaration and each.name != entry:
+            each.linkage = "internal"
+    module.verify()
+    return ObjectCode(target.codegen()._tm.emit_object(module), entry, _wanted(operator, module))
+
+
+def _wanted(operator: Operator, module: Any) -> tuple[str, ...]:
+    """The names that the code of a module leaves open."""
+    names = {each.name for each in (*module.functions, *module.global_variables) if each.is_declaration}
+    wanted = sorted(name for name in names if not name.startswith("llvm."))
+    foreign = [name for name in wanted if name not in PROCESS_SYMBOLS]
+    if foreign:
+        raise Unfit(f"{operator.name} needs {', '.join(foreign)}")
+    return tuple(wanted)
+
+
+def _signature(operator: Operator) -> Any:
+    return numba_type(operator.result)(*map(numba_type, operator.arguments))
+
+
+@cache
+def _numba_piece(piece: Piece) -> Any:
+    options = {**OPTIONS, **_NO_WRAPPERS, "forceinline": piece.is_inlined}
+    return nb.njit(**options)(_linked(piece.function))
+
+
+@cache
+def _numba_intrinsic(intrinsic: Intrinsic) -> Any:
+    return numba_intrinsic(intrinsic.function)
+
+
+def _linked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a function that refers to numba's pieces instead of declared ones."""
+    assert isinstance(function, FunctionType)
+    space = {name: _link(function.__globals__[name], function) for name in globals_of(function)}
+    space["__builtins__"] = function.__globals__["__builtins__"]
+    space["__name__"] = function.__module__
+    cells = tuple(CellType(_link(cell.cell_contents, function)) for cell in function.__closure__ or ())
+    copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
+    copy.__qualname__ = function.__qualname__
+    copy.__module__ = function.__module__
+    return copy
+
+
+def _link(value: Any, user: FunctionType) -> Any:
+    match value:
+        case Piece():
+            return _numba_piece(value)
+        case Intrinsic():
+            return _numba_intrinsic(value)
+        case ModuleType() if value.__name__.startswith("elastalog."):
+            copy = ModuleType(value.__name__)
+            for name in names_in(user.__code__):
+                if hasattr(value, name):
+                    setattr(copy, name, _link(getattr(value, name), user))
+            return copy
+        case _:
+            return value
+
+
+__all__ = ["Unfit", "compiled_here", "numba_type", "object_code", "prepare"]

@@ -1,0 +1,172 @@
+"""Where object code lies, and how it is told from anything else that might lie there.
+
+A file holds one operator, and is named after it and its fingerprint. Its head has a digest of all the rest: what was
+damaged, cut short or made by others is as good as absent. Files are looked for in the package (a wheel may carry them),
+then in the user's cache folder, which must belong to the user alone, since what lies there is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+MAGIC = b"elastalog object code 1\n"
+_DIGEST = 32
+_LENGTH = 4
+_VERSIONS_KEPT = 8
+"""Files of one operator that are kept: branches and versions of the package take turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """Machine code of one operator, its entry for Python, and the names it wants the process to know. Without code: why
+    there can be none (`unfit`), so that nobody tries again."""
+
+    code: bytes
+    entry: str
+    wanted: tuple[str, ...]
+    unfit: str = ""
+
+
+def encode(fingerprint: str, code: ObjectCode) -> bytes:
+    """The content of a file."""
+    head = json.dumps(
+        {"fingerprint": fingerprint, "entry": code.entry, "wanted": code.wanted, "unfit": code.unfit}
+    ).encode()
+    rest = len(head).to_bytes(_LENGTH, "little") + head + code.code
+    return MAGIC + blake2b(rest, digest_size=_DIGEST).digest() + rest
+
+
+def decode(fingerprint: str, data: bytes) -> ObjectCode | None:
+    """What a file holds; nothing if it is not whole, or of something else."""
+    start = len(MAGIC) + _DIGEST
+    rest = data[start:]
+    if not data.startswith(MAGIC) or data[len(MAGIC) : start] != blake2b(rest, digest_size=_DIGEST).digest():
+        return None
+    end = _LENGTH + int.from_bytes(rest[:_LENGTH], "little")
+    head = json.loads(rest[_LENGTH:end])
+    if head["fingerprint"] != fingerprint:
+        return None
+    return ObjectCode(rest[end:], head["entry"], tuple(head["wanted"]), head["unfit"])
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What object code is made for: a family of processors, and how LLVM names it and its features."""
+
+    family: str
+    name: str
+    features: str
+
+
+_V3 = ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3", "xsave")
+
+
+@cache
+def processor() -> Processor:
+    """Of this machine. Nearly all x86 machines share one family, so that object code can travel between them."""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    if binding.get_process_triple().startswith("x86_64") and all(features.get(feature) for feature in _V3):
+        return Processor("x86-64-v3", "x86-64-v3", "")
+    flat = features.flatten()
+    name = binding.get_host_cpu_name()
+    return Processor(f"{name}-{blake2b(flat.encode(), digest_size=4).hexdigest()}", name, flat)
+
+
+def file_name(operator: str, fingerprint: str) -> str:
+    return f"{operator.removeprefix('elastalog.')}-{fingerprint}.o"
+
+
+def packaged(name: str) -> bytes | None:
+    """A file that came with the package, if there is one; also from an archive."""
+    path = os.path.join(os.path.dirname(__file__), "objects", processor().family, name)
+    with suppress(OSError):
+        data: bytes = __loader__.get_data(path)  # type: ignore[name-defined]
+        return data
+    return None
+
+
+def user_folder() -> Path:
+    """Where the user's object code lies, whether or not it is there. LLVM's version stands for numba's."""
+    import llvmlite
+
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    kind = f"{processor().family}-{sys.implementation.cache_tag}-llvmlite-{llvmlite.__version__}"
+    return Path(root, "elastalog", "operators", kind)
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder, and the one it lies in, belong to the user, and nobody else may write there."""
+    for each in (folder, folder.parent):
+        try:
+            found = os.lstat(each)
+        except OSError:
+            return False
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            return False
+    return True
+
+
+def find(operator: str, fingerprint: str) -> ObjectCode | None:
+    """The object code of an operator, from wherever there is a whole one."""
+    name = file_name(operator, fingerprint)
+    readers: tuple[Callable[[str], bytes | None], ...] = (packaged, _from_user_folder)
+    for reader in readers:
+        data = reader(name)
+        if data is not None and (code := decode(fingerprint, data)) is not None:
+            return code
+    return None
+
+
+def _from_user_folder(name: str) -> bytes | None:
+    folder = user_folder()
+    if not is_own(folder):
+        return None
+    with suppress(OSError):
+        return (folder / name).read_bytes()
+    return None
+
+
+def keep(operator: str, fingerprint: str, code: ObjectCode, folder: Path | None = None) -> None:
+    """Writes the object code of an operator, whole or not at all, into the user's folder or another. Raises OSError."""
+    folder = folder or make_user_folder()
+    with NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
+        try:
+            file.write(encode(fingerprint, code))
+            file.close()
+            os.replace(file.name, folder / file_name(operator, fingerprint))
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    _remove_oldest(folder, operator)
+
+
+def make_user_folder() -> Path:
+    """The user's folder, made if need be. Raises OSError, also if others could write there."""
+    folder = user_folder()
+    for each in (*reversed(folder.parents[:2]), folder):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_own(folder):
+        raise PermissionError(f"{folder} can be written to by others")
+    return folder
+
+
+def _remove_oldest(folder: Path, operator: str) -> None:
+    with suppress(OSError):  # another process does the same
+        files = sorted(folder.glob(file_name(operator, "*")), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[_VERSIONS_KEPT:]:
+            path.unlink()
+
+
+__all__ = ["ObjectCode", "Processor", "decode", "encode", "file_name", "find", "is_own", "keep", "processor"]

@@ -1,0 +1,64 @@
+"""Operators of no use, for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from elastalog.jit import types
+from elastalog.jit.intrinsics import flattened
+from elastalog.jit.operators import inlined, operator, piece
+
+PAIR = np.dtype([("left", "i8"), ("right", "i4"), ("rest", "i4")])
+STEP = 3
+
+
+@inlined
+def doubled(value):  # type: ignore[no-untyped-def]
+    return value * 2
+
+
+@piece
+def stepped(value):  # type: ignore[no-untyped-def]
+    return doubled(value) + STEP
+
+
+@operator(types.int64, types.Array(types.int32, 2), types.int64, types.boolean)
+def total(rows, start, is_stepped):  # type: ignore[no-untyped-def]
+    """The sum of a number and all elements."""
+    flat = flattened(rows)
+    result = start
+    for i in range(flat.shape[0]):
+        result += flat[i]
+    return stepped(result) if is_stepped else result
+
+
+@operator(types.void, types.record(PAIR), types.Array(types.uint8, 1, readonly=True))
+def swap(pairs, given):  # type: ignore[no-untyped-def]
+    """Swaps the two sides of pairs, and adds bytes to the rest."""
+    for i in range(pairs.shape[0]):
+        pair = pairs[i]
+        left = pair.left
+        pair.left = pair.right
+        pair.right = left
+        pair.rest += given[i]
+
+
+@operator(types.float64, types.float64, types.uint64)
+def scaled(number, factor):  # type: ignore[no-untyped-def]
+    return number * factor
+
+
+@operator(types.boolean, types.int64)
+def is_odd(number):  # type: ignore[no-untyped-def]
+    return number % 2 == 1
+
+
+@operator(types.uint64, types.uint64)
+def inverted(number):  # type: ignore[no-untyped-def]
+    return ~number
+
+
+@operator(types.void, types.Array(types.int32, 2))
+def reshaping(rows):  # type: ignore[no-untyped-def]
+    """Needs a function of numba's."""
+    rows.reshape(rows.size)[0] = 1

@@ -1,0 +1,116 @@
+"""A process that finds object code runs programs and updates without numba, and finds what numba would have found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from elastalog.backends.kernel.compile.warm import warm
+from elastalog.jit import building, objects
+from elastalog.jit.fingerprint import fingerprint
+
+SCRIPT = """
+import json, sys
+import elastalog
+
+program = '''
+.decl edge(x: number, y: symbol)
+.decl next(x: symbol, y: number)
+.decl path(x: number, y: symbol)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), next(y, n), path(n, z).
+'''
+edges = [(i, f"node {i + 1}") for i in range(20)]
+follows = [(f"node {i}", i) for i in range(20)]
+with elastalog.open(program, facts={"edge": edges, "next": follows}, engine="local") as db:
+    before = len(db["path"])
+    with db.update() as update:
+        update.delete("edge", [(3, "node 4")])
+        update.insert("edge", [(19, "node 1")])
+    changes = update.changes["path"]
+    found = [before, len(db["path"]), len(changes.inserted), len(changes.deleted), sorted(db["path"])]
+heavy = sorted({"numba", "pandas", "pyspark", "rich", "highspy"} & set(sys.modules))
+print(json.dumps([found, heavy]))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _operators() -> None:
+    warm()
+
+
+def run(**environment: str) -> tuple[list[object], list[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    found, heavy = json.loads(done.stdout)
+    return found, heavy
+
+
+def expected() -> list[object]:
+    """By hand: a chain 0 … 20 in which edge 3 → 4 gives way to 19 → 1, so that 4 … 19, 1, 2, 3 is the chain."""
+    edges = [(i, i + 1) for i in range(20)]
+
+    def closure(given: list[tuple[int, int]]) -> set[tuple[int, int]]:
+        reached = set(given)
+        while more := {(x, z) for x, y in reached if y < 20 for w, z in given if w == y} - reached:
+            reached |= more
+        return reached
+
+    before = closure(edges)
+    after = closure([*(edge for edge in edges if edge[0] != 3), (19, 1)])
+    facts = sorted([x, f"node {y}"] for x, y in after)
+    return [len(before), len(after), len(after - before), len(before - after), facts]
+
+
+def test_a_run_and_an_update_need_no_numba() -> None:
+    assert run() == (expected(), [])
+
+
+def test_every_operator_has_object_code() -> None:
+    for operator in building.all_operators():
+        code = objects.find(operator.name, fingerprint(operator))
+        assert code is not None, operator.name
+        assert code.code, code.unfit
+
+
+@pytest.mark.slow
+def test_numba_finds_the_same() -> None:
+    assert run(ELASTALOG_JIT="numba") == (expected(), ["numba"])
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Callable[[str], Path]:
+    """The file of an operator in a cache folder of its own, which has all the others too."""
+    folder = objects.user_folder()
+    other = tmp_path / folder.relative_to(folder.parents[2])
+    other.mkdir(parents=True)
+    for each in (other, other.parent):
+        each.chmod(0o700)
+    for path in folder.glob("*.o"):
+        (other / path.name).write_bytes(path.read_bytes())
+
+    def file_of(name: str) -> Path:
+        operator = next(operator for operator in building.all_operators() if operator.name.endswith(name))
+        return other / objects.file_name(operator.name, fingerprint(operator))
+
+    return file_of
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-100], lambda data: data[:-1] + b"x", lambda data: b""])
+def test_a_damaged_file_is_made_again(
+    damage: Callable[[bytes], bytes], copied: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = copied("set_table.rebuild")
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    assert run(XDG_CACHE_HOME=str(tmp_path)) == (expected(), [])
+    remade = path.read_bytes()
+    assert len(remade) > 1000
+    assert objects.decode(path.stem.rpartition("-")[2], remade) is not None
