@@ -11,6 +11,7 @@ import enum
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dis import get_instructions
 from functools import cache
 from hashlib import blake2b
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -52,8 +53,15 @@ def reach(operator: Operator) -> int:
 
 
 def globals_of(function: FunctionType) -> list[str]:
-    """The names of globals that a function, or one inside it, may refer to (and a few that merely look so)."""
-    return [name for name in dict.fromkeys(names_in(function.__code__)) if name in function.__globals__]
+    """The names of globals that a function, or one inside it, refers to. An attribute may have the name of one."""
+    return [name for name in dict.fromkeys(_loaded_by(function.__code__)) if name in function.__globals__]
+
+
+def _loaded_by(code: CodeType) -> Iterator[str]:
+    yield from (step.argval for step in get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _loaded_by(constant)
 
 
 def names_in(code: CodeType) -> Iterator[str]:
@@ -112,7 +120,7 @@ def _digest_of_value(value: Any, user: FunctionType) -> bytes:
     attribute that has the name of a global."""
     match value:
         case Piece():
-            return f"piece {value.is_inlined} ".encode() + _digest_of_function(value.function)
+            return f"piece {value.is_inlined} {value.is_view} ".encode() + _digest_of_function(value.function)
         case Intrinsic():
             return b"intrinsic " + _digest_of_function(value.function)
         case FunctionType() if value.__closure__ is not None:  # made by a function that makes intrinsics

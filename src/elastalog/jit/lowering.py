@@ -135,6 +135,8 @@ def _signature(operator: Operator) -> Any:
 
 @cache
 def _numba_piece(piece: Piece) -> Any:
+    if piece.is_view:
+        return nb.njit(inline="always")(_linked(piece.function))
     options = {**OPTIONS, **_NO_WRAPPERS, "forceinline": piece.is_inlined}
     return nb.njit(**options)(_linked(piece.function))
 

@@ -74,14 +74,15 @@ class Operator(functools.partial[Any]):
 
 
 class Piece:
-    """A function that compiled code calls. With `is_inlined` numba copies it into its callers before it infers types;
-    otherwise it is compiled with them."""
+    """A function that compiled code calls. Where it `is_inlined` it is compiled into its callers. One that `is_view`
+    returns an array, which functions must not: numba copies it into its callers before it infers types."""
 
-    __slots__ = ("function", "is_inlined")
+    __slots__ = ("function", "is_inlined", "is_view")
 
-    def __init__(self, function: Callable[..., Any], *, is_inlined: bool) -> None:
+    def __init__(self, function: Callable[..., Any], *, is_inlined: bool, is_view: bool = False) -> None:
         self.function = function
         self.is_inlined = is_inlined
+        self.is_view = is_view
 
 
 class Intrinsic:
@@ -106,6 +107,11 @@ def operator(result: types.Scalar, *arguments: types.Description) -> Callable[[F
 def inlined(function: F) -> F:
     """A piece of operators, copied into each of them."""
     return cast(F, Piece(function, is_inlined=True))
+
+
+def view(function: F) -> F:
+    """A piece that returns an array, made of memory that somebody else keeps."""
+    return cast(F, Piece(function, is_inlined=True, is_view=True))
 
 
 def piece(function: Any) -> Any:
@@ -139,4 +145,5 @@ __all__ = [
     "mix",
     "operator",
     "piece",
+    "view",
 ]

@@ -6,11 +6,11 @@ list."""
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece, words_at
-from elastalog.backends.kernel.compile.signatures import inlined
 from elastalog.backends.kernel.machine.layout import node_at
+from elastalog.jit.operators import view
 
 
-@inlined
+@view
 def waiting_of(machine):  # type: ignore[no-untyped-def]
     """The first node of each level, -1 if it has none."""
     return words_at(machine.waiting, machine.levels_room)
