@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
+from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
@@ -43,7 +43,7 @@ class KeptEpochs(ABC):
     _dictionary: Dictionary
     _backend: KernelBackend
     _epochs: Epochs
-    _lock: threading.RLock
+    _lock: ThreadLock
     _history: list[EpochRecord]
     _batches: Batches
     _store: Store | None

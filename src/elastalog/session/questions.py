@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,12 +13,13 @@ from elastalog.provenance.absence import Absence
 from elastalog.provenance.explain import Explainer
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
+from elastalog.relations.thread_lock import ThreadLock
 
 
 class Questions(ABC):
     """The part of a session that explains."""
 
-    _lock: threading.RLock
+    _lock: ThreadLock
     _explainer: Explainer
     _debugger: Debugger
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, Self, TypeVar
@@ -39,6 +38,7 @@ from elastalog.provenance.explain import Explainer, Setting, metric_named
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
+from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 from elastalog.session.history import KeptEpochs
 from elastalog.session.initial_facts import Rows, first_facts
@@ -89,7 +89,7 @@ class Session(KeptEpochs, Updates, Questions):
         self._has_levels = chosen.is_annotated and chosen.support is Support.LEVELS
         self._is_global = levels == "global"
         self._metric = metric_named(metric)
-        self._lock = threading.RLock()
+        self._lock = ThreadLock()
         self._history: list[EpochRecord] = []
         self._batches = Batches()
         self._store: Store | None = None

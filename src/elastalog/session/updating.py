@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -27,6 +26,7 @@ from elastalog.evaluation.update import Update
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 from elastalog.session.initial_facts import Rows
 from elastalog.storage import faults
@@ -41,7 +41,7 @@ class Updates(ABC):
     _dictionary: Dictionary
     _backend: KernelBackend
     _epochs: Epochs
-    _lock: threading.RLock
+    _lock: ThreadLock
     _history: list[EpochRecord]
     _batches: Batches
     _durable: DurableEpochs | None
@@ -153,6 +153,8 @@ class Updates(ABC):
                 raise faults.closed()
             if self._is_read_only:
                 raise faults.read_only("it cannot be updated")
+            if self._durable is not None:
+                self._durable.store.refuse_elsewhere()
             if (update.source, update.batch) in self._batches:
                 record = EpochRecord(
                     self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True

@@ -104,6 +104,11 @@ def closed() -> ElastalogError:
     )
 
 
+def other_process(path: Path) -> ElastalogError:
+    message = "the session belongs to the process that opened it, and this one was forked from that"
+    return _error("E0819", message, path, "open the store again in this process: one process at a time writes it")
+
+
 def no_history() -> ElastalogError:
     message = "the session has no store, so earlier epochs are gone"
     return ElastalogError([Diagnostic("E0815", message, help="open it with `store=PATH`")])

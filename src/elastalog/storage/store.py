@@ -70,6 +70,7 @@ class Store(RecordedEpochs):
         self._lock = lock
         self._journal: JournalWriter | None = None
         self._coming: BackgroundSnapshot | None = None
+        self._process = os.getpid()
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -148,7 +149,9 @@ class Store(RecordedEpochs):
 
     def close(self) -> None:
         """Gives up the lock. Everything committed is on the disk already. Waits for a snapshot that was begun; Ctrl-C
-        ends the wait, and the snapshot."""
+        ends the wait, and the snapshot. In a forked child nothing happens: the store is that of its parent."""
+        if self._is_elsewhere:
+            return
         try:
             self.finish_snapshot(wait=True)
         except (ElastalogError, MemoryError) as error:
@@ -164,7 +167,17 @@ class Store(RecordedEpochs):
 
     @property
     def is_read_only(self) -> bool:
-        return self._lock is None
+        return self._lock is None or self._is_elsewhere
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether another process opened the store, and this one was forked from it."""
+        return self._process != os.getpid()
+
+    def refuse_elsewhere(self) -> None:
+        """Raises ElastalogError in a forked child: the process that opened the store goes on writing it."""
+        if self._is_elsewhere:
+            raise faults.other_process(self.root)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +198,7 @@ class Store(RecordedEpochs):
     @property
     def is_snapshot_due(self) -> bool:
         """Whether the journal has grown so long that a snapshot pays."""
-        if self._journal is None:
+        if self._journal is None or self._is_elsewhere:
             return False
         options = self.manifest.options
         latest = self.manifest.snapshots[-1]
@@ -220,7 +233,7 @@ class Store(RecordedEpochs):
         """Puts the snapshot that was begun in force, if it has been written by now, or when it has been. Raises what
         went wrong with it; then the store is as before."""
         coming = self._coming
-        if coming is None or not (wait or coming.is_done):
+        if coming is None or self._is_elsewhere or not (wait or coming.is_done):
             return
         coming.wait()
         self._coming = None
@@ -235,7 +248,7 @@ class Store(RecordedEpochs):
 
     def abandon_snapshot(self) -> None:
         """Gives up the snapshot that was begun, if there is one."""
-        if self._coming is not None:
+        if self._coming is not None and not self._is_elsewhere:
             self._coming.abandon()
             self._changed |= self._coming.moment.changed
             self._coming = None
@@ -300,6 +313,7 @@ class Store(RecordedEpochs):
     def _writer(self) -> JournalWriter:
         if self._journal is None:
             raise faults.read_only("it cannot be updated")
+        self.refuse_elsewhere()
         if self._journal.is_broken:
             raise faults.needs_reopening(self.root)
         return self._journal
