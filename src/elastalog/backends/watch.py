@@ -85,18 +85,17 @@ class Watch:
             raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
         if self._budget_deadline is not None and now > self._budget_deadline:
             raise BudgetExceeded
-        if self.memory is not None:
-            resident = resident_bytes()
-            if resident > self.memory:
-                raise LimitReached(
-                    [
-                        Diagnostic(
-                            "E0604",
-                            f"the memory limit was reached: {resident >> 20} MiB of {self.memory >> 20} MiB",
-                            help="raise --max-memory, or evaluate on Spark",
-                        )
-                    ]
-                )
+        self.require(0)
+
+    def require(self, size: int) -> None:
+        """Raises if so many bytes more would go beyond the memory limit."""
+        if self.memory is None:
+            return
+        needed = resident_bytes() + size
+        if needed > self.memory:
+            message = f"the memory limit was reached: {needed >> 20} MiB of {self.memory >> 20} MiB"
+            advice = "raise --max-memory, or evaluate on Spark"
+            raise LimitReached([Diagnostic("E0604", message, help=advice)])
 
 
 def resident_bytes() -> int:

@@ -28,6 +28,7 @@ from elastalog.evaluation.stored import (
     unmoved,
 )
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
 from elastalog.pipeline.spark.engine import (
     backend_maker,
@@ -60,6 +61,7 @@ def open(  # noqa: A001  # its public name
     bad_rows: Mode = "fail",
     max_bad_rows: int = 1000,
     quarantine: str | os.PathLike[str] = ".",
+    max_expansion: int = MOST_EXPANSION,
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
 ) -> Session:
@@ -70,7 +72,8 @@ def open(  # noqa: A001  # its public name
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
-    `bad_rows`: what happens to rows of fact files that are no facts.
+    `bad_rows`: what happens to rows of fact files that are no facts. `max_expansion`: how many times its size a file
+    may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
@@ -88,13 +91,14 @@ def open(  # noqa: A001  # its public name
     require_number("timeout", timeout, 0)
     require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
+    require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
     require_number("retention", retention, 1, whole=True, or_none=False)
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
     spark = choose_spark(engine, spark)
     settings: dict[str, Any] = {
         "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
-        "on_progress": on_progress, "make_backend": backend_maker(engine, spark),
+        "on_progress": on_progress, "max_expansion": max_expansion, "make_backend": backend_maker(engine, spark),
     }  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:

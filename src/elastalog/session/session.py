@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.evaluation.stored import DurableEpochs
 from elastalog.evaluation.strategies import make_strategy
 from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy, Report
 from elastalog.pipeline.spark.engine import filed_in, is_spark_rows, make_frame, read_spark_rows
 from elastalog.planning.logical import LogicalProgram
@@ -68,6 +70,7 @@ class Session(KeptEpochs, Updates, Questions):
         timeout: float | None,
         budget: float | None,
         on_progress: Callable[[Progress], None] | None,
+        max_expansion: int = MOST_EXPANSION,
         dictionary: Dictionary | None = None,
         make_backend: Callable[..., KernelBackend] = KernelBackend,
     ) -> None:
@@ -76,7 +79,7 @@ class Session(KeptEpochs, Updates, Questions):
         self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
         self._settings: dict[str, Any] = {
             "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
-            "timeout": timeout, "budget": budget, "on_progress": on_progress,
+            "timeout": timeout, "budget": budget, "on_progress": on_progress, "max_expansion": max_expansion,
         }  # fmt: skip
         self._make_backend = make_backend
         chosen, self._backend = self._strategy_and_backend(lower(program.checked))
@@ -147,12 +150,17 @@ class Session(KeptEpochs, Updates, Questions):
     def _bootstrap(
         self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy, spark: Any, engine: str
     ) -> None:
-        self._start_clock()
-        explicit, self.reports = first_facts(self, facts, policy, spark, engine)
+        with self.reading():
+            explicit, self.reports = first_facts(self, facts, policy, spark, engine)
         self._history.append(self._epochs.bootstrap(explicit))
 
     def _start_clock(self) -> None:
         self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the limits of the session, its time beginning now."""
+        self._start_clock()
+        return reading_within(Allowance(self._watch, self._settings["max_expansion"]))
 
     def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""

@@ -4,17 +4,23 @@ column called `()`."""
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
 NULLARY = "()"
+
+BATCH = 1 << 15
+"""Rows read at a time."""
 
 
 def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
@@ -44,9 +50,39 @@ def parquet_table(data: bytes, file: str) -> pa.Table:
     from pyarrow import parquet
 
     try:
-        return parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
+        return _in_batches(parquet, data, file)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ElastalogError([_unreadable(file, error)]) from None
+
+
+def _in_batches(parquet: Any, data: bytes, file: str) -> pa.Table:
+    """Texts stay numbers of the pages' dictionaries, so that one that is there a million times takes no more room than
+    in the file."""
+    allowed = allowance()
+    layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
+    texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
+    opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    batches: list[pa.RecordBatch] = []
+    total = 0
+    for batch in opened.iter_batches(batch_size=BATCH):
+        batches.append(batch)
+        total += sum(map(_plain_bytes, batch.columns))
+        allowed.check()
+        allowed.check_expansion(file, len(data), total)
+    allowed.require(total)
+    return pa.Table.from_batches(batches, opened.schema_arrow)
+
+
+def _plain_bytes(array: pa.Array) -> int:
+    """What a column takes once every row has its own text."""
+    if not pa.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    lengths = pc.binary_length(array.dictionary).take(array.indices)
+    return 4 * len(array) + (pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
