@@ -302,7 +302,8 @@ ANALYSIS: tuple[Entry, ...] = (
         "not a regular expression",
         "The first argument of `match` is a regular expression that the whole text must match. Characters "
         "with a meaning of their own are taken as they are after a backslash, which is written twice in a "
-        "string.",
+        "string. The syntax is that of ECMAScript, without what cannot be matched in time linear in the text: back "
+        "references (`\\\\1`) and looking ahead or behind (`(?=…)`, `(?<!…)`); a repetition counts up to 1000.",
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*(", s).',
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*\\\\(", s).',
     ),
