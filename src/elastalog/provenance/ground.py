@@ -48,6 +48,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
         case Constant():
             return normal(expression.value, expression.base)
         case Apply():
+            if expression.functor == "range":
+                raise NoValue("a range has many values: see `range_of`")
             arguments = [value_of(argument, bindings, ordinal) for argument in expression.arguments]
             if expression.functor == "ord":
                 number = ordinal(str(arguments[0]))
