@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -96,6 +97,17 @@ class Watch:
             message = f"the memory limit was reached: {needed >> 20} MiB of {self.memory >> 20} MiB"
             advice = "raise --max-memory, or evaluate on Spark"
             raise LimitReached([Diagnostic("E0604", message, help=advice)])
+
+
+@contextmanager
+def memory_as_limit() -> Iterator[None]:
+    """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
+    try:
+        yield
+    except MemoryError:
+        message = "there is no more memory"
+        advice = "set --max-memory to end sooner, or evaluate on Spark"
+        raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
 
 
 def resident_bytes() -> int:

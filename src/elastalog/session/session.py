@@ -14,7 +14,7 @@ from elastalog.analysis.pattern import parse_fact, parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.sets import Support
-from elastalog.backends.watch import Progress, Watch, most_of_memory
+from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.debugging.answers import Suggestion
 from elastalog.debugging.debugger import Debugger
 from elastalog.debugging.faults import gone_on
@@ -150,9 +150,10 @@ class Session(KeptEpochs, Updates, Questions):
     def _bootstrap(
         self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy, spark: Any, engine: str
     ) -> None:
-        with self.reading():
-            explicit, self.reports = first_facts(self, facts, policy, spark, engine)
-        self._history.append(self._epochs.bootstrap(explicit))
+        with memory_as_limit():
+            with self.reading():
+                explicit, self.reports = first_facts(self, facts, policy, spark, engine)
+            self._history.append(self._epochs.bootstrap(explicit))
 
     def _start_clock(self) -> None:
         self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout

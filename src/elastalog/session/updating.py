@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
@@ -57,6 +58,10 @@ class Updates(ABC):
 
     @abstractmethod
     def _start_clock(self) -> None: ...
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the limits of the session."""
 
     @abstractmethod
     def _follow(self, program: Program) -> None:
@@ -166,7 +171,8 @@ class Updates(ABC):
             self._start_clock()
             before = self.epoch
             try:
-                record = self._epochs.apply(update)
+                with memory_as_limit():
+                    record = self._epochs.apply(update)
             finally:
                 last = self._epochs.last
                 if self.epoch > before and last is not None:

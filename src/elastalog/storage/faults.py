@@ -126,6 +126,18 @@ def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
     )
 
 
+def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
+    """The same as a reader sees it, who repairs nothing."""
+    return Diagnostic(
+        "E0816",
+        f"an unfinished write of {size:,} bytes is left out; the store is at epoch {epoch}",
+        notes=("the process that wrote it ended before the epoch was committed",),
+        help="open the store for writing to remove it, and apply the last update again",
+        severity="warning",
+        location=str(path),
+    )
+
+
 def strategy_not_kept(strategy: str, kept: tuple[str, ...]) -> ElastalogError:
     message = f"a store cannot keep what strategy `{strategy}` needs"
     advice = "choose " + " or ".join(f"`{name}`" for name in kept)

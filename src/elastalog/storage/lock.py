@@ -73,6 +73,19 @@ def _take(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a writer holds the lock of a store, as far as can be told."""
+    with _opened(path) as descriptor:
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Keeps the files of a store where they are for the length of the block. `path` is a file of the store that never

@@ -24,13 +24,13 @@ from elastalog.relations.words import Dictionary
 from elastalog.storage import faults, snapshots
 from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
-from elastalog.storage.checked_files import FileEntry, write_checked
+from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalWriter, write_empty
-from elastalog.storage.lock import WriterLock
+from elastalog.storage.lock import WriterLock, is_held
 from elastalog.storage.manifest import (
     FORMAT,
     FORMAT_FILE,
@@ -130,13 +130,17 @@ class Store(RecordedEpochs):
         if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
             store._until = until
-            store._follow_journals(until)
+            store._check_programs()
+            reader = store._follow_journals(until)
+            if until is None and reader.size > reader.end and not is_held(root / LOCK):
+                store.discarded.append(faults.left_out(reader.path, reader.size - reader.end, store.epoch))
             if until is not None and store.first_epoch <= until < store.epoch:
                 store.epoch = until  # the last snapshot is later: what follows is not for this reader
             return store
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
             store = Store(root, files, lock, read_manifest(root))
+            store._check_programs()
             reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
             if reader.size > reader.end:
@@ -252,6 +256,12 @@ class Store(RecordedEpochs):
             self._coming.abandon()
             self._changed |= self._coming.moment.changed
             self._coming = None
+
+    def _check_programs(self) -> None:
+        """Earlier epochs need the programs of their time, even where the present one is in the journal."""
+        programs = {self.manifest.program_of(snapshot) for snapshot in self.manifest.snapshots}
+        for file in sorted({self.manifest.program, *programs}, key=lambda file: file.name):
+            read_checked(self.root, file)
 
     def _moment(self, dictionary: Dictionary) -> Moment:
         return Moment(

@@ -200,6 +200,40 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
     ),
     Entry(
+        "E0224",
+        "rule too long",
+        "Every literal of a rule is a place where an update can begin, so that planning takes time that grows with the"
+        " square of their number. A body, of a rule or of an aggregate, may have 256 literals.",
+        ".decl e(x: number, y: number)\n.input e\n.decl p(x: number, y: number)\np(x0, x300) :- "
+        + ", ".join(f"e(x{i}, x{i + 1})" for i in range(300))
+        + ".",
+        ".decl e(x: number, y: number)\n.input e\n.decl twice, p(x: number, y: number)\n"
+        "twice(x, z) :- e(x, y), e(y, z).\np(x0, x300) :- "
+        + ", ".join(f"twice(x{i}, x{i + 2})" for i in range(0, 300, 2))
+        + ".",
+    ),
+    Entry(
+        "E0225",
+        "too many counts and sums in one rule",
+        "A count or sum of nothing is 0, and where there is nothing there is no fact to join with: a rule with a count"
+        " stands for two, one for groups that have members and one for those that have none. Two counts make four, ten"
+        " a thousand. A body may have eight.",
+        ".decl e(x: number)\n.input e\n.decl p(n: number)\np("
+        + " + ".join(f"n{i}" for i in range(9))
+        + ") :- "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(9))
+        + ".",
+        ".decl e(x: number)\n.input e\n.decl first, p(n: number)\nfirst("
+        + " + ".join(f"n{i}" for i in range(5))
+        + ") :- "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5))
+        + ".\np(n + "
+        + " + ".join(f"n{i}" for i in range(5, 9))
+        + ") :- first(n), "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5, 9))
+        + ".",
+    ),
+    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "

@@ -156,4 +156,12 @@ RUN: tuple[Entry, ...] = (
         'db.at("1")\ndb.query(("path", (1, 4)))',
         'db.at(1)\ndb.query("path(1, 4)")',
     ),
+    Entry(
+        "E0618",
+        "a text too long",
+        "A functor may make texts of up to 67,108,864 characters. Recursion that joins texts without an end reaches"
+        " that sooner than the memory's end.",
+        '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x).',
+        '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x), strlen(x) < 1000.',
+    ),
 )
