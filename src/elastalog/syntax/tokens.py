@@ -27,8 +27,8 @@ _OPEN_STRING, _OPEN_COMMENT, _BAD_NUMBER, _QUOTED, _PREPROCESSOR, _STRAY = range
 KIND_NAMES = ("trivia", "name", "wildcard", "integer", "float", "string", "keyword", "directive", "symbol", "end")
 
 _DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
-# Every character of any text belongs to exactly one piece. What repeats is possessive: otherwise a place to go back to is
-# kept for every repetition, which takes a hundred times the memory of a long string.
+# Every character of any text belongs to exactly one piece. What repeats is possessive: otherwise a place to go back to
+# is kept for every repetition, which takes a hundred times the memory of a long string.
 _PIECE = re.compile(
     rf"""
       [ \t\r\n\f\v]+
