@@ -19,7 +19,7 @@ from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch, resident_bytes
 from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
-from elastalog.pipeline.files.diff import read_diff
+from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
 from elastalog.relations import Column, Schema
 from tests.pipeline.schemas import PAIR
@@ -167,3 +167,11 @@ def test_a_name_of_a_parquet_column_that_is_not_utf8_is_a_diagnostic(tmp_path: P
     assert data.count(b"xxxxxxxx") >= 1
     (tmp_path / "edge.parquet").write_bytes(data.replace(b"xxxxxxxx", b"\xff" * 8))
     assert codes(lambda: read_facts(PAIR, tmp_path / "edge.parquet")) == ["E0515"]
+
+
+def test_paths_that_no_system_has_are_diagnostics(tmp_path: Path) -> None:
+    assert codes(lambda: read_diff("a\0b.diff", {})) == ["E0515"]
+    (tmp_path / "².diff").write_text("")
+    (tmp_path / "10.diff").write_text("")
+    (tmp_path / "9.diff").write_text("")
+    assert [path.name for path in update_files(tmp_path)] == ["9.diff", "10.diff", "².diff"]

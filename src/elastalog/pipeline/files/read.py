@@ -76,7 +76,7 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
     """The contents of a file, unpacked; a diagnostic if it cannot be read."""
     try:
         return read_bounded(path, is_gzip)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
         raise ElastalogError([_unreadable(path, error, is_gzip)]) from None
 
 
