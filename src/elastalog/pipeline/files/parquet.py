@@ -4,7 +4,6 @@ column called `()`."""
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,17 +46,18 @@ def read_parquet_table(schema: Schema, table: pa.Table, file: str) -> tuple[pa.T
 
 def parquet_table(data: bytes, file: str) -> pa.Table:
     """The whole table of a Parquet file."""
-    from pyarrow import parquet
-
     try:
-        return _in_batches(parquet, data, file)
+        return read_in_batches(data, file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ElastalogError([_unreadable(file, error)]) from None
 
 
-def _in_batches(parquet: Any, data: bytes, file: str) -> pa.Table:
-    """Texts stay numbers of the pages' dictionaries, so that one that is there a million times takes no more room than
-    in the file."""
+def read_in_batches(data: bytes, file: str) -> pa.Table:
+    """The whole table, within the limits; raises what Arrow does, and UnicodeDecodeError for names of columns. Texts
+    stay numbers of the pages' dictionaries: one that is there a million times takes no more room than in the file,
+    until all have been counted."""
+    from pyarrow import parquet
+
     allowed = allowance()
     layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
     texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
