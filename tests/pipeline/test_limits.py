@@ -175,3 +175,17 @@ def test_paths_that_no_system_has_are_diagnostics(tmp_path: Path) -> None:
     (tmp_path / "10.diff").write_text("")
     (tmp_path / "9.diff").write_text("")
     assert [path.name for path in update_files(tmp_path)] == ["9.diff", "10.diff", "².diff"]
+
+
+def test_a_task_of_spark_refuses_what_expands_too_much() -> None:
+    pytest.importorskip("pyspark")
+    from elastalog.pipeline.files.format import Format
+    from elastalog.pipeline.spark.whole_files import _read_batches
+
+    def batch(data: bytes) -> pa.RecordBatch:
+        return pa.record_batch([["file:///x/edge.facts.gz"], pa.array([gzip.compress(data)])], ["path", "content"])
+
+    form = Format.of({}, "edge.facts.gz")
+    (read,) = _read_batches(PAIR, form, iter([batch(b"1\t2\n")]))
+    assert read.column("line").to_pylist() == [1]
+    assert codes(lambda: list(_read_batches(PAIR, form, iter([batch(b"1\t2\n" * (20 * MIB))])))) == ["E0524"]

@@ -86,6 +86,19 @@ def read_bounded(path: Path, is_gzip: bool) -> bytes:
     return b"".join(pieces)
 
 
+def unpacked(data: bytes, file: str) -> bytes:
+    """What gzip has packed. Raises EOFError or zlib.error when it is not whole, LimitReached when it is too much."""
+    allowed = allowance()
+    pieces: list[bytes] = []
+    total = 0
+    for piece in _unpacked(iter([data])):
+        pieces.append(piece)
+        total += len(piece)
+        allowed.check()
+        allowed.check_expansion(file, len(data), total)
+    return b"".join(pieces)
+
+
 def read_stream(stream: BinaryIO) -> bytes:
     """All that comes from a stream. Raises LimitReached when it is too much."""
     allowed = allowance()
