@@ -9,6 +9,9 @@ JOBS    ?= 2
 PYTEST  ?=
 # LONG=1 runs the tests that take a minute each, too.
 LONG    ?=
+# QUICK=1 makes `make torture` take five minutes; SEED=N gives its first seed.
+QUICK   ?=
+SEED    ?=
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -17,7 +20,7 @@ READY   := $(VENV)/.ready
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench format clean
+.PHONY: help setup demo test check torture bench format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +40,9 @@ check: $(READY) ## format, lint, types, layers and the fast tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(PYTEST)
+
+torture: $(READY) ## attack every promise from seeds for an hour (QUICK=1: five minutes); SEED=N repeats
+	$(BIN)/python -m tests.torture --seconds $(if $(QUICK),300,3600) $(if $(SEED),--seed $(SEED),)
 
 bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/results/ and benchmarks/plots/
 	$(BIN)/python -m benchmarks.parse_speed

@@ -32,6 +32,10 @@ class Features:
     recursion: bool = True
     several_heads: bool = True
     text_facts: bool = True
+    ranges: bool = False
+    """`x = range(0, y)`, also with a step."""
+    text_functors: bool = False
+    """`match`, `contains`, `strlen`, `substr`, `cat`, conversions."""
     tested_groups: bool = False
     """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
 
@@ -183,6 +187,10 @@ class Construction:
         body: list[str] = []
         if self.features.arithmetic and self.chance(25):
             body += self.arithmetic(scope)
+        if self.features.ranges and self.chance(40):
+            body += self.generator(scope)
+        if self.features.text_functors and self.chance(40):
+            body.append(self.text_test(scope))
         if self.features.aggregates and self.chance(20):
             body.append(self.aggregate(below, scope))
         if self.features.negation and self.chance(30):
@@ -250,6 +258,36 @@ class Construction:
         equation = f"{variable} = {self.expression(scope)}"
         scope.bound["number"].append(variable)
         return [equation, f"{variable} >= 0", f"{variable} < 6"]
+
+    def generator(self, scope: Scope) -> list[str]:
+        fresh = [name for name in scope.names["number"] if name not in scope.bound["number"]]
+        if not fresh:
+            return []
+        variable, left, right = self.pick(fresh), self.known("number", scope), self.known("number", scope)
+        scope.bound["number"].append(variable)
+        return [
+            self.pick(
+                (
+                    f"{variable} = range({left}, {right})",
+                    f"{variable} = range(0, {right})",
+                    f"{variable} = range({left}, {right}, {self.pick((1, 2, -1, 0))})",
+                )
+            )
+        ]
+
+    def text_test(self, scope: Scope) -> str:
+        text, other, number = self.known("symbol", scope), self.known("symbol", scope), self.known("number", scope)
+        return self.pick(
+            (
+                f'match("[ab]+", {text})',
+                f'match({text}, cat({other}, "a"))',
+                f"contains({text}, cat({text}, {other}))",
+                f"strlen(cat({text}, {other})) > {number}",
+                f'substr(cat({text}, "bcd"), {number}, 2) != {other}',
+                f"to_number(to_string({number})) = {number}",
+                f"min({text}, {other}) <= {other}",
+            )
+        )
 
     def expression(self, scope: Scope) -> str:
         left, right = self.known("number", scope), self.known("number", scope)

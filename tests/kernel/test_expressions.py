@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from elastalog.analysis.functors import FUNCTORS, Overload
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
+from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.expressions.terms import compile_expression
 from elastalog.diagnostics.catalogue import CATALOGUE
@@ -297,14 +298,53 @@ def test_match_wants_the_whole_text() -> None:
     assert kept("contains", SYMBOL, const("bc", SYMBOL), var("x", SYMBOL), bases, *rows) == [0, 1]
 
 
-@pytest.mark.parametrize("pattern", [Constant("a(", SYMBOL, SPAN), Variable("y", SYMBOL, SPAN)])
-def test_wrong_regular_expression_is_a_diagnostic(pattern: Expression) -> None:
-    with pytest.raises(ElastalogError) as raised:
-        kept("match", SYMBOL, pattern, var("x", SYMBOL), (SYMBOL, SYMBOL), ("abc", "a("))
-    (diagnostic,) = raised.value.diagnostics
-    assert diagnostic.code == "E0613"
-    assert diagnostic.message.startswith('"a(" is not a regular expression: ')
-    assert diagnostic.labels[0].span == SPAN
+def test_a_wrong_regular_expression_in_data_matches_nothing_and_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = [("abc", "a("), ("a(", "a("), ("abc", "a.c")]
+    assert kept("match", SYMBOL, var("y", SYMBOL), var("x", SYMBOL), (SYMBOL, SYMBOL), *rows) == [2]
+    (record,) = caplog.records
+    assert 'warning[E0613]: "a(" is not a regular expression, so nothing matches it' in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("(a*)*b", "a" * 100_000, False),
+        ("(a|aa)+$", "a" * 100_000 + "b", False),
+        ("(x+x+)+y", "x" * 100_000, False),
+        (r"\u0041\u{1F600}", "A😀", True),
+        (r"\\u0041", r"\u0041", True),
+        (r"\cJ\0", "\n\0", True),
+        (r"\é\/", "é/", True),
+        (r"[(?=]+", "(?=", True),
+        (r"\d+", "٣", False),
+        (r"a.b", "a\nb", False),
+        (r"(?:a|b){2,3}?", "aba", True),
+    ],
+)
+def test_regular_expressions_take_linear_time_and_are_those_of_ecmascript(
+    pattern: str, text: str, expected: bool
+) -> None:
+    rows = [(text, pattern)]
+    assert kept("match", SYMBOL, var("y", SYMBOL), var("x", SYMBOL), (SYMBOL, SYMBOL), *rows) == [0] * expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"(a)\1", "a back reference takes more than linear time"),
+        (r"(?<n>a)\k<n>", "a back reference takes more than linear time"),
+        (r"(?=a)a", "looking ahead or behind takes more than linear time"),
+        (r"(?<!a)b", "looking ahead or behind takes more than linear time"),
+        (r"a{1001}", "invalid repetition size: {1001}"),
+        (r"((a{100}){100}){100}", "invalid repetition size: {100}"),
+    ],
+)
+def test_what_cannot_be_matched_in_linear_time_is_refused(pattern: str, reason: str) -> None:
+    with pytest.raises(NotRegular) as caught:
+        matcher(pattern)
+    assert str(caught.value) == reason
 
 
 def test_comparison_of_a_failed_operand_does_not_hold() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,3 +149,14 @@ def test_tokens_lie_in_order_within_the_text(text: str) -> None:
         end = span.end
     for diagnostic in diagnostics:
         assert 0 <= diagnostic.labels[0].span.start < diagnostic.labels[0].span.end <= len(text)
+
+
+def test_a_long_string_takes_a_few_times_its_size() -> None:
+    text = '.decl a(x: symbol)\na("' + "xy\\n" * 1_000_000 + '").\n# ' + "x\\\n" * 1_000_000
+    tracemalloc.start()
+    try:
+        tokenize(Source("test.dl", text))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 20 * len(text)

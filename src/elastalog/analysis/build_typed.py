@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
@@ -24,6 +23,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.type_reports import ClauseAtFaultError, TypeReports
 from elastalog.analysis.variable_names import wildcard_name
 from elastalog.diagnostics.diagnostic import InternalError
@@ -217,6 +217,6 @@ class TypedBuilder:
 
     def check_pattern(self, pattern: Constant) -> None:
         try:
-            re.compile(str(pattern.value))
-        except (re.error, RecursionError, OverflowError) as fault:
+            matcher(str(pattern.value))
+        except NotRegular as fault:
             self.reports.pattern(pattern.span, str(fault))

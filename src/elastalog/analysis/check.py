@@ -10,6 +10,7 @@ from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_types
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.infer_types import infer_types
+from elastalog.analysis.limit_rules import limit_rules
 from elastalog.analysis.number_rules import number_rules
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.resolve_names import resolve_names
@@ -26,12 +27,24 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (declare_relations, frozenset()),
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
+    (limit_rules, frozenset()),
     (infer_types, frozenset((declare_types, declare_relations))),
     (check_grounded, frozenset((declare_types, declare_relations))),
     (stratify, frozenset((declare_types, declare_relations))),
     (
         number_rules,
-        frozenset((declare_types, declare_relations, resolve_names, take_apart, infer_types, check_grounded, stratify)),
+        frozenset(
+            (
+                declare_types,
+                declare_relations,
+                resolve_names,
+                take_apart,
+                limit_rules,
+                infer_types,
+                check_grounded,
+                stratify,
+            )
+        ),
     ),
 )
 """Every pass with those that must have found no error before it runs. The others leave clauses at fault out, so that

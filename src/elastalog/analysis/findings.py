@@ -7,11 +7,12 @@ from typing import Final
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
-from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.source import Source, Span
 
 # Looking for a near name costs a scan of all names; a program with thousands of unknown names has another problem.
-_MOST_CANDIDATES: Final = 100_000
+_MOST_WORK: Final = 3_000_000
+_MOST_CANDIDATES: Final = 1_000_000
 
 
 class Findings:
@@ -21,6 +22,7 @@ class Findings:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self._suggestions: dict[str, str | None] = {}
+        self._effort = Effort(_MOST_WORK)
         self._candidates_left = _MOST_CANDIDATES
 
     def error(
@@ -45,7 +47,7 @@ class Findings:
             if len(candidates) > self._candidates_left:
                 return None
             self._candidates_left -= len(candidates)
-            self._suggestions[name] = nearest(name, candidates)
+            self._suggestions[name] = nearest(name, candidates, self._effort)
         return self._suggestions[name]
 
     def _add(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
@@ -85,18 +86,28 @@ class Watch:
             raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
         if self._budget_deadline is not None and now > self._budget_deadline:
             raise BudgetExceeded
-        if self.memory is not None:
-            resident = resident_bytes()
-            if resident > self.memory:
-                raise LimitReached(
-                    [
-                        Diagnostic(
-                            "E0604",
-                            f"the memory limit was reached: {resident >> 20} MiB of {self.memory >> 20} MiB",
-                            help="raise --max-memory, or evaluate on Spark",
-                        )
-                    ]
-                )
+        self.require(0)
+
+    def require(self, size: int) -> None:
+        """Raises if so many bytes more would go beyond the memory limit."""
+        if self.memory is None:
+            return
+        needed = resident_bytes() + size
+        if needed > self.memory:
+            message = f"the memory limit was reached: {needed >> 20} MiB of {self.memory >> 20} MiB"
+            advice = "raise --max-memory, or evaluate on Spark"
+            raise LimitReached([Diagnostic("E0604", message, help=advice)])
+
+
+@contextmanager
+def memory_as_limit() -> Iterator[None]:
+    """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
+    try:
+        yield
+    except MemoryError:
+        message = "there is no more memory"
+        advice = "set --max-memory to end sooner, or evaluate on Spark"
+        raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
 
 
 def resident_bytes() -> int:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elastalog.cli.standard_output import fit_for_terminal
+
 if TYPE_CHECKING:
     from elastalog.session import Session
 
@@ -15,6 +17,7 @@ def write_outputs(session: Session, output: str) -> list[Path]:
     from elastalog.pipeline.files.write import print_facts, write_output
 
     files: list[Path] = []
+    out = fit_for_terminal(sys.stdout.buffer)
     for name, relation in session.program.checked.relations.items():
         kinds = [directive.kind for directive in relation.directives]
         if output != "-" and "output" in kinds:
@@ -22,7 +25,7 @@ def write_outputs(session: Session, output: str) -> list[Path]:
             continue
         for directive in relation.directives:
             if directive.kind == "output":
-                print_facts(session.schemas[name], session[name].to_arrow(), sys.stdout.buffer, directive.parameters)
+                print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
             elif directive.kind == "printsize":
                 sys.stdout.buffer.write(f"{name}\t{len(session[name])}\n".encode())
     sys.stdout.buffer.flush()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elastalog.cli.shell_commands.registry import BY_NAME, COMMANDS
+from elastalog.pipeline.own_folder import own_folder
 
 if TYPE_CHECKING:
     from elastalog.cli.shell_commands import ShellState
@@ -80,8 +81,8 @@ def history_file() -> Path | None:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     path = Path(state).expanduser() / "elastalog" / "history"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "ab"):
-            return path
+        own_folder(path.parent)
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        return path
     except (OSError, RuntimeError):
         return None

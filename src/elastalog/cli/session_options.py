@@ -37,6 +37,7 @@ class SessionOptions:
     max_bad_rows: int
     max_memory: int | None
     timeout: float | None
+    max_expansion: int
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -83,6 +84,10 @@ def session_options(command: _Command) -> _Command:
         ),
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
         click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
+        click.option(
+            "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
+            help="How many times its size a fact file may hold, unpacked.",
+        ),
     )  # fmt: skip
     for decorate in reversed(options):
         command = decorate(command)
@@ -150,6 +155,7 @@ def open_session(
         bad_rows=options.bad_rows,
         max_bad_rows=options.max_bad_rows,
         quarantine=quarantine,
+        max_expansion=options.max_expansion,
         on_progress=on_progress,
         store=store,
         retention=retention,

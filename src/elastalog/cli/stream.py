@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def _apply_all(
 
     source = Path(updates).name
     rows: list[dict[str, Any]] = []
-    stream = read_stream(updates, session.program)
+    stream = _within_limits(session, read_stream(updates, session.program))
     # Without marks nothing is read ahead: an update is applied although the next one is at fault.
     pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
     for present, following in pairs:
@@ -135,6 +136,16 @@ def _apply_all(
         if show_changes:
             print_changes(present.batch, changes)
     return rows
+
+
+def _within_limits(session: Session, stream: Iterator[StreamedUpdate]) -> Iterator[StreamedUpdate]:
+    """The updates of a stream, each read within the limits of the session."""
+    while True:
+        with session.reading():
+            update = next(stream, None)
+        if update is None:
+            return
+        yield update
 
 
 def _filled(session: Session, source: str, update: StreamedUpdate) -> PendingUpdate:

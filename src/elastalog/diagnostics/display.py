@@ -26,6 +26,11 @@ def show_text(text: str) -> str:
     return text if text.isascii() and text.isprintable() else "".join(map(show_character, text))
 
 
+def show_lines(text: str) -> str:
+    """What to print for a text of several lines."""
+    return text if text.isascii() and "\x1b" not in text else "\n".join(map(show_text, text.split("\n")))
+
+
 def width(shown: str) -> int:
     """The number of terminal columns of a text that is shown."""
     if shown.isascii():

@@ -5,33 +5,61 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _LONGEST = 64
+MOST_WORK = 1_000_000
+"""Comparisons of letters that looking for one name may take: a fraction of a second."""
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
+class Effort:
+    """What looking for names may still take, in comparisons of letters. When it is used up, nothing is near."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = MOST_WORK) -> None:
+        self.left = left
+
+
+def nearest(name: str, candidates: Iterable[str], effort: Effort | None = None) -> str | None:
     """The candidate most like `name`, or None when none is near: at most a third of its letters may differ. Ties go to
-    the first in alphabetical order, so that messages do not depend on the order of the candidates."""
-    if len(name) > _LONGEST:
+    the first in alphabetical order, so that messages do not depend on the order of the candidates. `effort` bounds the
+    work of several calls together."""
+    effort = effort or Effort()
+    if len(name) > _LONGEST or effort.left <= 0:
         return None
     best: str | None = None
     allowed = max(1, len(name) // 3)
-    for candidate in sorted(set(candidates)):
-        if candidate == name or abs(len(candidate) - len(name)) > allowed:
-            continue
-        distance = _distance(name.casefold(), candidate.casefold())
+    folded = name.casefold()
+    near = {candidate for candidate in candidates if abs(len(candidate) - len(name)) <= allowed and candidate != name}
+    for candidate in sorted(near):
+        effort.left -= len(name) * (2 * allowed + 1)
+        if effort.left < 0:
+            return None  # a suggestion that depends on where the search ended would be a guess
+        distance = _distance(folded, candidate.casefold(), allowed)
         if distance <= allowed:
             best, allowed = candidate, distance - 1
+            if allowed < 0:
+                break
     return best
 
 
-def _distance(left: str, right: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other."""
+def _distance(left: str, right: str, most: int) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours that turn one word into the other; `most + 1` when
+    there are more than `most`. Only the band around the diagonal is looked at: outside of it there are more."""
+    beyond = most + 1
     before: list[int] = []
-    row = list(range(len(right) + 1))
+    row = [min(j, beyond) for j in range(len(right) + 1)]
     for i, a in enumerate(left, 1):
-        before, last, row = row, before, [i]
-        for j, b in enumerate(right, 1):
+        before, last, row = row, before, [beyond] * (len(right) + 1)
+        if i <= most:
+            row[0] = i
+        least = row[0]
+        for j in range(max(1, i - most), min(len(right), i + most) + 1):
+            b = right[j - 1]
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
             if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
+            if cost < beyond:
+                row[j] = cost
+                least = min(least, cost)
+        if least > most and (i < 2 or min(before) >= most):
+            return beyond  # a swap may still reach back one row
     return row[-1]

@@ -39,6 +39,9 @@ class UpdateTarget(Protocol):
     def exclusively(self) -> AbstractContextManager[object]:
         """A block in which no other thread updates."""
 
+    def reading(self) -> AbstractContextManager[object]:
+        """A block in which reading files obeys the limits of the session."""
+
     def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
         """Applies an update: the next epoch. Calls `committed` as soon as nothing can prevent it any more."""
 
@@ -107,7 +110,9 @@ class PendingUpdate:
     def read(self, path: str | os.PathLike[str]) -> None:
         """The changes of a diff file, or of a folder of them."""
         require_path("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
-        self.take(read_diff(Path(path), self.schemas, self.schemas_with), str(path))
+        with self._target.reading():
+            diff = read_diff(Path(path), self.schemas, self.schemas_with)
+        self.take(diff, str(path))
 
     def take(self, diff: Diff, name: str | None = None) -> None:
         """The changes of a diff; errors in its rules say that they are in `name`."""

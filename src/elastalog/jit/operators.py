@@ -119,9 +119,9 @@ def piece(function: Any) -> Any:
     return Piece(function.function if isinstance(function, Operator) else function, is_inlined=False)
 
 
-def intrinsic(function: F) -> F:
-    """A piece that writes its own code (see `Intrinsic`)."""
-    return cast(F, Intrinsic(function))
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """A piece that writes its own code (see `Intrinsic`); compiled code calls it without the typing context."""
+    return Intrinsic(function)
 
 
 @inlined

@@ -15,8 +15,9 @@ from typing import Protocol
 
 from elastalog.analysis.program import Constant, Variable
 from elastalog.planning.failing import can_fail
-from elastalog.planning.logical import Absent, Clause, Scan, Test
+from elastalog.planning.logical import Clause, Scan, Test
 from elastalog.planning.variables import variables_in, variables_of
+from elastalog.planning.waiting import Waiting
 
 
 class Statistics(Protocol):
@@ -65,15 +66,17 @@ def order_goals(
     if start is not None:
         bound.update(_names(clause, start))
     late = _for_the_head_only(clause, bound)
-    waiting = [i for i in range(len(clause.goals)) if i != start and i not in late]
-    visits = [Visit(start, _ready_tests(clause, waiting, bound))]
+    left = [i for i in range(len(clause.goals)) if i != start and i not in late]
+    tests = [i for i in left if isinstance(clause.goals[i], Test)]
+    visits = [Visit(start, _ready_tests(clause, tests, bound))]
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
     wanted = [scans[position] for position in hint if scans[position] != start]
+    waiting = Waiting(clause, [i for i in left if not isinstance(clause.goals[i], Test)], bound, statistics, wanted)
     while waiting:
-        goal = _next_goal(clause, waiting, bound, statistics, wanted)
-        waiting.remove(goal)
+        goal = waiting.take()
         bound.update(_names(clause, goal))
-        visits.append(Visit(goal, _ready_tests(clause, waiting, bound)))
+        visits.append(Visit(goal, _ready_tests(clause, tests, bound)))
+        waiting.note(bound)
     if late:
         last = visits[-1]
         visits[-1] = Visit(last.goal, (*last.tests, *_ready_tests(clause, late, bound)))
@@ -130,6 +133,8 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[i
     """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
     fail is only done when no other can be."""
     ready: list[int | Bind] = []
+    if not waiting:
+        return ()
     tests = [(i, goal) for i in waiting if isinstance(goal := clause.goals[i], Test)]
     tests.sort(key=lambda numbered: can_fail(numbered[1]))
     while True:
@@ -157,37 +162,3 @@ def _doable(i: int, test: Test, bound: set[str]) -> int | Bind | None:
     if test.operator == "=" and left and isinstance(test.right, Variable):
         return Bind(i, test.right)
     return None
-
-
-def _next_goal(clause: Clause, waiting: list[int], bound: set[str], statistics: Statistics, wanted: list[int]) -> int:
-    best: tuple[float, ...] | None = None
-    choice = waiting[0]
-    for i in waiting:
-        goal = clause.goals[i]
-        if isinstance(goal, Test):
-            continue
-        columns = tuple(
-            c for c, term in enumerate(goal.terms) if isinstance(term, Constant) or (term is not None and term in bound)
-        )
-        is_bound = len(columns) == len(goal.terms)
-        if isinstance(goal, Absent):
-            if not is_bound:
-                continue
-            cost = (0.0, 0.0, 0.0)
-        elif wanted and not is_bound:
-            if i != wanted[0]:
-                continue
-            cost = (2.0, 0.0, 0.0)
-        elif is_bound:
-            cost = (1.0, 0.0, 0.0)
-        elif columns:
-            cost = (2.0, statistics.fanout(goal.relation, columns), -len(columns) / len(goal.terms))
-        else:
-            cost = (3.0, statistics.rows(goal.relation), 0.0)
-        if best is None or cost < best:
-            best, choice = cost, i
-    if best is None:
-        raise AssertionError("every goal of a checked clause can be bound")
-    if wanted and choice == wanted[0]:
-        wanted.pop(0)
-    return choice

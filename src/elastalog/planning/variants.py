@@ -102,15 +102,16 @@ def _plan(
     from_head: bool = False,
 ) -> Variant:
     visits = order_goals(clause, start, bound, statistics, hint)
-    drafts = [_draft_start(clause, visits[0], results, from_head)]
+    rows = _wanted_rows(clause, results)
+    drafts = [_draft_start(clause, visits[0], rows, from_head)]
     known = drafts[0].bound_here()
     for visit in visits[1:]:
-        drafts.append(_draft_probe(clause, visit, known, drafts[-1], results))
+        drafts.append(_draft_probe(clause, visit, known, drafts[-1], rows))
         known |= drafts[-1].bound_here()
     return _lay_out(clause, start, drafts, results, from_head)
 
 
-def _draft_start(clause: Clause, visit: Visit, results: tuple[str | Constant, ...], from_head: bool) -> _Draft:
+def _draft_start(clause: Clause, visit: Visit, rows: dict[int, str], from_head: bool) -> _Draft:
     draft = _Draft(visit)
     if from_head:
         draft.taken[HEAD_ROW] = ROW
@@ -119,13 +120,11 @@ def _draft_start(clause: Clause, visit: Visit, results: tuple[str | Constant, ..
         goal = clause.goals[visit.goal]
         assert not isinstance(goal, Test)
         _take_columns(draft, goal.terms)
-        _take_row(draft, clause, visit.goal, results)
+        _take_row(draft, visit.goal, rows)
     return draft
 
 
-def _draft_probe(
-    clause: Clause, visit: Visit, known: set[str], before: _Draft, results: tuple[str | Constant, ...]
-) -> _Draft:
+def _draft_probe(clause: Clause, visit: Visit, known: set[str], before: _Draft, rows: dict[int, str]) -> _Draft:
     assert visit.goal is not None
     goal = clause.goals[visit.goal]
     assert not isinstance(goal, Test)
@@ -139,7 +138,7 @@ def _draft_probe(
             draft.key.append((column, term))
     if isinstance(goal, Scan):
         _take_columns(draft, goal.terms)
-        _take_row(draft, clause, visit.goal, results)
+        _take_row(draft, visit.goal, rows)
     return draft
 
 
@@ -160,10 +159,16 @@ def _take_columns(draft: _Draft, terms: tuple[str | Constant | None, ...]) -> No
             draft.same.append((term, name))
 
 
-def _take_row(draft: _Draft, clause: Clause, goal: int, results: tuple[str | Constant, ...]) -> None:
-    scans = [i for i, g in enumerate(clause.goals) if isinstance(g, Scan)]
-    if goal in scans and body_row(scans.index(goal)) in results:
-        draft.taken[body_row(scans.index(goal))] = ROW
+def _wanted_rows(clause: Clause, results: tuple[str | Constant, ...]) -> dict[int, str]:
+    """The scans, by goal, whose rows are among the results, with the names of these."""
+    scans = (i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan))
+    wanted = {term for term in results if isinstance(term, str)}
+    return {i: name for position, i in enumerate(scans) if (name := body_row(position)) in wanted}
+
+
+def _take_row(draft: _Draft, goal: int, rows: dict[int, str]) -> None:
+    if goal in rows:
+        draft.taken[rows[goal]] = ROW
 
 
 def _uses(clause: Clause, draft: _Draft) -> Iterator[str]:

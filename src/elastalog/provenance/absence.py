@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.display import show_lines
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 
@@ -120,13 +121,13 @@ class Absence:
         """Each instantiation as a rule application."""
         from elastalog.provenance.rendering.text import render_absence
 
-        return render_absence(self)
+        return show_lines(render_absence(self))
 
     def to_tree(self) -> str:
         """A literal a line."""
         from elastalog.provenance.rendering.tree import render_absence
 
-        return render_absence(self)
+        return show_lines(render_absence(self))
 
     def to_json(self) -> str:
         """A JSON object."""
@@ -138,19 +139,19 @@ class Absence:
         """A graph for Graphviz."""
         from elastalog.provenance.rendering.dot import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart."""
         from elastalog.provenance.rendering.mermaid import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_html(self) -> str:
         """Collapsible HTML."""
         from elastalog.provenance.rendering.html import render_absence
 
-        return render_absence(self)
+        return show_lines(render_absence(self))
 
 
 def _nothing_there(reason: str) -> ElastalogError:

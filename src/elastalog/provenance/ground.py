@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, assert_never
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.provenance.fact import Bindings
 
 Ordinal = Callable[[str], int | None]
@@ -47,6 +48,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
         case Constant():
             return normal(expression.value, expression.base)
         case Apply():
+            if expression.functor == "range":
+                raise NoValue("a range has many values: see `range_of`")
             arguments = [value_of(argument, bindings, ordinal) for argument in expression.arguments]
             if expression.functor == "ord":
                 number = ordinal(str(arguments[0]))
@@ -101,8 +104,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left >= right)
         case "match":
             try:
-                return re.fullmatch(left, right) is not None
-            except re.error:
+                return matcher(left)(right)
+            except NotRegular:
                 return False
         case "contains":
             return left in right

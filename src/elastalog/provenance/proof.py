@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.display import show_lines
 from elastalog.provenance.fact import Fact
 
 MOST_NODES = (1 << 63) - 1
@@ -138,7 +139,7 @@ class Proof:
     def __str__(self) -> str:
         from elastalog.provenance.rendering.text import render_fitting
 
-        return render_fitting(self)
+        return show_lines(render_fitting(self))
 
     def __repr__(self) -> str:
         height = "" if self.height is None else f", height {self.height}"
@@ -154,13 +155,13 @@ class Proof:
         """As in the papers: premises over a line with the rule's number in its relation."""
         from elastalog.provenance.rendering.text import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_tree(self) -> str:
         """An indented tree, for narrow terminals."""
         from elastalog.provenance.rendering.tree import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_json(self) -> str:
         """A table of nodes that refer to each other, so that shared sub-proofs are written once."""
@@ -172,19 +173,19 @@ class Proof:
         """A graph for Graphviz."""
         from elastalog.provenance.rendering.dot import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_mermaid(self) -> str:
         """A Mermaid flowchart."""
         from elastalog.provenance.rendering.mermaid import render
 
-        return render(self)
+        return show_lines(render(self))
 
     def to_html(self) -> str:
         """Collapsible HTML."""
         from elastalog.provenance.rendering.html import render
 
-        return render(self)
+        return show_lines(render(self))
 
 
 Premise: TypeAlias = Proof | Condition | AggregatePremise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from elastalog.analysis.program import (
     Aggregation,
@@ -27,7 +28,7 @@ from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, value_of
+from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, range_of, value_of
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by, variables_of
 
@@ -83,7 +84,8 @@ class _Search:
             return
         open_atoms = [i for i, literal in enumerate(self.literals) if isinstance(literal, Atom) and i not in decided]
         if not open_atoms:
-            self.keep(bindings, decided, failures)
+            if not self.extend_by_range(bindings, decided, failures):
+                self.keep(bindings, decided, failures)
             return
         chosen = min(open_atoms, key=lambda i: (sum(n not in bindings for n in needed_by(self.literals[i])), i))
         atom = self.literals[chosen]
@@ -96,6 +98,28 @@ class _Search:
             self.extend(extended, {**decided, chosen: "holds"}, failures)
         if failed < failures:
             self.extend(bindings, {**decided, chosen: "fails"}, failures)
+
+    def extend_by_range(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> bool:
+        """Tries the values of a range for a variable that nothing else binds. False if there is no such range, or if it
+        has no values, which leaves its variable free."""
+        for number, literal in enumerate(self.literals):
+            generated = None if number in decided else _generated(literal, bindings)
+            if generated is None:
+                continue
+            name, generator = generated
+            try:
+                values = list(islice(range_of(generator, bindings, self.ordinal), MOST_CANDIDATES + 1))
+            except (NoValue, Unbound):
+                values = []
+            if not values:
+                decided[number] = "fails"
+                continue
+            self.is_cut |= len(values) > MOST_CANDIDATES
+            for value in values[:MOST_CANDIDATES]:
+                self.spend()
+                self.extend({**bindings, name: value}, decided, failures)
+            return True
+        return False
 
     def settle(
         self, bindings: dict[str, Value], decided: dict[int, Status]
@@ -168,6 +192,16 @@ class _Search:
             return None
         known = tuple(value for value in values if value is not None)
         return Fact(atom.relation, known) if len(known) == len(values) else None
+
+
+def _generated(literal: Literal, bindings: Bindings) -> tuple[str, Apply] | None:
+    """The variable without a value that a literal takes from a range, and the range, whose ends are known."""
+    match literal:
+        case Comparison(operator="=", left=Variable(name=name), right=Apply(functor="range") as generator):
+            is_open = name not in bindings and all(other in bindings for other in variables_of(generator))
+            return (name, generator) if is_open else None
+        case _:
+            return None
 
 
 def _kind(literal: Literal) -> str:

@@ -23,7 +23,10 @@ def columns_in_order(schema: Schema, table: pa.Table, location: str | None = Non
     """The columns of a table by position, or by name when the names are the schema's in another order."""
     if table.num_columns != schema.arity:
         raise ElastalogError([wrong_arity(schema, table.num_columns, "the table", location)])
-    names = tuple(table.column_names)
+    try:
+        names = tuple(table.column_names)
+    except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
+        return list(table.columns)
     if names != schema.names and len(set(names)) == len(names) and set(names) == set(schema.names):
         return [table.column(name) for name in schema.names]
     return list(table.columns)

@@ -9,7 +9,6 @@ Reading texts by id needs no lock: nothing is ever changed or removed. Whoever l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import Words
 from elastalog.relations.small_interner import SmallInterner
+from elastalog.relations.thread_lock import ThreadLock
 
 # The offsets of `pa.string()` have 32 bits.
 MOST_BYTES_OF_STRING_ARRAY = 2**31 - 1
@@ -33,7 +33,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self._texts: SmallInterner | LargeInterner = SmallInterner()
-        self._lock = Lock()
+        self._lock = ThreadLock()
 
     def __len__(self) -> int:
         return len(self._texts)

@@ -10,13 +10,12 @@ smaller in one assignment. Writers exclude each other.
 
 from __future__ import annotations
 
-from threading import Lock
-
 import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
+from elastalog.relations.thread_lock import ThreadLock
 
 EMPTY = -1
 FEW = 24  # values up to which probing one by one is faster
@@ -33,7 +32,7 @@ class WideTable:
         self._length = 0
         self._patterns: Integers = np.empty(64, np.int64)
         self._slots: Words = np.full(128, EMPTY, np.int32)
-        self._lock = Lock()
+        self._lock = ThreadLock()
 
     def __len__(self) -> int:
         return self._length

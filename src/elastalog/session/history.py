@@ -62,6 +62,11 @@ class History:
         if self._durable is not None:
             del self.records[:-1]  # the store has the others
 
+    def refuse_elsewhere(self) -> None:
+        """Raises in another process than the one that opened the store."""
+        if self._durable is not None:
+            self._durable.store.refuse_elsewhere()
+
     def after_commit(self) -> None:
         """What a store does once an epoch is in force."""
         if self._durable is not None:

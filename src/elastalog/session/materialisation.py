@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from elastalog.analysis.program import Value
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import BackendMaker, backend_maker
 from elastalog.backends.protocol import Backend
-from elastalog.backends.watch import Progress, Watch, most_of_memory
+from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
 from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.logical import LogicalProgram
@@ -33,6 +34,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
+from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 
@@ -48,6 +50,7 @@ class Settings:
     timeout: float | None
     budget: float | None
     on_progress: Callable[[Progress], None] | None
+    max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
 
 
@@ -61,7 +64,7 @@ class Materialisation:
         self._settings = settings
         self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=settings.on_progress)
         self.timeout = settings.timeout
-        self.lock = threading.RLock()
+        self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
         strategy, self.backend = self._strategy_and_backend(lower(program.checked))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
@@ -85,6 +88,11 @@ class Materialisation:
         """What follows may take as long as the settings say."""
         self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
 
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the settings' limits, its time beginning now."""
+        self.start_clock()
+        return reading_within(Allowance(self._watch, self._settings.max_expansion))
+
     @property
     def epoch(self) -> int:
         return self.epochs.number
@@ -100,7 +108,8 @@ class Materialisation:
 
     def bootstrap(self, explicit: Mapping[str, np.ndarray]) -> EpochRecord:
         """The first epoch, of explicit facts as words."""
-        return self.epochs.bootstrap(explicit)
+        with memory_as_limit():
+            return self.epochs.bootstrap(explicit)
 
     def schema(self, name: str) -> Schema:
         """The schema of a relation; raises ElastalogError if there is none of that name."""

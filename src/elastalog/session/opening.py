@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from elastalog.backends.engines import ENGINES
-from elastalog.backends.watch import Progress
+from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.stored import is_store, refuse_to_create, restore, stored_program, unmoved
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program
@@ -54,6 +55,7 @@ def open(  # noqa: A001  # its public name
     bad_rows: Mode = "fail",
     max_bad_rows: int = 1000,
     quarantine: str | os.PathLike[str] = ".",
+    max_expansion: int = MOST_EXPANSION,
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
 ) -> Session:
@@ -64,7 +66,8 @@ def open(  # noqa: A001  # its public name
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
-    `bad_rows`: what happens to rows of fact files that are no facts.
+    `bad_rows`: what happens to rows of fact files that are no facts. `max_expansion`: how many times its size a file
+    may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
@@ -82,13 +85,15 @@ def open(  # noqa: A001  # its public name
     require_number("timeout", timeout, 0)
     require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
+    require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
     require_number("retention", retention, 1, whole=True, or_none=False)
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
     spark = choose_spark(engine, spark)
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
-        timeout=timeout, budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, spark),
+        timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
+        make_backend=backend_maker(engine, spark),
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
@@ -105,9 +110,9 @@ def open(  # noqa: A001  # its public name
     if store is not None:
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(_program(program), settings)
-    materialisation.start_clock()
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
-    explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
+    with memory_as_limit(), materialisation.reading():
+        explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation)
     history.records.append(materialisation.bootstrap(explicit))
     if store is not None:

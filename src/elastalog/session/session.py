@@ -66,6 +66,10 @@ class Session:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the limits of the session, its time beginning now."""
+        return self._materialisation.reading()
+
     def close(self) -> None:
         """Ends the session: it cannot be updated any more. Its store, if it has one, is free for another writer."""
         with self._lock:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
+from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
@@ -57,6 +58,10 @@ class Updates:
     def exclusively(self) -> AbstractContextManager[object]:
         """A block in which no other thread updates."""
         return self._materialisation.lock
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A block in which reading files obeys the limits."""
+        return self._materialisation.reading()
 
     def close(self) -> None:
         """There will be no further epoch."""
@@ -149,6 +154,7 @@ class Updates:
                 raise faults.closed()
             if history.is_read_only:
                 raise faults.read_only("it cannot be updated")
+            history.refuse_elsewhere()
             if (update.source, update.batch) in history.batches:
                 record = EpochRecord(
                     now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
@@ -160,7 +166,8 @@ class Updates:
             now.start_clock()
             before = now.epoch
             try:
-                record = now.epochs.apply(update)
+                with memory_as_limit():
+                    record = now.epochs.apply(update)
             finally:
                 last = now.epochs.last
                 if now.epoch > before and last is not None:

@@ -104,6 +104,11 @@ def closed() -> ElastalogError:
     )
 
 
+def other_process(path: Path) -> ElastalogError:
+    message = "the session belongs to the process that opened it, and this one was forked from that"
+    return _error("E0819", message, path, "open the store again in this process: one process at a time writes it")
+
+
 def no_history() -> ElastalogError:
     message = "the session has no store, so earlier epochs are gone"
     return ElastalogError([Diagnostic("E0815", message, help="open it with `store=PATH`")])
@@ -116,6 +121,18 @@ def discarded(path: Path, size: int, epoch: int) -> Diagnostic:
         f"an unfinished write of {size:,} bytes was discarded; the store is at epoch {epoch}",
         notes=("the process that wrote it ended before the epoch was committed",),
         help="apply the last update again; with `source` and `batch` that is safe in any case",
+        severity="warning",
+        location=str(path),
+    )
+
+
+def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
+    """The same as a reader sees it, who repairs nothing."""
+    return Diagnostic(
+        "E0816",
+        f"an unfinished write of {size:,} bytes is left out; the store is at epoch {epoch}",
+        notes=("the process that wrote it ended before the epoch was committed",),
+        help="open the store for writing to remove it, and apply the last update again",
         severity="warning",
         location=str(path),
     )

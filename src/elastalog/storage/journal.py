@@ -13,11 +13,10 @@ from typing import Any
 
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_bytes
+from elastalog.storage.descriptors import OwnDescriptor
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
-
-_CLOSED = -1
 
 
 class JournalReader:
@@ -63,9 +62,8 @@ class JournalReader:
 
 
 class JournalWriter:
-    """Appends records to a journal that has been read to its end."""
-
-    _descriptor = _CLOSED
+    """Appends records to a journal that has been read to its end. A forked child cannot: it would write over what the
+    process that opened the journal commits."""
 
     def __init__(self, files: FileSystem, path: Path, end: int, digest: bytes) -> None:
         self.path = path
@@ -73,16 +71,19 @@ class JournalWriter:
         self.is_broken = False
         self._files = files
         self._digest = digest
-        self._descriptor = files.open_to_append(path)
+        self._descriptor = OwnDescriptor(lambda: files.open_to_append(path))
 
     def append(self, record: JournalRecord) -> None:
         """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is
         broken and refuses everything else."""
         if self.is_broken:
             raise faults.needs_reopening(self.path)
+        descriptor = self._descriptor.number
+        if descriptor is None:
+            raise faults.other_process(self.path)
         data, digest = frame(record.encode(), self._digest)
         try:
-            self._files.append(self._descriptor, data, "journal")
+            self._files.append(descriptor, data, "journal")
         except BaseException as error:
             self.cut_off()
             if isinstance(error, OSError):
@@ -93,8 +94,11 @@ class JournalWriter:
 
     def cut_off(self) -> None:
         """Removes what follows the last record."""
+        descriptor = self._descriptor.number
+        if descriptor is None:
+            return
         try:
-            self._files.truncate(self._descriptor, self.size, "journal")
+            self._files.truncate(descriptor, self.size, "journal")
         except BaseException:
             self.is_broken = True
 
@@ -108,12 +112,11 @@ class JournalWriter:
 
     def close(self) -> None:
         """Gives up the file."""
-        descriptor, self._descriptor = self._descriptor, _CLOSED
-        if descriptor != _CLOSED:
-            os.close(descriptor)
+        self._descriptor.close()
 
     def __del__(self) -> None:
-        self.close()  # of a store that was not closed; its lock says so
+        if hasattr(self, "_descriptor"):
+            self.close()  # of a store that was not closed; its lock says so
 
 
 def write_empty(files: FileSystem, root: Path, name: str, store: str, epoch: int) -> tuple[int, bytes]:

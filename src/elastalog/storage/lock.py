@@ -18,32 +18,34 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elastalog.storage import faults
+from elastalog.storage.descriptors import OwnDescriptor
 
 _OURSELVES = "this process, in another session"
 
 
 class WriterLock:
     """Held from construction to `release`. Raises ElastalogError when another process, or session, holds it. One that
-    is forgotten is released when Python collects it, with a ResourceWarning."""
+    is forgotten is released when Python collects it, with a ResourceWarning. A forked child does not hold it."""
 
-    _descriptor: int | None = None
+    _descriptor: OwnDescriptor | None = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
         except OSError as error:
             raise faults.not_written(path, error) from None
+        assert descriptor.number is not None
         try:
-            _take(descriptor, path)
+            _take(descriptor.number, path)
             holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, holder, 0)
+            os.ftruncate(descriptor.number, 0)
+            os.pwrite(descriptor.number, holder, 0)
         except BlockingIOError:
-            os.close(descriptor)
+            descriptor.close()
             raise faults.locked(path, _holder(path)) from None
         except OSError as error:
-            os.close(descriptor)
+            descriptor.close()
             raise faults.not_written(path, error) from None
         self._descriptor = descriptor
 
@@ -51,11 +53,10 @@ class WriterLock:
         """Gives the lock up."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+            descriptor.close()
 
     def __del__(self) -> None:
-        if self._descriptor is not None:
+        if self._descriptor is not None and self._descriptor.number is not None:
             self.release()
             told = f"the session of the store `{self._path.parent}` was not closed: use `with`, or `close`"
             warnings.warn(told, ResourceWarning, source=self, stacklevel=1)
@@ -70,6 +71,19 @@ def _take(descriptor: int, path: Path) -> None:
             raise
         gc.collect()  # a session that was forgotten, not closed, is in reference cycles, and holds it until then
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a writer holds the lock of a store, as far as can be told."""
+    with _opened(path) as descriptor:
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
 
 
 @contextmanager
@@ -101,14 +115,14 @@ def unread(path: Path) -> Iterator[bool]:
 @contextmanager
 def _opened(path: Path) -> Iterator[int | None]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = OwnDescriptor(lambda: os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError:
         yield None
         return
     try:
-        yield descriptor
+        yield descriptor.number
     finally:
-        os.close(descriptor)
+        descriptor.close()
 
 
 def _holder(path: Path) -> str:

@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.relations.faults import shown
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_bytes
 from elastalog.storage.entries import LogEntry
@@ -149,7 +150,7 @@ class Manifest:
         written = json.loads(data)
         if written.pop("format") != FORMAT:
             raise ValueError("another format")
-        return Manifest(
+        manifest = Manifest(
             generation=written["generation"],
             store=written["store"],
             program=FileEntry(**written["program"]),
@@ -163,10 +164,20 @@ class Manifest:
                 for j in written["journals"]
             ),
         )
+        for name in manifest.names():
+            _require_inside(name)
+        return manifest
 
 
 def _as_mapping(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _require_inside(name: str) -> None:
+    """A store consists of files in its own folder: a manifest that names others was not written by one."""
+    path = PurePosixPath(name)
+    if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"it names a file outside of the store: {shown(name)}")
 
 
 def _segment(written: Mapping[str, Any]) -> Segment:

@@ -24,13 +24,13 @@ from elastalog.relations.words import Dictionary
 from elastalog.storage import faults, snapshots
 from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
-from elastalog.storage.checked_files import FileEntry, write_checked
+from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
 from elastalog.storage.journal import JournalWriter, write_empty
-from elastalog.storage.lock import WriterLock
+from elastalog.storage.lock import WriterLock, is_held
 from elastalog.storage.manifest import (
     FORMAT,
     FORMAT_FILE,
@@ -70,6 +70,7 @@ class Store(RecordedEpochs):
         self._lock = lock
         self._journal: JournalWriter | None = None
         self._coming: BackgroundSnapshot | None = None
+        self._process = os.getpid()
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -129,13 +130,17 @@ class Store(RecordedEpochs):
         if read_only:  # the caller holds `lock.reading` for as long as it reads
             store = Store(root, files, None, read_manifest(root))
             store._until = until
-            store._follow_journals(until)
+            store._check_programs()
+            reader = store._follow_journals(until)
+            if until is None and reader.size > reader.end and not is_held(root / LOCK):
+                store.discarded.append(faults.left_out(reader.path, reader.size - reader.end, store.epoch))
             if until is not None and store.first_epoch <= until < store.epoch:
                 store.epoch = until  # the last snapshot is later: what follows is not for this reader
             return store
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
             store = Store(root, files, lock, read_manifest(root))
+            store._check_programs()
             reader = store._follow_journals()
             store._journal = JournalWriter(files, reader.path, reader.end, reader.digest)
             if reader.size > reader.end:
@@ -148,7 +153,9 @@ class Store(RecordedEpochs):
 
     def close(self) -> None:
         """Gives up the lock. Everything committed is on the disk already. Waits for a snapshot that was begun; Ctrl-C
-        ends the wait, and the snapshot."""
+        ends the wait, and the snapshot. In a forked child nothing happens: the store is that of its parent."""
+        if self._is_elsewhere:
+            return
         try:
             self.finish_snapshot(wait=True)
         except (ElastalogError, MemoryError) as error:
@@ -164,7 +171,17 @@ class Store(RecordedEpochs):
 
     @property
     def is_read_only(self) -> bool:
-        return self._lock is None
+        return self._lock is None or self._is_elsewhere
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether another process opened the store, and this one was forked from it."""
+        return self._process != os.getpid()
+
+    def refuse_elsewhere(self) -> None:
+        """Raises ElastalogError in a forked child: the process that opened the store goes on writing it."""
+        if self._is_elsewhere:
+            raise faults.other_process(self.root)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +202,7 @@ class Store(RecordedEpochs):
     @property
     def is_snapshot_due(self) -> bool:
         """Whether the journal has grown so long that a snapshot pays."""
-        if self._journal is None:
+        if self._journal is None or self._is_elsewhere:
             return False
         options = self.manifest.options
         latest = self.manifest.snapshots[-1]
@@ -220,7 +237,7 @@ class Store(RecordedEpochs):
         """Puts the snapshot that was begun in force, if it has been written by now, or when it has been. Raises what
         went wrong with it; then the store is as before."""
         coming = self._coming
-        if coming is None or not (wait or coming.is_done):
+        if coming is None or self._is_elsewhere or not (wait or coming.is_done):
             return
         coming.wait()
         self._coming = None
@@ -235,10 +252,16 @@ class Store(RecordedEpochs):
 
     def abandon_snapshot(self) -> None:
         """Gives up the snapshot that was begun, if there is one."""
-        if self._coming is not None:
+        if self._coming is not None and not self._is_elsewhere:
             self._coming.abandon()
             self._changed |= self._coming.moment.changed
             self._coming = None
+
+    def _check_programs(self) -> None:
+        """Earlier epochs need the programs of their time, even where the present one is in the journal."""
+        programs = {self.manifest.program_of(snapshot) for snapshot in self.manifest.snapshots}
+        for file in sorted({self.manifest.program, *programs}, key=lambda file: file.name):
+            read_checked(self.root, file)
 
     def _moment(self, dictionary: Dictionary) -> Moment:
         return Moment(
@@ -300,6 +323,7 @@ class Store(RecordedEpochs):
     def _writer(self) -> JournalWriter:
         if self._journal is None:
             raise faults.read_only("it cannot be updated")
+        self.refuse_elsewhere()
         if self._journal.is_broken:
             raise faults.needs_reopening(self.root)
         return self._journal

@@ -27,7 +27,8 @@ _OPEN_STRING, _OPEN_COMMENT, _BAD_NUMBER, _QUOTED, _PREPROCESSOR, _STRAY = range
 KIND_NAMES = ("trivia", "name", "wildcard", "integer", "float", "string", "keyword", "directive", "symbol", "end")
 
 _DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
-# Every character of any text belongs to exactly one piece.
+# Every character of any text belongs to exactly one piece. What repeats is possessive: otherwise a place to go back to
+# is kept for every repetition, which takes a hundred times the memory of a long string.
 _PIECE = re.compile(
     rf"""
       [ \t\r\n\f\v]+
@@ -40,9 +41,9 @@ _PIECE = re.compile(
     | :-|:=|<=|>=|!=|<:|<>|==|=>|=<|&&|\|\||\\\+|\\=
     | [.;:=<>!+\-*/%^|$@{{}}\[\]~&]
     | [0-9]+(?:\.[0-9]+)*(?:[eE][+-]?[0-9]+)?[A-Za-z0-9_]*
-    | "(?:[^"\\\n]+|\\[^\n])*(?:"|\\)?
+    | "(?:[^"\\\n]++|\\[^\n])*+(?:"|\\)?
     | '[^'\n]*'
-    | \#(?:[^\n\\]|\\\r?\n|\\)*
+    | \#(?:[^\n\\]++|\\\r?\n|\\)*+
     | (?:[^\x00-\x7f\W]+[A-Za-z0-9_?]*)+
     | [^\x00-\x7f\w]+
     | .
@@ -52,7 +53,7 @@ _PIECE = re.compile(
 _INTEGER = re.compile(r"[0-9]+u?|0x[0-9a-fA-F]+u?|0b[01]+u?")
 _ADDRESS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
 _FLOAT = re.compile(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_?")
 _SYMBOLS = frozenset(

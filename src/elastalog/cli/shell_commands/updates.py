@@ -61,7 +61,8 @@ def _load(state: ShellState, arguments: Piece) -> None:
             "E0652", "there is no diff file in this folder", advice="name one, as in `load update.diff`"
         )
     update = state.update()
-    diff = read_diff(Path(path), update.schemas, update.schemas_with)
+    with state.session.reading():
+        diff = read_diff(Path(path), update.schemas, update.schemas_with)
     changes: list[PendingChange | PendingRule] = [PendingRule("-", text) for text in diff.removed_rules]
     changes += [PendingRule("+", text) for text in diff.added_rules]
     changes += [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]

@@ -200,6 +200,40 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
     ),
     Entry(
+        "E0224",
+        "rule too long",
+        "Every literal of a rule is a place where an update can begin, so that planning takes time that grows with the"
+        " square of their number. A body, of a rule or of an aggregate, may have 256 literals.",
+        ".decl e(x: number, y: number)\n.input e\n.decl p(x: number, y: number)\np(x0, x300) :- "
+        + ", ".join(f"e(x{i}, x{i + 1})" for i in range(300))
+        + ".",
+        ".decl e(x: number, y: number)\n.input e\n.decl twice, p(x: number, y: number)\n"
+        "twice(x, z) :- e(x, y), e(y, z).\np(x0, x300) :- "
+        + ", ".join(f"twice(x{i}, x{i + 2})" for i in range(0, 300, 2))
+        + ".",
+    ),
+    Entry(
+        "E0225",
+        "too many counts and sums in one rule",
+        "A count or sum of nothing is 0, and where there is nothing there is no fact to join with: a rule with a count"
+        " stands for two, one for groups that have members and one for those that have none. Two counts make four, ten"
+        " a thousand. A body may have eight.",
+        ".decl e(x: number)\n.input e\n.decl p(n: number)\np("
+        + " + ".join(f"n{i}" for i in range(9))
+        + ") :- "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(9))
+        + ".",
+        ".decl e(x: number)\n.input e\n.decl first, p(n: number)\nfirst("
+        + " + ".join(f"n{i}" for i in range(5))
+        + ") :- "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5))
+        + ".\np(n + "
+        + " + ".join(f"n{i}" for i in range(5, 9))
+        + ") :- first(n), "
+        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5, 9))
+        + ".",
+    ),
+    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "
@@ -302,7 +336,8 @@ ANALYSIS: tuple[Entry, ...] = (
         "not a regular expression",
         "The first argument of `match` is a regular expression that the whole text must match. Characters "
         "with a meaning of their own are taken as they are after a backslash, which is written twice in a "
-        "string.",
+        "string. The syntax is that of ECMAScript, without what cannot be matched in time linear in the text: back "
+        "references (`\\\\1`) and looking ahead or behind (`(?=…)`, `(?<!…)`); a repetition counts up to 1000.",
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*(", s).',
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*\\\\(", s).',
     ),

@@ -210,4 +210,13 @@ FACTS: tuple[Entry, ...] = (
         example='update_files("update")  # the folder is called updates',
         fix='update_files("updates")  # updates/1.diff, updates/2.diff, updates/10.diff',
     ),
+    Entry(
+        code="E0524",
+        title="a file that expands too much",
+        explanation="Packed, or written as the same value many times over, a small file can stand for more than fits"
+        " into memory. One that holds more than 64 MiB and many times its own size is refused before all of it has been"
+        " read. Files that others made are the reason; the limit can be raised for those that are to be trusted.",
+        example="elastalog run reach.dl -F facts  # edge.facts.gz: 5 MB, and 5 GB unpacked",
+        fix="elastalog run reach.dl -F facts --max-expansion 2000",
+    ),
 )

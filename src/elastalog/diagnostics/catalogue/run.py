@@ -114,9 +114,9 @@ RUN: tuple[Entry, ...] = (
     Entry(
         "E0613",
         "not a regular expression",
-        "The first argument of `match` must be a regular expression in the syntax of Python; here it came from a fact."
-        " Characters with a meaning, such as `( [ * + ?`, need a backslash to stand for themselves; in a string of the"
-        " program the backslash is written twice.",
+        "The first argument of `match` must be a regular expression; here it came from a fact, and is none. Nothing"
+        " matches it, and evaluation goes on. Characters with a meaning, such as `( [ * + ?`, need a backslash to stand"
+        " for themselves; in a string of the program the backslash is written twice.",
         ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"
         'name("f()"). pattern("f(").\nfound(x) :- name(x), pattern(p), match(p, x).',
         ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"
@@ -155,5 +155,13 @@ RUN: tuple[Entry, ...] = (
         " error is a `TypeError` as well.",
         'db.at("1")\ndb.query(("path", (1, 4)))',
         'db.at(1)\ndb.query("path(1, 4)")',
+    ),
+    Entry(
+        "E0618",
+        "a text too long",
+        "A functor may make texts of up to 67,108,864 characters. Recursion that joins texts without an end reaches"
+        " that sooner than the memory's end.",
+        '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x).',
+        '.decl p(x: symbol)\np("ab").\np(cat(x, x)) :- p(x), strlen(x) < 1000.',
     ),
 )

@@ -106,4 +106,13 @@ SPARK: tuple[Entry, ...] = (
         "rm -r reach.store feed\n"
         "elastalog stream reach.dl -F facts --source incoming/ --store reach.store --changes feed/",
     ),
+    Entry(
+        "E1119",
+        "no folder of one's own",
+        "Java runs what is in an archive of classes, so the archive is kept only where no other user can have put it:"
+        " in `elastalog` in the user's cache, which must belong to the user, with nothing above it that everyone may"
+        " write to.",
+        "XDG_CACHE_HOME=/tmp/shared python -m elastalog.pipeline.spark.warm  # made by someone else",
+        "XDG_CACHE_HOME=$HOME/.cache python -m elastalog.pipeline.spark.warm",
+    ),
 )

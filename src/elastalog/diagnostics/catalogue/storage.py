@@ -151,4 +151,15 @@ STORAGE: tuple[Entry, ...] = (
         'elastalog.open(facts="facts/")',
         'elastalog.open("reach.dl", facts="facts/")',
     ),
+    Entry(
+        "E0819",
+        "session of another process",
+        "The session was opened by the process that this one was forked from, which goes on writing its store. A"
+        " forked child can read what the session held at the fork, but not update its store, and closing it there"
+        " changes nothing. If another thread was using the session at that instant, the copy in the child is of no"
+        " use at all. Open sessions after the fork, in the process that uses them; `read_only=True` reads beside a"
+        " writer.",
+        'db = elastalog.open(store="here")\nif os.fork() == 0:\n    db.apply({"edge": [(1, 2)]})',
+        'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
+    ),
 )

@@ -21,6 +21,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.noted import noted
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
@@ -109,6 +110,8 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: R
     rows: dict[tuple[str, str], list[list[Any]]] = {}
     bad: list[Diagnostic] = []
     for number, line in facts:
+        if not number & 0xFFF:
+            allowance().check()
         try:
             sign, relation, row = _change(line, schemas)
         except _BadLineError as error:

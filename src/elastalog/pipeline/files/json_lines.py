@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
@@ -29,6 +30,8 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
     bad: list[BadRow] = []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, raw in enumerate(lines, 1):
+        if not number & 0xFFF:
+            allowance().check()
         if not raw.strip():
             continue
         row = _row(schema, raw)

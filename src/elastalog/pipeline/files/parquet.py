@@ -7,14 +7,19 @@ import io
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
 NULLARY = "()"
+
+BATCH = 1 << 15
+"""Rows read at a time."""
 
 
 def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
@@ -41,12 +46,43 @@ def read_parquet_table(schema: Schema, table: pa.Table, file: str) -> tuple[pa.T
 
 def parquet_table(data: bytes, file: str) -> pa.Table:
     """The whole table of a Parquet file."""
+    try:
+        return read_in_batches(data, file)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ElastalogError([_unreadable(file, error)]) from None
+
+
+def read_in_batches(data: bytes, file: str) -> pa.Table:
+    """The whole table, within the limits; raises what Arrow does, and UnicodeDecodeError for names of columns. Texts
+    stay numbers of the pages' dictionaries: one that is there a million times takes no more room than in the file,
+    until all have been counted."""
     from pyarrow import parquet
 
-    try:
-        return parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
-        raise ElastalogError([_unreadable(file, error)]) from None
+    allowed = allowance()
+    layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
+    texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
+    opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    batches: list[pa.RecordBatch] = []
+    total = 0
+    for batch in opened.iter_batches(batch_size=BATCH):
+        batches.append(batch)
+        total += sum(map(_plain_bytes, batch.columns))
+        allowed.check()
+        allowed.check_expansion(file, len(data), total)
+    allowed.require(total)
+    return pa.Table.from_batches(batches, opened.schema_arrow)
+
+
+def _plain_bytes(array: pa.Array) -> int:
+    """What a column takes once every row has its own text."""
+    if not pa.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    lengths = pc.binary_length(array.dictionary).take(array.indices)
+    return 4 * len(array) + (pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

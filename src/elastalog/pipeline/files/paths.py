@@ -63,7 +63,10 @@ def require_file(root: Path | str, relation: str, relative: str) -> Path:
 
 def natural_order(path: Path) -> tuple[tuple[int, int, str], ...]:
     """A sort key under which `update-10` follows `update-9`."""
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"([0-9]+)", path.name))
+    return tuple(
+        (0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part)
+        for part in re.split(r"([0-9]+)", path.name)
+    )
 
 
 def _missing(root: Path | str, relation: str, tried: list[str]) -> Diagnostic:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import zlib
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.parquet import read_parquet
@@ -57,7 +57,7 @@ def read_input(
             continue
         parameters = directive.parameters
         if medium(parameters, ("file", "stdin")) == "stdin":
-            data = (stdin or sys.stdin.buffer).read()
+            data = read_stream(stdin or sys.stdin.buffer)
             table, bad_here = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
             files.append("<stdin>")
         else:
@@ -75,9 +75,8 @@ def read_input(
 def file_bytes(path: Path, is_gzip: bool) -> bytes:
     """The contents of a file, unpacked; a diagnostic if it cannot be read."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if is_gzip else data
-    except (OSError, EOFError, zlib.error) as error:
+        return read_bounded(path, is_gzip)
+    except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
         raise ElastalogError([_unreadable(path, error, is_gzip)]) from None
 
 

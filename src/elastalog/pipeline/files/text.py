@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base, Value
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
@@ -27,6 +28,7 @@ from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined, table_of_columns
 
 BLOCK = 1 << 20
+PIECE = 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -61,8 +63,6 @@ def _in_order_of(header: bytes, schema: Schema, form: Format) -> Schema:
 
 def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     """None unless Arrow reads the whole file as `_read_exactly` would."""
-    from pyarrow import csv
-
     if schema.arity == 0 or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
     has_quotes = form.is_rfc4180 and b'"' in data
@@ -76,28 +76,44 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
         return None
     arrow_schema = schema.arrow()
     names = [str(i) for i in range(schema.arity)]
+    types = dict(zip(names, arrow_schema.types, strict=True))
     try:
-        table = csv.read_csv(
-            pa.BufferReader(data),
-            csv.ReadOptions(column_names=names, block_size=4 << 20),
-            csv.ParseOptions(
-                delimiter=form.delimiter,
-                quote_char='"' if has_quotes else False,
-                newlines_in_values=has_quotes,
-                ignore_empty_lines=False,
-            ),
-            csv.ConvertOptions(
-                column_types=dict(zip(names, arrow_schema.types, strict=True)),
-                null_values=[],
-                strings_can_be_null=False,
-            ),
-        )
+        tables = [_parsed(piece, types, form, has_quotes) for piece in _pieces(data, has_quotes)]
     except pa.ArrowInvalid:
         return None
+    table = tables[0] if len(tables) == 1 else joined(tables)
     columns_with_bases = zip(schema.columns, table.columns, strict=True)
     if not all(_is_exact(column.base, array, data) for column, array in columns_with_bases):
         return None
     return pa.Table.from_arrays(table.columns, schema=arrow_schema)
+
+
+def _pieces(data: bytes, has_quotes: bool) -> Iterator[pa.Buffer]:
+    """Whole lines of a file, so many that between them the limits can be looked at. Lines end inside of quotes, too:
+    where there are any, the file is one piece."""
+    whole = pa.py_buffer(data)
+    position = 0
+    while position < len(data):
+        allowance().check()
+        end = 0 if has_quotes else data.find(b"\n", position + PIECE) + 1
+        yield whole.slice(position, (end or len(data)) - position)
+        position = end or len(data)
+
+
+def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_quotes: bool) -> pa.Table:
+    from pyarrow import csv
+
+    return csv.read_csv(
+        pa.BufferReader(piece),
+        csv.ReadOptions(column_names=list(types), block_size=4 << 20),
+        csv.ParseOptions(
+            delimiter=form.delimiter,
+            quote_char='"' if has_quotes else False,
+            newlines_in_values=has_quotes,
+            ignore_empty_lines=False,
+        ),
+        csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
+    )
 
 
 def _is_exact(base: Base, array: pa.ChunkedArray, data: bytes) -> bool:
@@ -163,6 +179,8 @@ def _read_exactly(
     count = 0
     for line, raw, fields in records:
         row = fields if isinstance(fields, Fault) else _row(schema, fields, parsers, form.delimiter)
+        if not line & 0xFFF:
+            allowance().check()
         if isinstance(row, Fault):
             bad.append(BadRow(file, first_line + line, row, raw.decode("utf-8", "backslashreplace")))
             continue

@@ -11,11 +11,11 @@ import shlex
 import shutil
 import stat
 import subprocess
-import tempfile
 import zlib
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.own_folder import folder_of_this_process, own_folder, user_cache
 
 LEAST_VERSION = 17
 _REFUSED_OPTION = "--add-modules=jdk.incubator.vector"
@@ -59,9 +59,8 @@ def _packaged_java() -> Path | None:
 
 def _in_front_of(java: Path) -> Path:
     """A Java home whose `java` drops the option that the real one refuses."""
-    home = Path(tempfile.gettempdir()) / f"elastalog-java-{os.getuid()}-{zlib.crc32(bytes(java)):x}"
-    script = home / "bin" / "java"
-    script.parent.mkdir(parents=True, exist_ok=True)
+    home = own_folder((user_cache() or folder_of_this_process()) / f"java-{zlib.crc32(bytes(java)):x}")
+    script = own_folder(home / "bin") / "java"
     text = (
         "#!/bin/sh\n"
         'for option in "$@"; do shift; '
@@ -70,7 +69,7 @@ def _in_front_of(java: Path) -> Path:
     )
     fresh = script.with_name(f"java.{os.getpid()}")
     fresh.write_text(text, encoding="utf-8")
-    fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP)
+    fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR)
     fresh.replace(script)
     return home
 

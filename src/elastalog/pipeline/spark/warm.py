@@ -12,6 +12,8 @@ import tempfile
 import zlib
 from pathlib import Path
 
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.own_folder import user_cache
 from elastalog.pipeline.spark.java import provide_java
 
 # Java must not say on standard output that it found an archive wanting.
@@ -21,17 +23,18 @@ _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 def archive_options(java: Path) -> str:
     """The options with which Java uses the archive, if there is one."""
     archive = archive_of(java)
-    return f"-XX:SharedArchiveFile={archive} {_QUIET}" if archive.is_file() else ""
+    return f"-XX:SharedArchiveFile={archive} {_QUIET}" if archive is not None and archive.is_file() else ""
 
 
-def archive_of(java: Path) -> Path:
-    """Where the archive for a Java and the installed pyspark is, or would be."""
+def archive_of(java: Path) -> Path | None:
+    """Where the archive for a Java and the installed pyspark is, or would be. None if the user has no cache that others
+    cannot write to: Java runs what is in an archive."""
     import pyspark
 
     real = java.resolve()
     identity = f"{real} {real.stat().st_mtime_ns} {pyspark.__version__} {pyspark.__path__[0]}"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "elastalog" / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
+    cache = user_cache()
+    return None if cache is None else cache / f"spark-{zlib.crc32(identity.encode()):08x}.jsa"
 
 
 def make_archive() -> Path:
@@ -39,7 +42,8 @@ def make_archive() -> Path:
     from elastalog.pipeline.spark.session import java_options, spark_session
 
     archive = archive_of(provide_java())
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    if archive is None:
+        raise ElastalogError([_no_cache()])
     archive.unlink(missing_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")
     options = f"{java_options()} -XX:ArchiveClassesAtExit={fresh} {_QUIET}"
@@ -58,6 +62,14 @@ def make_archive() -> Path:
     gateway.proc.wait(600)  # Java writes the archive when it ends
     os.replace(fresh, archive)
     return archive
+
+
+def _no_cache() -> Diagnostic:
+    return Diagnostic(
+        code="E1119",
+        message="there is no folder for the archive that this user alone may write to",
+        help="set XDG_CACHE_HOME to one, or see whose `~/.cache/elastalog` is",
+    )
 
 
 if __name__ == "__main__":

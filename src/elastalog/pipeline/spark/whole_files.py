@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from elastalog.pipeline.files.allowance import unpacked
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.policy import BadRow
@@ -47,12 +48,10 @@ def _task(schema: Schema, form: Format) -> Callable[[Iterator[pa.RecordBatch]], 
 
 def _read_batches(schema: Schema, form: Format, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """In a task: a row with the good facts of each file as an Arrow stream, and a row for every bad one."""
-    import gzip
-
     for batch in batches:
         for path, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             file = path_of(path)
-            data = gzip.decompress(content) if form.is_gzip or content[:2] == b"\x1f\x8b" else content
+            data = unpacked(content, file) if form.is_gzip or content[:2] == b"\x1f\x8b" else content
             if form.kind is Kind.JSON_LINES:
                 table, bad = read_json_lines(schema, data, file)
             else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import shutil
-import tempfile
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.own_folder import folder_of_this_process
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,13 +35,24 @@ def workplace(spark: SparkSession) -> Path:
         if root is None and not is_one_machine:
             raise ElastalogError([_no_workplace(master)])
         if root is None:
-            found = Path(tempfile.mkdtemp(prefix="elastalog-"))
+            found = folder_of_this_process()
         else:
-            found = Path(root.removeprefix("file://")) / application
-            found.mkdir(parents=True, exist_ok=True)
+            found = _own_folder_in(Path(root.removeprefix("file://")), application)
+            atexit.register(shutil.rmtree, found, ignore_errors=True)
         _made[application] = found
-        atexit.register(shutil.rmtree, found, ignore_errors=True)
     return found
+
+
+def _own_folder_in(root: Path, application: str) -> Path:
+    """The folder of an application in one that several may use. Tasks read what lies there, and believe it."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        (root / application).mkdir(mode=0o755)
+    except OSError as error:
+        message = f"no folder for this application can be made in `{root}`: {error.strerror or error}"
+        advice = f"set `{SETTING}` to a folder that this user may write to"
+        raise ElastalogError([Diagnostic("E1104", message, help=advice)]) from None
+    return root / application
 
 
 def new_folder(spark: SparkSession, kind: str) -> Path:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elastalog.pipeline.files.allowance import read_bounded
 from elastalog.pipeline.files.diff import Diff
+from elastalog.pipeline.files.parquet import read_in_batches
 from elastalog.pipeline.streams.changes import column_as, fault, numbered, read_changes
 from elastalog.relations.schema import Schema
 
@@ -27,16 +29,16 @@ def read_steps(path: Path, schemas: Mapping[str, Schema]) -> Iterator[tuple[int,
 
 def _read(path: Path) -> pa.Table:
     try:
+        data = read_bounded(path, is_gzip=False)
         if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet as parquet
-
-            return parquet.read_table(path)
+            table = read_in_batches(data, str(path))
+            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+            return pa.table(plain, names=table.column_names)
         from pyarrow import csv
 
-        with path.open("rb") as file:
-            delimiter = "\t" if b"\t" in file.readline() else ","
-        names = csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter)).schema.names
+        form = csv.ParseOptions(delimiter="\t" if b"\t" in data.split(b"\n", 1)[0] else ",")
+        names = csv.open_csv(pa.BufferReader(data), parse_options=form).schema.names
         text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-        return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter), convert_options=text)
-    except (pa.ArrowInvalid, OSError) as error:
+        return csv.read_csv(pa.BufferReader(data), parse_options=form, convert_options=text)
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise fault(str(path), f"`{path.name}` cannot be read: {error}", "it must be CSV, TSV or Parquet") from None

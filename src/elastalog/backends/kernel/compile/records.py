@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Table(Generic[R]):
 
 def record_at(kind: type[ctypes.Structure]) -> Any:
     """A piece of compiled code: the record with a number in the table at an address."""
-    described = types.Record(np.dtype(kind))
+    described = types.Record(cast("np.dtype[np.void]", np.dtype(kind)))
 
     @intrinsic
     def at(typing_context: Any, address: Any, number: Any) -> Any:
@@ -73,7 +73,7 @@ def record_at(kind: type[ctypes.Structure]) -> Any:
 
 def record_of(kind: type[ctypes.Structure]) -> Any:
     """A piece of compiled code: a row of a matrix as a record."""
-    described = types.Record(np.dtype(kind))
+    described = types.Record(cast("np.dtype[np.void]", np.dtype(kind)))
 
     @intrinsic
     def of(typing_context: Any, matrix: Any, number: Any) -> Any:

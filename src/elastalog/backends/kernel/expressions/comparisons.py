@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import operator
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.regular import Matches, NotRegular, matcher
 from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, shown_value
 from elastalog.backends.kernel.expressions.ranges import compile_membership
 from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
@@ -19,6 +20,11 @@ from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Keep
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+
+log = logging.getLogger("elastalog.evaluation")
+
+MOST_TOLD = 5
+"""Wrong patterns of one rule that are told of."""
 
 Holds: TypeAlias = Callable[[Matrix, int], Mask]
 """Gives a mask with one element for every row, or one for all of them."""
@@ -157,33 +163,36 @@ def _contains(part: str, text: str) -> bool:
 
 
 def _matcher(pattern: Expression, source: Source) -> TextFunction:
-    known: dict[str, re.Pattern[str]] = {}
+    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then nothing
+    matches it, and that is said once."""
+    known: dict[str, Matches] = {}
+    wrong = 0
+
+    def compiled(wanted: str) -> Matches:
+        nonlocal wrong
+        try:
+            return matcher(wanted)
+        except NotRegular as fault:
+            wrong += 1
+            if wrong <= MOST_TOLD:
+                log.warning("%s", ElastalogError([_not_regular(wanted, fault, pattern.span, source)]))
+            return lambda text: False
 
     def matches(wanted: str, text: str) -> bool:
-        compiled = known.get(wanted)
-        if compiled is None:
-            compiled = known[wanted] = compile_pattern(wanted, pattern.span, source)
-        return compiled.fullmatch(text) is not None
+        found = known.get(wanted)
+        if found is None:
+            found = known[wanted] = compiled(wanted)
+        return found(text)
 
-    if isinstance(pattern, Constant):
-        # Found wrong at once rather than when the first row arrives.
-        known[str(pattern.value)] = compile_pattern(str(pattern.value), pattern.span, source)
     return matches
 
 
-def compile_pattern(pattern: str, span: Span, source: Source) -> re.Pattern[str]:
-    """The compiled regular expression; E0613 at the span if it is none."""
-    try:
-        return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ElastalogError(
-            [
-                Diagnostic(
-                    "E0613",
-                    f"{shown_value(pattern)} is not a regular expression: {error}",
-                    (Label(span, "the pattern of `match`"),),
-                    help="put a backslash before characters that stand for themselves, as in `\\\\(`",
-                    source=source,
-                )
-            ]
-        ) from None
+def _not_regular(pattern: str, fault: NotRegular, span: Span, source: Source) -> Diagnostic:
+    return Diagnostic(
+        "E0613",
+        f"{shown_value(pattern)} is not a regular expression, so nothing matches it: {fault}",
+        (Label(span, "the pattern of `match`"),),
+        help="put a backslash before characters that stand for themselves, as in `\\\\(`",
+        severity="warning",
+        source=source,
+    )

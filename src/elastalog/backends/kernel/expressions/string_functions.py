@@ -15,11 +15,14 @@ import numpy as np
 
 from elastalog.analysis.program import Base, Constant, Expression
 from elastalog.backends.kernel.expressions.columns import FULL, Column, Evaluate, Mask, Matrix, Values, both
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.words import Dictionary
 
 INTEGER = re.compile(r"-?[0-9]+")
 FLOAT = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 MOST_DIGITS = 20
+MOST_CHARACTERS = 1 << 26
+"""Of a text that a functor makes."""
 
 TextFunction = Callable[..., Any]
 """Takes and gives plain values; None where there is no value."""
@@ -50,8 +53,18 @@ def part_of(text: str, start: int, size: int) -> str:
 
 
 def joined(*texts: str) -> str:
-    """What `cat` gives."""
+    """What `cat` gives. A text that grows without end must not end with the memory: E0618."""
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        raise LimitReached([_too_long()])
     return "".join(texts)
+
+
+def _too_long() -> Diagnostic:
+    return Diagnostic(
+        "E0618",
+        f"`cat` would make a text of more than {MOST_CHARACTERS:,} characters",
+        help="see that recursion through `cat` ends: bound it with `strlen`",
+    )
 
 
 TEXT_FUNCTIONS: dict[str, TextFunction] = {

@@ -1,0 +1,148 @@
+"""What reading files may take: the limits of the session that reads hold from the first byte on.
+
+A small file can stand for gigabytes: packed, or written as the same value a billion times over. So files are read piece
+by piece, and between pieces time, memory and the proportion to the size of the file are looked at.
+"""
+
+from __future__ import annotations
+
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from elastalog.backends.watch import Watch, most_of_memory
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+
+MOST_EXPANSION = 200
+"""How many times its size a file may take when it is unpacked, unless the user allows more."""
+
+ALWAYS_ALLOWED = 64 << 20
+"""Bytes that any file may take."""
+
+PIECE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The limits of whoever reads: time and memory, and how many times its size a file may take."""
+
+    watch: Watch = field(default_factory=lambda: Watch(memory=most_of_memory()))
+    expansion: int = MOST_EXPANSION
+
+    def check(self) -> None:
+        """Raises LimitReached if time or memory have run out."""
+        self.watch.check()
+
+    def require(self, size: int) -> None:
+        """Raises LimitReached if there is no room for so many bytes."""
+        self.watch.require(size)
+
+    def check_expansion(self, file: str, size: int, unpacked: int) -> None:
+        """Raises LimitReached if what was read of a file is out of proportion to its size."""
+        if unpacked > max(ALWAYS_ALLOWED, self.expansion * size):
+            raise LimitReached([_expands(file, size, self.expansion)])
+
+
+_ALLOWED: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
+
+
+def allowance() -> Allowance:
+    """What the reading in progress may take."""
+    return _ALLOWED.get() or Allowance()
+
+
+@contextmanager
+def reading_within(allowed: Allowance) -> Iterator[None]:
+    """What is read during the block may take so much."""
+    token = _ALLOWED.set(allowed)
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+def read_bounded(path: Path, is_gzip: bool) -> bytes:
+    """The contents of a file, unpacked. Raises OSError, EOFError or zlib.error when it cannot be had, LimitReached when
+    it is too much."""
+    allowed = allowance()
+    with path.open("rb") as file:
+        found = path.stat()
+        if not is_gzip and stat.S_ISREG(found.st_mode):
+            allowed.require(found.st_size)
+        pieces: list[bytes] = []
+        total = 0
+        for piece in _unpacked(_pieces(file)) if is_gzip else _pieces(file):
+            pieces.append(piece)
+            total += len(piece)
+            allowed.check()
+            if is_gzip:
+                allowed.check_expansion(str(path), found.st_size, total)
+    allowed.require(total)
+    return b"".join(pieces)
+
+
+def unpacked(data: bytes, file: str) -> bytes:
+    """What gzip has packed. Raises EOFError or zlib.error when it is not whole, LimitReached when it is too much."""
+    allowed = allowance()
+    pieces: list[bytes] = []
+    total = 0
+    for piece in _unpacked(iter([data])):
+        pieces.append(piece)
+        total += len(piece)
+        allowed.check()
+        allowed.check_expansion(file, len(data), total)
+    return b"".join(pieces)
+
+
+def read_stream(stream: BinaryIO) -> bytes:
+    """All that comes from a stream. Raises LimitReached when it is too much."""
+    allowed = allowance()
+    pieces: list[bytes] = []
+    for piece in _pieces(stream):
+        pieces.append(piece)
+        allowed.check()
+    allowed.require(sum(map(len, pieces)))
+    return b"".join(pieces)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(PIECE):
+        yield piece
+
+
+def _unpacked(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """The content of gzip members one after the other; zeros may follow the last one."""
+    inflate = zlib.decompressobj(wbits=31)
+    is_begun = False
+    for given in packed:
+        piece = given
+        while piece:
+            if inflate.eof:
+                piece = piece.lstrip(b"\0")
+                if not piece:
+                    break
+                inflate = zlib.decompressobj(wbits=31)
+            is_begun = True
+            out = inflate.decompress(piece, PIECE)
+            piece = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+            if out:
+                yield out
+            elif not inflate.eof and not piece:
+                break
+    if is_begun and not inflate.eof:
+        raise EOFError("compressed file ended before the end-of-stream marker was reached")
+
+
+def _expands(file: str, size: int, expansion: int) -> Diagnostic:
+    return Diagnostic(
+        "E0524",
+        f"`{file}` holds more than {expansion:,} times its {size:,} bytes",
+        notes=("a file that stands for so much more than its size may be meant to fill the memory",),
+        help="raise --max-expansion (`max_expansion` of `elastalog.open`) if the file is to be trusted",
+        location=file,
+    )

@@ -1,0 +1,78 @@
+"""Proofs and absence of programs with every construct that evaluation has: ranges and functors of texts too."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+
+import elastalog
+from elastalog.provenance.check import check_proof
+from tests.generators.construction import Features
+from tests.generators.seeded import seeded_case
+from tests.provenance.databases import facts_of
+from tests.reference.cases import parse_accepted
+from tests.reference.levels import levels
+
+ALL = Features(ranges=True, text_functors=True)
+SEEDS = range(3000, 3040)
+
+
+def test_the_programs_hold_every_construct() -> None:
+    texts = "\n".join(seeded_case(seed, ALL)[0].text for seed in SEEDS)
+    for construct in ("range(", "match(", "contains(", "substr(", "strlen(", "count :", "sum ", "!", ";", "+ 1"):
+        assert construct in texts, construct
+    assert re.search(r"range\(\w+, \w+, -?\d\)", texts)
+
+
+@pytest.mark.parametrize(
+    "seed", [seed if seed < 3012 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS]
+)
+def test_every_fact_has_a_proof_and_every_other_an_absence(seed: int) -> None:
+    program, updates = seeded_case(seed, ALL, 2)
+    db = elastalog.open(program.text, facts=program.facts, levels="global")
+    explicit = program.explicit
+    for update in [None, *updates]:
+        if update is not None:
+            db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+        expected = levels(parse_accepted(db.program.tree.source.text), explicit, "global", with_text_facts=False)
+        facts = facts_of(db)
+        for name in db:
+            for values in db[name]:
+                proof = db.explain((name, values))
+                verdict = check_proof(proof, db.program.checked, explicit, facts)
+                assert verdict.accepted, (seed, verdict.reason)
+                assert proof.height == expected[name, values][0]
+        absent = [
+            (name, values)
+            for name, schema in program.schemas.items()
+            for values in list(product(*([0, 3, 7] if base == "number" else ["a", "z"] for base in schema)))[:8]
+            if values not in db[name]
+        ]
+        for fact in absent:
+            absence = db.explain_absence(fact, limit=2)
+            assert all(found.failing for found in absence.instantiations), (seed, fact)
+
+
+def test_a_range_that_alone_binds_a_variable_is_gone_through() -> None:
+    program = """
+.decl a(x: number)
+.decl b(x: number)
+.decl d(x: number)
+a(3). b(0). b(2).
+d(y) :- a(y), x = range(0, y), b(x), x > 5.
+d(y + 10) :- a(y), x = range(0, y), !b(x), x > 5.
+"""
+    db = elastalog.open(program)
+    assert [len(db.explain_absence(("d", (n,))).instantiations[0].failing) for n in (3, 13)] == [1, 1]
+    shown = str(db.explain_absence(("d", (13,))))
+    assert "range(0, 3) ✓" in shown
+    assert "1 > 5 X" in shown
+
+
+def test_a_range_without_values_fails() -> None:
+    db = elastalog.open(".decl a(x: number)\n.decl d(x: number)\na(0).\nd(y) :- a(y), x = range(0, y).")
+    (found,) = db.explain_absence(("d", (0,))).instantiations
+    assert [(literal.text, literal.status) for literal in found.literals][1][1] == "fails"

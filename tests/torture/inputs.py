@@ -1,0 +1,162 @@
+"""Any text, file, diff or argument gives a result or diagnostics."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+import elastalog
+from elastalog.diagnostics.catalogue import CATALOGUE
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files.diff import read_diff
+from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.read import read_facts
+from elastalog.program import Program
+from elastalog.relations.schema import schemas_of
+from tests.generators.construction import Features
+from tests.generators.seeded import seeded_program
+
+PIECES = (
+    ".decl", ".input", ".output", ".type", ".plan 1:(2,1)", "(", ")", "{", "}", ":-", ".", ",", ";", "!", "=", "<",
+    "range", "count : ", "sum x : ", "match", "cat", '"a\\x41"', '"', "'", "0x", "9" * 30, "1.5e400", "_", "x", "edge",
+    "path", "/*", "*/", "//", "\n", "\0", "\u202e", "é", "\\", "#define", "nil", "[", "]", "$", "@", "-", "^", "as(",
+    "number", "symbol",
+)  # fmt: skip
+FACTS = Program.parse(".decl edge(x: number, y: symbol)\n.decl f(a: unsigned, b: float)\n.decl n()\n")
+SCHEMAS = schemas_of(FACTS.checked)
+
+
+def language(seed: int) -> None:
+    """A program that is accepted, changed in a few places, or pieces in a row."""
+    random = Random(seed)
+    if random.random() < 0.3:
+        text = " ".join(random.choice(PIECES) for _ in range(random.randrange(60)))
+    else:
+        text = seeded_program(seed, Features(ranges=True, text_functors=True)).text
+        for _ in range(random.randrange(1, 5)):
+            i, j = sorted(random.randrange(len(text) + 1) for _ in range(2))
+            text = random.choice(
+                (
+                    text[:i] + random.choice(PIECES) + text[i:],
+                    text[:i] + text[min(j, i + 12) :],
+                    text[:i] + text[i:j][:40] * random.randrange(1, 4) + text[i:],
+                )
+            )
+    try:
+        Program.parse(text)
+    except ElastalogError as error:
+        _require_diagnostics(error)
+
+
+def facts(seed: int) -> None:
+    """A file of any kind, changed in a few bytes."""
+    random = Random(seed)
+    name = random.choice(list(SCHEMAS))
+    kind = random.choice((".facts", ".csv", ".jsonl", ".parquet", ".facts.gz", ".jsonl.gz"))
+    data = bytearray(_file(random, name, kind.removesuffix(".gz")))
+    if kind.endswith(".gz"):
+        data = bytearray(gzip.compress(bytes(data)))
+    for _ in range(random.randrange(4)):
+        if data:
+            data[random.randrange(len(data))] = random.choice((0, 9, 10, 34, 44, 255, random.randrange(256)))
+    if random.random() < 0.2:
+        del data[random.randrange(len(data) + 1) :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}{kind}"
+        path.write_bytes(data)
+        policy = Policy(random.choice(("fail", "quarantine", "skip")), 3, Path(folder))
+        parameters = {"rfc4180": "true"} if kind == ".csv" and random.random() < 0.5 else {}
+        try:
+            read_facts(SCHEMAS[name], path, parameters, policy)
+        except ElastalogError as error:
+            _require_diagnostics(error)
+
+
+def diffs(seed: int) -> None:
+    """A diff, changed in a few characters."""
+    random = Random(seed)
+    lines = [
+        random.choice(
+            (
+                f'{random.choice("+-")}edge({random.randrange(9)}, "a").',
+                f"{random.choice('+-')}f({random.randrange(9)}u, 1.5)",
+                "+n().",
+                "+rule: edge(x, y) :- edge(x, y), n().",
+                "// comment",
+                "",
+            )
+        )
+        for _ in range(random.randrange(8))
+    ]
+    text = list("\n".join(lines))
+    for _ in range(random.randrange(5)):
+        text.insert(random.randrange(len(text) + 1), random.choice('+-().,"\\\n\0é9 ' + "\u202e"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / random.choice(("1.diff", "edge.csv", "edge.tsv", "1.update"))
+        path.write_text("".join(text), encoding="utf-8")
+        try:
+            read_diff(path, SCHEMAS)
+        except ElastalogError as error:
+            _require_diagnostics(error)
+
+
+def arguments(seed: int) -> None:
+    """Calls with arguments that they were not made for. The session is what it was, or has the next epoch."""
+    random = Random(seed)
+    with elastalog.open(".decl edge(x: number, y: symbol)\n.decl p(x: number)\np(x) :- edge(x, _).") as db:
+        db.apply({"edge": [(1, "a")]})
+        for _ in range(6):
+            before = db.epoch, sorted(db["p"])
+            call = random.choice(
+                (db.query, db.explain, db.explain_absence, db.fact, db.at, db.apply, db.explicit, db.change_rules)
+            )
+            try:
+                call(_anything(random, 3))  # type: ignore[operator]
+            except ElastalogError as error:
+                _require_diagnostics(error)
+                assert (db.epoch, sorted(db["p"])) == before
+
+
+def _anything(random: Random, depth: int) -> Any:
+    simple = (
+        None, 0, -1, 2**70, 1.5, float("nan"), "", "edge", "p(1)", "edge(1, X)", "p(", b"p", "\0", True, object(), (),
+        [], {}, "p(x) :- p(x).", ("p", (1,)), ("edge", (1, "a")), ("nobody", ()), {"edge": [(1, "b")]},
+        {"edge": [(1,)]}, {"edge": 5},
+    )  # fmt: skip
+    if depth and random.random() < 0.3:
+        inner = [_anything(random, depth - 1) for _ in range(random.randrange(3))]
+        return random.choice((inner, tuple(inner), {"edge": inner}, {"p": inner, "q": inner}))
+    return random.choice(simple)
+
+
+def _file(random: Random, name: str, kind: str) -> bytes:
+    count = random.randrange(5)
+    numbers = [random.randrange(9) for _ in range(count)]
+    columns: dict[str, list[Any]] = {
+        "edge": {"x": numbers, "y": [random.choice("ab") for _ in range(count)]},
+        "f": {"a": numbers, "b": [random.random() for _ in range(count)]},
+        "n": {"()": [True] * count},
+    }[name]
+    rows = list(zip(*columns.values(), strict=True)) if name != "n" else [("()",)] * count
+    if kind == ".parquet":
+        out = io.BytesIO()
+        parquet.write_table(pa.table(columns), out)
+        return out.getvalue()
+    if kind == ".jsonl":
+        return b"".join(repr(list(row)).replace("'", '"').encode() + b"\n" for row in rows)
+    return b"".join("\t".join(map(str, row)).encode() + b"\n" for row in rows)
+
+
+def _require_diagnostics(error: ElastalogError) -> None:
+    assert error.diagnostics
+    for found in error.diagnostics:
+        assert found.code in CATALOGUE, found
+        assert found.message
+    assert str(error)

@@ -1,0 +1,54 @@
+"""The kinds of trials, and how many of each are made."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tests.torture import evaluation, inputs, stores
+
+Trial = Callable[[int], None]
+"""One attack from a seed; raises when a promise is broken."""
+
+KINDS: dict[str, Trial] = {
+    "language": inputs.language,
+    "facts": inputs.facts,
+    "diffs": inputs.diffs,
+    "arguments": inputs.arguments,
+    "differential": evaluation.differential,
+    "interrupts": evaluation.interrupts,
+    "kills": stores.kills,
+    "damage": stores.damage,
+    "full disk": stores.full_disk,
+    "forks": stores.forks,
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What trials of one kind came to: how many, how long the longest took, and the seeds of those that failed."""
+
+    trials: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+    failed: dict[int, str] = field(default_factory=dict)
+
+
+def attack(kinds: Sequence[str], first_seed: int, seconds: float, most: int | None = None) -> dict[str, Tally]:
+    """Makes trials of every kind, each for an equal share of the time, at least one."""
+    tallies = {kind: Tally() for kind in kinds}
+    for kind, tally in tallies.items():
+        while tally.trials == 0 or (tally.seconds < seconds / len(kinds) and tally.trials != most):
+            seed = first_seed + tally.trials
+            began = time.perf_counter()
+            try:
+                KINDS[kind](seed)
+            except Exception:
+                tally.failed[seed] = traceback.format_exc()
+            took = time.perf_counter() - began
+            tally.trials += 1
+            tally.seconds += took
+            tally.longest = max(tally.longest, took)
+    return tallies
