@@ -79,6 +79,7 @@ class Code:
             self._encoded_probes += 1
 
     def _encode_probe(self, probe: BoundProbe, actions: tuple[Action, ...], code: layout.ProbeCode) -> None:
+        """Writes the code of a probe."""
         code.relation = self._numbers[probe.relation]
         if is_indexed(probe):
             code.kind, code.index = layout.INDEXED, self._indexes[probe.relation, probe.key_columns]
@@ -113,6 +114,7 @@ class Code:
         return first, len(self._actions)
 
     def _encode_action(self, action: Action) -> tuple[int, int, int] | None:
+        """The kind of an action and its operands; None if it is to be run in Python."""
         match action:
             case Fill(slot, constant):
                 return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value)
@@ -138,7 +140,7 @@ def is_indexed(probe: BoundProbe) -> bool:
 
 
 def _widths(variants: Iterable[Variant], carried: int) -> tuple[int, ...]:
-    """The widest block of each step."""
+    """The width of the widest block of each step, with the words that bindings carry."""
     widest: list[int] = []
     for variant in variants:
         for depth, width in enumerate((max(variant.gather.width, 1), *(probe.width for probe in variant.probes))):
