@@ -37,7 +37,8 @@ def matcher(pattern: str) -> Matches:
         raise NotRegular(_reason(pattern, fault)) from None
     except UnicodeEncodeError:
         raise NotRegular("it is no text") from None
-    return lambda text: compiled.fullmatch(text) is not None
+    # As bytes: for texts the engine reckons where in the text each match lies, which takes three times as long.
+    return lambda text: compiled.fullmatch(text.encode()) is not None
 
 
 def _reason(pattern: str, fault: Exception) -> str:
@@ -65,4 +66,5 @@ def _engine() -> tuple[Any, Any]:
 
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True
     return re2, options
