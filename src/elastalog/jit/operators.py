@@ -113,9 +113,9 @@ def piece(function: Any) -> Any:
     return Piece(function.function if isinstance(function, Operator) else function, is_inlined=False)
 
 
-def intrinsic(function: F) -> F:
+def intrinsic(function: Callable[..., Any]) -> Any:
     """A piece that writes its own code (see `Intrinsic`)."""
-    return cast(F, Intrinsic(function))
+    return Intrinsic(function)
 
 
 @inlined
