@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -80,6 +82,10 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
 
 def main() -> Any:
     """The entry point of the command."""
+    # Nearly all that a short command makes stays to its end: looking for garbage in it, again and again and once more
+    # at the exit, took a fifth of the time of a small program.
+    gc.set_threshold(100_000, 20, 20)
+    atexit.register(gc.freeze)
     run: Callable[..., Any] = cli.main
     return run(prog_name="elastalog")
 

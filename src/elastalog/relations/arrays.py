@@ -1,7 +1,9 @@
-"""Arrow arrays from NumPy arrays and texts, without `pa.array`: where pandas is installed that function imports it,
-which takes longer than a small program."""
+"""Arrow arrays from NumPy arrays and texts and back, without `pa.array` and `to_numpy`: where pandas is installed these
+import it, which takes longer than a small program, and swallows an interrupt that comes meanwhile."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,17 @@ def array_of_numbers(values: np.ndarray) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
+def numbers_of_array(array: pa.Array) -> np.ndarray:
+    """The numbers of an Arrow array without nulls, not copied; they must not be written to."""
+    dtype = next((dtype for dtype, kind in _TYPES.items() if kind == array.type), None)
+    if dtype is None or array.null_count:
+        values: np.ndarray = array.to_numpy(zero_copy_only=False)
+        return values
+    if not len(array):
+        return np.empty(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+
+
 def array_of_texts(texts: list[str]) -> pa.LargeStringArray:
     """Texts as an Arrow array."""
     encoded = [text.encode() for text in texts]
@@ -29,3 +42,16 @@ def array_of_texts(texts: list[str]) -> pa.LargeStringArray:
     np.cumsum([len(part) for part in encoded], out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def texts_of_array(array: pa.Array) -> list[str]:
+    """The texts of an Arrow array without nulls."""
+    kind = {pa.string(): np.int32, pa.large_string(): np.int64}.get(array.type)
+    if kind is None or array.null_count or not len(array):
+        texts: list[str] = array.to_pylist()
+        return texts
+    _, places, data = array.buffers()
+    ends = np.frombuffer(places, kind, len(array) + 1, array.offset * np.dtype(kind).itemsize)
+    first = int(ends[0])
+    known = b"" if data is None else data.slice(first, int(ends[-1]) - first).to_pybytes()
+    return [known[start:end].decode() for start, end in pairwise((ends - first).tolist())]

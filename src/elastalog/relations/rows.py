@@ -6,11 +6,13 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
+from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.checks import MOST_EXACT_INTEGER_IN_FLOAT
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -53,8 +55,10 @@ def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
     if column.base is Base.FLOAT and kinds != {float} and any(value_fault(column, value) for value in values):
         return None
     try:
-        return pa.array(values, ARROW_TYPES[column.base])
-    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        if column.base is Base.SYMBOL:
+            return array_of_texts(list(values))
+        return array_of_numbers(np.array(values, _DTYPES[column.base]))
+    except (OverflowError, UnicodeEncodeError):
         return None
 
 
@@ -88,6 +92,8 @@ def value_fault(column: Column, value: Any) -> Fault | None:
 
 
 _INTEGER_RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
+_DTYPES = {Base.NUMBER: np.int64, Base.UNSIGNED: np.uint64, Base.FLOAT: np.float64}
+
 _PLAIN: dict[Base, set[type]] = {
     Base.SYMBOL: {str},
     Base.NUMBER: {int},

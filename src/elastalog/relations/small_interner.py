@@ -7,7 +7,7 @@ from itertools import compress, repeat
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_numbers, array_of_texts
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, texts_of_array
 from elastalog.relations.limits import Words
 
 
@@ -28,7 +28,7 @@ class SmallInterner:
     def intern(self, texts: pa.Array) -> Words:
         """The ids of distinct texts, new ones added."""
         self._catch_up()
-        listed = texts.to_numpy(zero_copy_only=False).tolist()
+        listed = texts_of_array(texts)
         ids = self._ids
         found: Words = np.fromiter(map(ids.get, listed, repeat(-1)), np.int32, len(listed))
         is_new = found < 0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_texts
+from elastalog.relations.arrays import array_of_texts, numbers_of_array
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import Words
 from elastalog.relations.small_interner import SmallInterner
@@ -53,7 +53,7 @@ class Symbols:
         if not chunks:
             return np.empty(0, np.int32)
         ids = self._encode_plain(chunks[-1].dictionary)
-        return _joined([ids[chunk.indices.to_numpy()] for chunk in chunks])
+        return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
 
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
@@ -119,7 +119,7 @@ class Symbols:
     def _encode_dictionary(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """A dictionary that comes from elsewhere may be large, little used, and hold a text twice."""
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        return _joined([self.encode(chunk.dictionary)[chunk.indices.to_numpy()] for chunk in chunks])
+        return _joined([self.encode(chunk.dictionary)[numbers_of_array(chunk.indices)] for chunk in chunks])
 
     def _encode_plain(self, array: pa.Array | pa.ChunkedArray) -> Words:
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

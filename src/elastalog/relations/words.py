@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
-from elastalog.relations.arrays import array_of_numbers
+from elastalog.relations.arrays import array_of_numbers, numbers_of_array
 from elastalog.relations.limits import (
     LEAST_NARROW,
     LEAST_NUMBER,
@@ -166,10 +166,9 @@ class Dictionary:
 def _as_numpy(array: pa.Array | pa.ChunkedArray, arrow_type: pa.DataType) -> np.ndarray:
     if array.type != arrow_type:
         array = array.cast(arrow_type)
-    values: np.ndarray = (
-        array.to_numpy() if isinstance(array, pa.ChunkedArray) else array.to_numpy(zero_copy_only=False)
-    )
-    return values
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    values = [numbers_of_array(chunk) for chunk in chunks] or [np.empty(0, arrow_type.to_pandas_dtype())]
+    return values[0] if len(values) == 1 else np.concatenate(values)
 
 
 def _text(value: Value) -> str:
