@@ -54,8 +54,8 @@ def commits_beside_a_snapshot(
 ) -> tuple[list[float], float]:
     """Seconds of commits, beyond the update in memory, while a snapshot is written and until it is in force; and how
     long that took."""
-    assert session._durable is not None
-    store = session._durable.store
+    assert session._history._durable is not None
+    store = session._history._durable.store
     snapshots = len(store.manifest.snapshots)
     coming = store.begin_snapshot(session._dictionary)
     assert coming is not None
@@ -110,7 +110,7 @@ def measure(name: str, data: Path | None, store: Path, rounds: int) -> list[tupl
     began = time.perf_counter()
     session = elastalog.open(workload.program, facts=facts, store=store)
     making = time.perf_counter() - began
-    bootstrap = session._history[-1].seconds
+    bootstrap = session._history.records[-1].seconds
     number = sum(len(session[relation]) for relation in session)
     largest = max(facts, key=lambda relation: len(session.explicit(relation)))
     manifest = read_manifest(store)

@@ -5,24 +5,88 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elastalog.backends.watch import Progress as Progress
+    from elastalog.debugging.answers import Blame as Blame
+    from elastalog.debugging.answers import Localisation as Localisation
+    from elastalog.debugging.answers import Suggestion as Suggestion
+    from elastalog.diagnostics.diagnostic import Diagnostic as Diagnostic
     from elastalog.diagnostics.diagnostic import ElastalogError as ElastalogError
     from elastalog.diagnostics.diagnostic import InternalError as InternalError
+    from elastalog.evaluation.changes import Changes as Changes
+    from elastalog.evaluation.costs import Forecast as Forecast
+    from elastalog.evaluation.differences import Difference as Difference
+    from elastalog.evaluation.differences import Verification as Verification
+    from elastalog.evaluation.epochs import EpochRecord as EpochRecord
+    from elastalog.evaluation.pending import PendingUpdate as PendingUpdate
+    from elastalog.evaluation.statistics import Statistics as Statistics
+    from elastalog.evaluation.update import Update as Update
     from elastalog.program import Program as Program
+    from elastalog.provenance.absence import Absence as Absence
+    from elastalog.provenance.fact import Fact as Fact
+    from elastalog.provenance.proof import Proof as Proof
+    from elastalog.relations.facts import Relation as Relation
+    from elastalog.relations.schema import Schema as Schema
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
+    from elastalog.storage.entries import LogEntry as LogEntry
 
 __version__ = "0.1.0"
 
-__all__ = ["ElastalogError", "InternalError", "Program", "Session", "__version__", "open"]
-
 # Imported when first used, so that `import elastalog` stays quick.
 _HOMES = {
+    "Absence": "elastalog.provenance.absence",
+    "Blame": "elastalog.debugging.answers",
+    "Changes": "elastalog.evaluation.changes",
+    "Diagnostic": "elastalog.diagnostics.diagnostic",
+    "Difference": "elastalog.evaluation.differences",
     "ElastalogError": "elastalog.diagnostics.diagnostic",
+    "EpochRecord": "elastalog.evaluation.epochs",
+    "Fact": "elastalog.provenance.fact",
+    "Forecast": "elastalog.evaluation.costs",
     "InternalError": "elastalog.diagnostics.diagnostic",
+    "Localisation": "elastalog.debugging.answers",
+    "LogEntry": "elastalog.storage.entries",
+    "PendingUpdate": "elastalog.evaluation.pending",
     "Program": "elastalog.program",
+    "Progress": "elastalog.backends.watch",
+    "Proof": "elastalog.provenance.proof",
+    "Relation": "elastalog.relations.facts",
+    "Schema": "elastalog.relations.schema",
     "Session": "elastalog.session",
+    "Statistics": "elastalog.evaluation.statistics",
+    "Suggestion": "elastalog.debugging.answers",
+    "Update": "elastalog.evaluation.update",
+    "Verification": "elastalog.evaluation.differences",
     "open": "elastalog.session",
 }
+
+__all__ = [
+    "Absence",
+    "Blame",
+    "Changes",
+    "Diagnostic",
+    "Difference",
+    "ElastalogError",
+    "EpochRecord",
+    "Fact",
+    "Forecast",
+    "InternalError",
+    "Localisation",
+    "LogEntry",
+    "PendingUpdate",
+    "Program",
+    "Progress",
+    "Proof",
+    "Relation",
+    "Schema",
+    "Session",
+    "Statistics",
+    "Suggestion",
+    "Update",
+    "Verification",
+    "__version__",
+    "open",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -256,7 +256,7 @@ def test_a_trial_that_is_interrupted_leaves_nothing(db: Session, monkeypatch: py
 
 def test_a_limit_leaves_nothing(db: Session) -> None:
     state = facts_of(db), levels_of(db)
-    db._timeout = 1e-9
+    db._materialisation.timeout = 1e-9
     with pytest.raises(LimitReached):
         db.localise(unwanted=["path(1, 4)"], epochs=(1, 3))
     assert (facts_of(db), levels_of(db)) == state

@@ -70,7 +70,7 @@ LAST = 1 + len(STEPS)
 
 def create(path: Path, **options: Any) -> Session:
     session = elastalog.open(PROGRAM, facts=FACTS)
-    session._keep_in(path, Options(**{"journal_epochs": 2, "retention": 100, **options}))
+    session._history.keep_in(path, Options(**{"journal_epochs": 2, "retention": 100, **options}))
     return session
 
 
@@ -165,7 +165,9 @@ def test_seeded(folder: Path, strategy: str) -> None:
             continue
         path = folder / f"store-{seed}"
         session = elastalog.open(case.text, facts=case.facts, strategy=strategy)
-        session._keep_in(path, Options(strategy=strategy, journal_epochs=choice.choice((1, 2, 4)), retention=50))
+        session._history.keep_in(
+            path, Options(strategy=strategy, journal_epochs=choice.choice((1, 2, 4)), retention=50)
+        )
         states = {1: (facts_of(session), rules_of(session))}
         for number in range(6):
             step = step_of(case, case.updates[number % len(case.updates)], choice)
@@ -285,7 +287,7 @@ def test_lines_of_a_changed_program_are_not_said_to_be_in_its_file(tmp_path: Pat
     with elastalog.open(store=path) as session:
         assert f"--> {path} (program since epoch 2):{line}:6" in told_by(session)
         assert session.at(1).program.tree.source.name == str(path / "program.dl")
-        session._store.write_snapshot(session._dictionary, session._backend.state)
+        session._history.store.write_snapshot(session._dictionary, session._backend.state)
     with elastalog.open(store=path) as session:
         name = session.program.tree.source.name
         assert f"--> {name}:{line}:6" in told_by(session)

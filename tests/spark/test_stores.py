@@ -75,9 +75,9 @@ def test_a_frame_keeps_its_epoch_while_a_writer_goes_on(spark: Any, tmp_path: Pa
     with elastalog.open(REACH, facts={"edge": CHAIN[:2]}, store=tmp_path / "store", retention=1) as db:
         frame = elastalog.spark.read_relation(spark, tmp_path / "store", "path")
         db.apply({"edge": CHAIN[2:5]})
-        db._store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+        db._history.store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
         db.apply({"edge": CHAIN[5:]})
-        db._store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+        db._history.store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
     assert facts(frame) == {("n0", "n1"), ("n1", "n2"), ("n0", "n2")}
     with pytest.raises(ElastalogError, match="epoch 1"):
         elastalog.spark.read_relation(spark, tmp_path / "store", "path", epoch=1)

@@ -40,10 +40,10 @@ class SlowDisk(FileSystem):
 
 
 def use(session: Session, disk: FileSystem) -> None:
-    assert session._store is not None
-    session._store._files = disk
-    assert session._store._journal is not None
-    session._store._journal._files = disk
+    assert session._history.store is not None
+    session._history.store._files = disk
+    assert session._history.store._journal is not None
+    session._history.store._journal._files = disk
 
 
 class GatedDisk(FileSystem):

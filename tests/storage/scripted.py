@@ -66,7 +66,7 @@ def create(path: Path, **options: Any) -> Session:
     """The store at epoch 1."""
     session = elastalog.open(PROGRAM, facts=FACTS)
     chosen = {"journal_epochs": 2, "retention": 3, **options}
-    session._keep_in(path, Options(**chosen))
+    session._history.keep_in(path, Options(**chosen))
     return session
 
 

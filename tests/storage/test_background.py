@@ -56,9 +56,9 @@ def held_at(path: Path, epoch: int, **options: int) -> tuple[Session, GatedDisk]
 
 
 def is_written(session: Session) -> bool:
-    assert session._store is not None
-    assert session._store._coming is not None
-    session._store._coming.wait()
+    assert session._history.store is not None
+    assert session._history.store._coming is not None
+    session._history.store._coming.wait()
     return True
 
 
@@ -137,8 +137,8 @@ def test_a_snapshot_now_takes_the_place_of_one_in_the_making(folder: Path) -> No
     session, disk = held_at(path, 3)
     session.apply(*UPDATES[2], source="script", batch=4)
     threading.Timer(0.1, disk.gate.set).start()
-    assert session._store is not None
-    session._store.write_snapshot(session._dictionary, session._backend.state)
+    assert session._history.store is not None
+    session._history.store.write_snapshot(session._dictionary, session._backend.state)
     assert (snapshot_epochs(path), journal_epochs(path)) == ([1, 4], [1, 4])
     go_on(session)
     session.close()
@@ -193,10 +193,10 @@ def test_a_damaged_snapshot_before_is_said_and_not_built_upon(folder: Path, capl
     with create(path, journal_epochs=100) as session:
         (file,) = (path / "facts").glob("*-edge-1.parquet")
         file.write_bytes(file.read_bytes()[:-1] + b"x")
-        assert session._durable is not None
+        assert session._history._durable is not None
         for inserted, deleted in UPDATES:
             session.apply(inserted, deleted)
-        coming = session._durable.store.begin_snapshot(session._dictionary)
+        coming = session._history._durable.store.begin_snapshot(session._dictionary)
         assert coming is not None
         coming.start()
     assert [file.name in record.getMessage() for record in caplog.records] == [True]
@@ -210,8 +210,8 @@ def test_damage_between_a_snapshot_and_the_last_journal_is_noticed(folder: Path)
     disk.gate.set()
     assert is_written(session)
     session.apply(*UPDATES[3])
-    assert session._store is not None
-    session._store.abandon_snapshot()  # the next one
+    assert session._history.store is not None
+    session._history.store.abandon_snapshot()  # the next one
     session.close()
     assert journal_epochs(path) == [1, 5]
     assert snapshot_epochs(path) == [1, 3]
@@ -237,7 +237,7 @@ def test_history_reaches_back_as_far_as_without_threads(folder: Path) -> None:
     path = folder / "store"
     program = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y)."
     session = elastalog.open(program, facts={"edge": [(1, 2)]})
-    session._keep_in(path, Options(journal_epochs=3, retention=20))
+    session._history.keep_in(path, Options(journal_epochs=3, retention=20))
     states = {1: state_of(session)}
     for number in range(2, 80):
         session.apply({"edge": [(number, number + 1)]}, {"edge": [(number - 1, number)]} if number % 3 else {})

@@ -58,7 +58,7 @@ def test_symbols_come_back_in_whatever_form_they_were(folder: Path, monkeypatch:
     monkeypatch.setattr(symbols, "FEW", few)
     words = [f"word {number}" for number in range(8)]
     session = elastalog.open(".decl word(s: symbol)\n.decl long(s: symbol)\nlong(cat(s, s)) :- word(s).")
-    session._keep_in(folder / "store", Options(journal_epochs=3))
+    session._history.keep_in(folder / "store", Options(journal_epochs=3))
     for epoch, word in enumerate(words, 2):
         session.apply({"word": [(word,), ("",)]})
         session.close()

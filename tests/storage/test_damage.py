@@ -31,7 +31,7 @@ Content = dict[str, Any]
 def small_store(path: Path) -> Path:
     """Two relations, a snapshot and two epochs in the journal."""
     session = elastalog.open(SMALL, facts={"edge": [(1, "a"), (2**40, "b")]})
-    session._keep_in(path, Options())
+    session._history.keep_in(path, Options())
     session.apply({"edge": [(3, "c")]})
     session.apply({"edge": [(-(2**50), "a")]}, {"edge": [(1, "a")]})
     session.close()

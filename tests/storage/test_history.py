@@ -54,7 +54,7 @@ def test_earlier_epochs_go_when_the_retention_is_reached(folder: Path) -> None:
 
 def test_snapshots_are_thinned_out_and_every_epoch_stays(folder: Path) -> None:
     session = elastalog.open(REACH, facts={"edge": [(1, 2)]})
-    session._keep_in(folder / "store", Options(journal_epochs=1))
+    session._history.keep_in(folder / "store", Options(journal_epochs=1))
     states = {1: state_of(session)}
     for number in range(2, 31):
         session.apply({"edge": [(number, number + 1)]}, {"edge": [(number - 1, number)]} if number % 3 else {})

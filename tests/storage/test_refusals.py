@@ -103,7 +103,7 @@ def _create(session: Session, path: Path, disk: FileSystem) -> None:
     backend = session._backend
     Store.create(
         path, session.program.tree.source.text, Options(), layout_of(backend.program), session._dictionary,
-        backend.state, log_entry(session._history[0], 1), {}, disk,
+        backend.state, log_entry(session._history.records[0], 1), {}, disk,
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def test_reopening_after_every_epoch(folder: Path, strategy: str, levels: str, j
         with contextlib.suppress(elastalog.ElastalogError):
             session = elastalog.open(program.text, facts=program.facts, strategy=strategy, levels=levels)
             memory = elastalog.open(program.text, facts=program.facts, strategy=strategy, levels=levels)
-            session._keep_in(path, Options(strategy, levels, journal_epochs=journal_epochs))
+            session._history.keep_in(path, Options(strategy, levels, journal_epochs=journal_epochs))
             tried += 1
             for update in updates:
                 failed = [_apply(one, update.inserted, update.deleted) for one in (memory, session)]
@@ -80,7 +80,7 @@ def test_words_without_columns_and_all_base_types(folder: Path) -> None:
 
 def test_the_dictionary_is_stored_in_few_parts(folder: Path) -> None:
     session = elastalog.open(".decl word(s: symbol, f: float)")
-    session._keep_in(folder / "store", Options(journal_epochs=1))
+    session._history.keep_in(folder / "store", Options(journal_epochs=1))
     expected = set()
     for number in range(64):
         session.apply({"word": [(f"word {number}", number / 7)]})
@@ -93,7 +93,7 @@ def test_the_dictionary_is_stored_in_few_parts(folder: Path) -> None:
 
 def test_unchanged_relations_are_not_written_again(folder: Path) -> None:
     with elastalog.open(".decl a(x: number)\n.decl b(x: number)", facts={"a": [(1,)]}) as session:
-        session._keep_in(folder / "store", Options(journal_epochs=1, retention=0))
+        session._history.keep_in(folder / "store", Options(journal_epochs=1, retention=0))
         for number in range(5):
             session.apply({"b": [(number,)]})
     assert {path.name for path in (folder / "store" / "facts").iterdir()} == {"0-a-1.parquet", "1-b-6.parquet"}

@@ -6,6 +6,7 @@ import numpy as np
 
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.backends.protocol import Backend
+from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
@@ -30,11 +31,11 @@ def answers(pattern: Pattern, schema: Schema, dictionary: Dictionary, backend: B
             places[term.name] = position
     shown = Schema(schema.name, tuple(Column(name, schema.columns[p].base) for name, p in places.items()))
     if not is_possible:
-        return Relation.of(shown, dictionary, np.empty((0, shown.arity), np.int32))
+        return Relation.of(shown, dictionary, np.empty((0, shown.arity), np.int32), make_frame)
     words = backend.select(pattern.relation, tuple(columns), np.array(key, np.int32)).words
     for left, right in same:
         words = words[words[:, left] == words[:, right]]
     kept = words[:, list(places.values())]
     if len(places) < schema.arity - len(columns) and len(kept):
         kept = np.unique(kept, axis=0)
-    return Relation.of(shown, dictionary, kept)
+    return Relation.of(shown, dictionary, kept, make_frame)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.protocol import GONE
+from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -42,8 +43,8 @@ def difference(
         is_moved = (before != GONE) & (after != GONE)
         annotations = {"@was": before[is_moved], "@level": after[is_moved]}
         found[name] = Difference(
-            Relation.of(schema, dictionary, changed.words[before == GONE]),
-            Relation.of(schema, dictionary, changed.words[after == GONE]),
+            Relation.of(schema, dictionary, changed.words[before == GONE], make_frame),
+            Relation.of(schema, dictionary, changed.words[after == GONE], make_frame),
             to_table(schema, changed.words[is_moved], dictionary, annotations),
         )
     return found

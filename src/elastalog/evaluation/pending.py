@@ -25,8 +25,13 @@ from elastalog.relations.schema import Schema, schemas_of
 class UpdateTarget(Protocol):
     """What a pending update needs of the session that it is for."""
 
-    program: Program
-    schemas: dict[str, Schema]
+    @property
+    def program(self) -> Program:
+        """The program of the moment."""
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        """Its relations."""
 
     def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
         """Facts of a relation as words; `schemas` are those of the session unless given."""

@@ -86,13 +86,12 @@ def create_store(
     dictionary: Dictionary,
     options: Options,
     record: EpochRecord,
-) -> DurableEpochs:
+) -> Store:
     """Makes a store of the first epoch."""
-    store = Store.create(
+    return Store.create(
         path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.state,
         log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_by_tasks(backend),
     )  # fmt: skip
-    return DurableEpochs(epochs, backend, dictionary, store)
 
 
 def refuse_to_create(path: Path, strategy: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_number
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -39,14 +40,15 @@ class FactWords:
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
 
 
+FrameMaker: TypeAlias = "Callable[[Relation, bool, Any], Any]"
+"""Makes a Spark DataFrame of a relation, with annotations or without, in a Spark session or in the running one."""
+
+
 class Relation:
     """The facts of a relation, or the answers to a query. `len`, iteration over tuples of Python values, `in`,
     conversion to Arrow, pandas and polars; anything that speaks the Arrow stream protocol can read it directly.
 
     The relations of a session are live: they show the latest epoch whenever they are read."""
-
-    make_frame: ClassVar[Callable[[Relation, bool, Any], Any] | None] = None
-    """Makes a Spark DataFrame; set by the floor that knows Spark."""
 
     def __init__(
         self,
@@ -57,18 +59,21 @@ class Relation:
         size: Callable[[], int] | None = None,
         contains: Callable[[Words], bool] | None = None,
         filed: Callable[[bool], Any] | None = None,
+        make_frame: FrameMaker | None = None,
     ) -> None:
+        """`make_frame` is what `to_spark` does, for floors that know Spark."""
         self.schema = schema
         self._dictionary = dictionary
         self._fetch = fetch
         self._size = size
         self._contains = contains
         self._filed = filed
+        self._make_frame = make_frame
 
     @staticmethod
-    def of(schema: Schema, dictionary: Dictionary, words: Words) -> Relation:
+    def of(schema: Schema, dictionary: Dictionary, words: Words, make_frame: FrameMaker | None = None) -> Relation:
         """A relation of given facts."""
-        return Relation(schema, dictionary, lambda: FactWords(words))
+        return Relation(schema, dictionary, lambda: FactWords(words), make_frame=make_frame)
 
     @property
     def name(self) -> str:
@@ -142,8 +147,9 @@ class Relation:
 
     def to_spark(self, annotations: bool = False, spark: Any = None) -> Any:
         """A Spark DataFrame, in a Spark session or in the one that is running."""
-        assert Relation.make_frame is not None
-        return Relation.make_frame(self, annotations, spark)
+        if self._make_frame is None:
+            raise InternalError("to_spark", f"`{self.name}` was made without a way to Spark")
+        return self._make_frame(self, annotations, spark)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.checks import MOST_EXACT_INTEGER_IN_FLOAT
@@ -32,6 +32,14 @@ def columns_of_rows(schema: Schema, rows: Iterable[Any]) -> tuple[int, list[pa.A
     if any(array is None for array in arrays):
         _refuse(schema, listed, [first_fault(schema, row) for row in listed])
     return len(listed), arrays
+
+
+def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
+    """The values of one fact as facts have them, plain numbers and texts; a diagnostic if it can be none."""
+    fault = _arity_fault(schema, values) or first_fault(schema, values)
+    if fault is not None:
+        raise ElastalogError([row_diagnostic(schema, "row 1", fault, 0)])
+    return tuple(_plain(column.base, value) for column, value in zip(schema.columns, values, strict=True))
 
 
 def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
@@ -91,7 +99,7 @@ _PLAIN: dict[Base, set[type]] = {
 def _plain(base: Base, value: Any) -> int | float | str:
     if base is Base.SYMBOL:
         return str(value)
-    return float(value) if base is Base.FLOAT else int(value)
+    return float(value) + 0.0 if base is Base.FLOAT else int(value)  # there is one zero among the floats
 
 
 def _is_encodable(text: str) -> bool:

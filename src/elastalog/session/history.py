@@ -1,31 +1,24 @@
-"""What a session keeps of its epochs: records in memory, or everything in a store."""
+"""What a session remembers of its epochs: records in memory, or everything in a store."""
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Self
 
 import numpy as np
 
-from elastalog.analysis.program import Value
-from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.evaluation.differences import Difference, Verification, compare, difference
-from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.differences import Difference, difference
+from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.stored import DurableEpochs, create_store, log_entry, restore, unmoved
-from elastalog.evaluation.update import RuleTexts
+from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.program import Program, declarations_in
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading
-from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Schema
-from elastalog.relations.words import Dictionary
+from elastalog.session.materialisation import Materialisation
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry
@@ -34,89 +27,94 @@ from elastalog.storage.manifest import Options
 from elastalog.storage.store import Store
 
 
-class KeptEpochs(ABC):
-    """The part of a session that looks back."""
+class History:
+    """The past of a materialisation. `records`: its epochs in memory, only the last if there is a store; `batches`:
+    those that have been applied. A reader has a store that it does not write."""
 
-    program: Program
-    schemas: dict[str, Schema]
-    _settings: dict[str, Any]
-    _dictionary: Dictionary
-    _backend: KernelBackend
-    _epochs: Epochs
-    _lock: threading.RLock
-    _history: list[EpochRecord]
-    _batches: Batches
-    _store: Store | None
-    _durable: DurableEpochs | None
-    _is_read_only: bool
+    def __init__(self, materialisation: Materialisation, store: Store | None = None) -> None:
+        self._materialisation = materialisation
+        self.records: list[EpochRecord] = []
+        self.store: Store | None = None
+        self.batches = Batches()
+        self._durable: DurableEpochs | None = None
+        if store is not None:
+            self._take(store)
+
+    def _take(self, store: Store) -> None:
+        self.store, self.batches = store, store.batches
+        if not store.is_read_only:
+            now = self._materialisation
+            self._durable = DurableEpochs(now.epochs, now.backend, now.dictionary, store)
+
+    def keep_in(self, path: Path, options: Options) -> None:
+        """Makes a store of the first epoch, which the following ones go to."""
+        now = self._materialisation
+        self._take(create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, self.records[-1]))
 
     @property
-    @abstractmethod
-    def epoch(self) -> int: ...
+    def is_read_only(self) -> bool:
+        return self.store is not None and self.store.is_read_only
 
-    @abstractmethod
-    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]: ...
+    def add(self, record: EpochRecord, update: Update) -> None:
+        """An epoch that has just been committed."""
+        self.batches.add(update.source, update.batch)
+        self.records.append(record)
+        if self._durable is not None:
+            del self.records[:-1]  # the store has the others
 
-    @abstractmethod
-    def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray: ...
+    def after_commit(self) -> None:
+        """What a store does once an epoch is in force."""
+        if self._durable is not None:
+            self._durable.after_commit()
 
-    @abstractmethod
-    def explicit(self, name: str) -> Relation: ...
-
-    @abstractmethod
-    def _another(self, program: Program, dictionary: Dictionary | None) -> Self:
-        """A session with the same settings, still without facts."""
-
-    def log(self) -> tuple[LogEntry, ...]:
-        """What is known of every epoch: of this session, or of the store, back to its retention."""
-        if self._store is None:
-            return tuple(log_entry(record, record.impact) for record in self._history)
-        with self._lock, self._stored() as store:
-            return store.log()
-
-    def _keep_in(self, path: Path, options: Options) -> None:
-        self._durable = create_store(
-            path, self.program, self._epochs, self._backend, self._dictionary, options, self._history[-1]
-        )
-        self._store, self._batches = self._durable.store, self._durable.store.batches
+    def close(self) -> None:
+        """Lets the store go, if there is one."""
+        if self.store is not None:
+            self.store.close()
 
     @property
     def recovery(self) -> tuple[Diagnostic, ...]:
-        """What opening the store found and repaired after a crash: nothing, as a rule."""
-        return () if self._store is None else tuple(self._store.discarded)
+        """What opening the store found and repaired."""
+        return () if self.store is None else tuple(self.store.discarded)
 
-    def at(self, epoch: int) -> Self:
-        """A read-only session of an earlier epoch, kept by the store back to its retention."""
+    # --- looking back ----------------------------------------------------------------------------------------------
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """What is known of every epoch, oldest first."""
+        if self.store is None:
+            return tuple(log_entry(record, record.impact) for record in self.records)
+        with self._materialisation.lock, self._stored() as store:
+            return store.log()
+
+    def at(self, epoch: int) -> tuple[Materialisation, History]:
+        """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
         _require_epochs(epoch)
-        with self._lock, self._stored() as store:
+        now = self._materialisation
+        with now.lock, self._stored() as store:
             state = store.state(epoch)
             text = state.program_text()
-            is_same = text == self.program.tree.source.text
-            program = self.program if is_same else Program.parse(text, state.program_name)
-            earlier = self._another(program, self._dictionary)
-            restore(state, earlier._epochs, earlier._backend)
-            earlier._is_read_only = True
+            is_same = text == now.program.tree.source.text
+            program = now.program if is_same else Program.parse(text, state.program_name)
+            earlier = now.another(program, now.dictionary)
+            restore(state, earlier.epochs, earlier.backend)
             with unmoved(store.root):
-                # A reader of its own: its past ends with its epoch, and closing it closes nothing else.
-                earlier._store = Store.open(store.root, read_only=True, until=epoch)
-            return earlier
+                return earlier, History(earlier, Store.open(store.root, read_only=True, until=epoch))
 
     def diff(self, first: int, last: int) -> dict[str, Difference]:
-        """What the epochs after one until another did together: facts that came and went, and those that have other
-        levels. The other way round when `last` is the earlier one."""
+        """What the epochs after one until another did together, or the other way round."""
         _require_epochs(first, last)
-        with self._lock, self._stored() as store:
-            return difference(store, first, last, self.schemas, self._dictionary)
+        now = self._materialisation
+        with now.lock, self._stored() as store:
+            return difference(store, first, last, now.schemas, now.dictionary)
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
-        """The rules that the epochs after one until another removed and added together. The other way round when `last`
-        is the earlier one."""
+        """The rules that the epochs after one until another removed and added together, or the other way round."""
         _require_epochs(first, last)
         entries = self.log()
         for epoch in (first, last):
             if not entries[0].epoch <= epoch <= entries[-1].epoch:
-                path = None if self._store is None else self._store.root
-                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self._is_read_only)
+                path = None if self.store is None else self.store.root
+                raise faults.epoch_unknown(path, epoch, entries[0].epoch, entries[-1].epoch, is_part=self.is_read_only)
         if last < first:
             back = self.changed_rules(last, first)
             return RuleTexts(back.added, back.removed)
@@ -129,47 +127,39 @@ class KeptEpochs(ABC):
         return RuleTexts(removed, tuple(rule for rule in number for _ in range(number[rule])))
 
     def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
-        """What the program of one epoch declares (types, relations, directives) and that of another does not, printed,
-        in order. Declarations only ever come, so there is none when `last` is the earlier one."""
+        """What the program of one epoch declares and that of another does not, printed, in order."""
         _require_epochs(first, last)
-        with self._lock, self._stored() as store:
+        with self._materialisation.lock, self._stored() as store:
             before, after = (declarations_in(store.state(epoch).program_text()) for epoch in (first, last))
         known = set(before)
         return tuple(text for text in after if text not in known)
 
-    def turns(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Turn, ...]:
-        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
-        goes."""
-        name, values = self.fact(fact)
-        with self._lock, self._stored() as store:
-            found = Reading(self._backend, self._dictionary).words(Fact(name, values))
+    def turns(self, fact: Fact) -> tuple[Turn, ...]:
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+        now = self._materialisation
+        with now.lock, self._stored() as store:
+            found = Reading(now.backend, now.dictionary).words(fact)
             if found is None:
                 return ()  # a value that no fact has ever had
-            return turns(store.records(store.first_epoch, store.epoch), name, np.array([found[1]], np.int32))
-
-    def verify(self) -> Verification:
-        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
-        again = self._another(self.program, None)
-        explicit = {name: self.explicit(name).to_arrow() for name in self.schemas}
-        again._epochs.bootstrap({name: again.encode(name, table) for name, table in explicit.items()})
-        return compare(self.schemas, self._dictionary, self._backend, again._dictionary, again._backend)
+            return turns(store.records(store.first_epoch, store.epoch), fact.relation, np.array([found[1]], np.int32))
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
         """The store, to read history from. A reader looks again at what its files are now."""
-        if self._store is None:
+        if self.store is None:
             raise faults.no_history()
-        if not self._store.is_read_only:
-            yield self._store
+        if not self.store.is_read_only:
+            yield self.store
             return
-        with unmoved(self._store.root):
-            store = Store.open(self._store.root, read_only=True, until=self.epoch)
-            store.require(self.epoch)  # its past may be gone by now
+        with unmoved(self.store.root):
+            epoch = self._materialisation.epoch
+            store = Store.open(self.store.root, read_only=True, until=epoch)
+            store.require(epoch)  # its past may be gone by now
             yield store
 
-    def _store_if_any(self) -> AbstractContextManager[Store | None]:
-        """The store, as `_stored` gives it, or None."""
-        return nullcontext() if self._store is None else self._stored()
+    def stored_if_any(self) -> AbstractContextManager[Store | None]:
+        """The store, for a block in which its files stay where they are, or None."""
+        return nullcontext() if self.store is None else self._stored()
 
 
 def _require_epochs(*epochs: object) -> None:

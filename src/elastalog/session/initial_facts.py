@@ -5,32 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from elastalog.pipeline.files.policy import Policy, Report
 from elastalog.pipeline.files.read import read_input
 from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
-from elastalog.program import Program
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.session.materialisation import Materialisation
 
 Rows: TypeAlias = Any
 """Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
 
 
-class Encoder(Protocol):
-    """What makes words of facts."""
-
-    program: Program
-    schemas: dict[str, Schema]
-
-    def encode(self, name: str, rows: Rows) -> np.ndarray:
-        """Facts of a relation as words."""
-
-
-def first_facts(
-    target: Encoder,
+def initial_facts(
+    target: Materialisation,
     facts: str | os.PathLike[str] | Mapping[str, Rows] | None,
     policy: Policy,
     spark: Any,
@@ -47,7 +36,7 @@ def first_facts(
     if isinstance(facts, Mapping):
         for name, rows in facts.items():
             if is_spark_rows(rows):
-                rows, report = read_spark_rows(schema_named(target.schemas, name), rows, policy, spark)
+                rows, report = read_spark_rows(target.schema(name), rows, policy, spark)
                 reports.append(report)
             explicit.setdefault(name, []).append(target.encode(name, rows))
     elif facts is not None:

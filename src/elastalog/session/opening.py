@@ -13,28 +13,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from elastalog.backends.watch import Progress
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.stored import (
-    DurableEpochs,
-    is_store,
-    refuse_to_create,
-    restore,
-    stored_program,
-    unmoved,
-)
+from elastalog.evaluation.stored import is_store, refuse_to_create, restore, stored_program, unmoved
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.policy import Mode, Policy
-from elastalog.pipeline.spark.engine import (
-    backend_maker,
-    choose_spark,
-)
+from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program
-from elastalog.session.initial_facts import Rows
+from elastalog.session.history import History
+from elastalog.session.initial_facts import Rows, initial_facts
+from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
 from elastalog.storage import faults
 from elastalog.storage.manifest import Options
@@ -92,10 +85,10 @@ def open(  # noqa: A001  # its public name
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
     spark = choose_spark(engine, spark)
-    settings: dict[str, Any] = {
-        "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
-        "on_progress": on_progress, "make_backend": backend_maker(engine, spark),
-    }  # fmt: skip
+    settings = Settings(
+        strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
+        timeout=timeout, budget=budget, on_progress=on_progress, make_backend=backend_maker(engine, spark),
+    )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
         option = "read_only" if at is None else "at"
@@ -105,16 +98,20 @@ def open(  # noqa: A001  # its public name
             raise faults.already_there(Path(store))
         given = None if program is None else _program(program)
         with unmoved(Path(store)) if read_only else nullcontext():
-            return open_store(Path(store), given, read_only, at, strategy, levels, settings)
+            return _open_store(Path(store), given, read_only, at, strategy, levels, settings)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
-        refuse_to_create(Path(store), strategy or "elastic")
-    session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
-    session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)), spark, engine)
+        refuse_to_create(Path(store), settings.strategy)
+    materialisation = Materialisation(_program(program), settings)
+    materialisation.start_clock()
+    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
+    explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
+    history = History(materialisation)
+    history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
-        session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention))
-    return session
+        history.keep_in(Path(store), Options(settings.strategy, settings.levels, retention))
+    return Session(materialisation, history, reports)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
@@ -139,26 +136,23 @@ def _program(program: str | os.PathLike[str] | Program) -> Program:
     return Program.load(program)
 
 
-def open_store(
+def _open_store(
     path: Path,
     program: Program | None,
     read_only: bool,
     epoch: int | None,
     strategy: str | None,
     levels: str | None,
-    settings: Mapping[str, Any],
+    settings: Settings,
 ) -> Session:
     """The session of a store, as it was left or at an earlier epoch."""
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        session = Session(stored, strategy=options.strategy, levels=options.levels, **settings)
-        restore(state, session._epochs, session._backend, session._dictionary)
+        materialisation = Materialisation(stored, replace(settings, strategy=options.strategy, levels=options.levels))
+        restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()
         raise
-    session._store, session._batches, session._is_read_only = store, store.batches, read_only
-    if not read_only:
-        session._durable = DurableEpochs(session._epochs, session._backend, session._dictionary, store)
-    return session
+    return Session(materialisation, History(materialisation, store))

@@ -1,128 +1,62 @@
-"""A session: a program, its facts, and everything that follows from them."""
+"""A session: a program, its facts, and everything that follows from them.
+
+This is the front door, and says what each call promises; the parts behind it do the work. A new kind of question or
+service is a file of its own beside them, and a method here.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ParamSpec, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.pattern import parse_fact, parse_pattern
 from elastalog.analysis.program import Value
-from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.sets import Support
-from elastalog.backends.watch import Progress, Watch, most_of_memory
-from elastalog.debugging.answers import Suggestion
-from elastalog.debugging.debugger import Debugger
-from elastalog.debugging.faults import gone_on
-from elastalog.debugging.past import Past
-from elastalog.diagnostics.arguments import require_text, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.answers import answers
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.epochs import EpochRecord, Epochs
-from elastalog.evaluation.rewriting import FACT
-from elastalog.evaluation.statistics import Statistics, statistics_of
-from elastalog.evaluation.stored import DurableEpochs
-from elastalog.evaluation.strategies import make_strategy
-from elastalog.evaluation.strategies.protocol import Strategy
-from elastalog.pipeline.files.policy import Policy, Report
-from elastalog.pipeline.spark.engine import filed_in, is_spark_rows, make_frame, read_spark_rows
-from elastalog.planning.logical import LogicalProgram
-from elastalog.planning.lower import lower
-from elastalog.planning.transition import Transition
-from elastalog.program import Program, shown_rule
-from elastalog.provenance.explain import Explainer, Setting, metric_named
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.differences import Difference, Verification
+from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.pending import PendingUpdate
+from elastalog.evaluation.statistics import Statistics
+from elastalog.evaluation.update import RuleTexts, Update
+from elastalog.pipeline.files.policy import Report
+from elastalog.program import Program
+from elastalog.provenance.absence import Absence
+from elastalog.provenance.proof import Proof
 from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Schema, schema_named, schemas_of
-from elastalog.relations.tables import to_words
-from elastalog.relations.words import Dictionary
-from elastalog.session.history import KeptEpochs
-from elastalog.session.initial_facts import Rows, first_facts
+from elastalog.relations.schema import Schema
+from elastalog.session.history import History
+from elastalog.session.initial_facts import Rows
+from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
+from elastalog.session.reading import Reader
+from elastalog.session.undoing import undo
 from elastalog.session.updating import Updates
-from elastalog.storage.batches import Batches
-from elastalog.storage.store import Store
+from elastalog.session.verifying import verify
+from elastalog.storage.entries import LogEntry
+from elastalog.storage.history import Turn
 
-Relation.make_frame = staticmethod(make_frame)
-
-Asked = ParamSpec("Asked")
-Found = TypeVar("Found")
+Written: TypeAlias = str | tuple[str, tuple[Value, ...]]
+"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
-class Session(KeptEpochs, Updates, Questions):
+class Session:
     """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
 
-    def __init__(
-        self,
-        program: Program,
-        *,
-        strategy: str,
-        levels: str,
-        metric: str,
-        jobs: int,
-        memory: int | None,
-        timeout: float | None,
-        budget: float | None,
-        on_progress: Callable[[Progress], None] | None,
-        dictionary: Dictionary | None = None,
-        make_backend: Callable[..., KernelBackend] = KernelBackend,
-    ) -> None:
-        self._dictionary = Dictionary() if dictionary is None else dictionary
-        self._timeout = timeout
-        self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
-        self._settings: dict[str, Any] = {
-            "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
-            "timeout": timeout, "budget": budget, "on_progress": on_progress,
-        }  # fmt: skip
-        self._make_backend = make_backend
-        chosen, self._backend = self._strategy_and_backend(lower(program.checked))
-        if levels == "global" and chosen.support is not Support.LEVELS:
-            advice = "choose strategy `elastic`, or leave out levels"
-            raise ElastalogError(
-                [Diagnostic("E0902", f"strategy `{strategy}` does not keep global levels", help=advice)]
-            )
-        self._epochs = Epochs(self._backend, chosen)
-        self._has_levels = chosen.is_annotated and chosen.support is Support.LEVELS
-        self._is_global = levels == "global"
-        self._metric = metric_named(metric)
-        self._lock = threading.RLock()
-        self._history: list[EpochRecord] = []
-        self._batches = Batches()
-        self._store: Store | None = None
-        self._durable: DurableEpochs | None = None
-        self._is_read_only = False
-        self.reports: list[Report] = []
-        self._is_closed = False
-        self._follow(program)
-
-    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, KernelBackend]:
-        settings = self._settings
-        strategy = make_strategy(settings["strategy"], self._watch, settings["budget"])
-        backend = self._make_backend(
-            program, self._dictionary, is_annotated=strategy.is_annotated, is_global=settings["levels"] == "global",
-            support=strategy.support, jobs=settings["jobs"], watch=self._watch,
-        )  # fmt: skip
-        return strategy, backend
-
-    def _follow(self, program: Program) -> None:
-        """Everything that depends on the program which the backend has now."""
-        self.program = program
-        self.schemas = schemas_of(program.checked)
-        setting = Setting(
-            program.checked, self._backend, self._dictionary, self._has_levels, self._is_global, self._metric
-        )
-        self._explainer = Explainer(setting, lambda: self.epoch, self._lock)
-        past = Past(self._history, self._store_if_any, lambda: self.epoch)
-        self._debugger = Debugger(
-            program, setting, self._epochs, past, self.fact, self._undo_suggested, self._evaluate_anew
-        )
-
-    def _another(self, program: Program, dictionary: Dictionary | None) -> Self:
-        return type(self)(program, dictionary=dictionary, **self._settings)
+    def __init__(self, materialisation: Materialisation, history: History, reports: Sequence[Report] = ()) -> None:
+        self._materialisation = materialisation
+        self._lock = materialisation.lock
+        self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
+        self._epochs = materialisation.epochs
+        self._history = history
+        self._reader = Reader(materialisation)
+        updates = self._updates = Updates(materialisation, history, self._reader)
+        self._questions = Questions(materialisation, history, lambda suggestion: undo(suggestion, updates, history))
+        self.reports = list(reports)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -135,62 +69,37 @@ class Session(KeptEpochs, Updates, Questions):
     def close(self) -> None:
         """Ends the session: it cannot be updated any more. Its store, if it has one, is free for another writer."""
         with self._lock:
-            self._is_closed = True
-            if self._store is not None:
-                self._store.close()
+            self._updates.close()
+            self._history.close()
 
     def __repr__(self) -> str:
         with self._lock:
             facts = sum(self._backend.size(name) for name in self.schemas)
         return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
 
-    def _bootstrap(
-        self, facts: str | os.PathLike[str] | Mapping[str, Rows] | None, policy: Policy, spark: Any, engine: str
-    ) -> None:
-        self._start_clock()
-        explicit, self.reports = first_facts(self, facts, policy, spark, engine)
-        self._history.append(self._epochs.bootstrap(explicit))
-
-    def _start_clock(self) -> None:
-        self._watch.deadline = None if self._timeout is None else time.monotonic() + self._timeout
-
-    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
-        """Facts of a relation as words; `schemas` are those of the session unless given."""
-        schema = schema_named(self.schemas if schemas is None else schemas, name)
-        if is_spark_rows(rows):
-            rows, _ = read_spark_rows(schema, rows, Policy(), None)
-        words = to_words(schema, rows, self._dictionary)
-        return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
-
-    def _schema(self, name: str) -> Schema:
-        return schema_named(self.schemas, name)
+    def exclusively(self) -> AbstractContextManager[object]:
+        """A block in which no other thread updates the session: updates and questions of others wait."""
+        return self._lock
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
+    def program(self) -> Program:
+        """The program of the latest epoch."""
+        return self._materialisation.program
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The schemas of its relations, by name."""
+        return self._materialisation.schemas
+
+    @property
     def epoch(self) -> int:
         """The number of the latest epoch; the bootstrap is epoch 1."""
-        return self._epochs.number
+        return self._materialisation.epoch
 
     def __getitem__(self, name: str) -> Relation:
-        schema = self._schema(name)
-        return Relation(
-            schema,
-            self._dictionary,
-            self._between_updates(lambda: self._backend.facts(name)),
-            size=self._between_updates(lambda: self._backend.size(name)),
-            contains=self._between_updates(lambda words: bool(self._backend.contains(name, words)[0])),
-            filed=self._between_updates(lambda annotations: filed_in(self._backend, name, annotations)),
-        )
-
-    def _between_updates(self, read: Callable[Asked, Found]) -> Callable[Asked, Found]:
-        """A way to read that waits for updates of other threads: what an update is writing must not be read."""
-
-        def reading(*asked: Asked.args, **options: Asked.kwargs) -> Found:
-            with self._lock:
-                return read(*asked, **options)
-
-        return reading
+        return self._reader.relation(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.schemas)
@@ -200,65 +109,199 @@ class Session(KeptEpochs, Updates, Questions):
 
     def query(self, text: str) -> Relation:
         """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
-        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
-        with self._lock:
-            pattern = parse_pattern(text, self.program.checked)
-            return answers(pattern, self.schemas[pattern.relation], self._dictionary, self._backend)
+        return self._reader.query(text)
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
-        with self._lock:
-            words = self._backend.facts(self._schema(name).name).words
-            return Relation.of(self.schemas[name], self._dictionary, words[self._backend.is_explicit(name, words)])
+        return self._reader.explicit(name)
 
     def statistics(self) -> Statistics:
         """What rules and relations cost: time and derivations of the last bootstrap, facts and memory now."""
-        with self._lock:
-            return statistics_of(self._backend)
+        return self._reader.statistics()
 
-    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> tuple[str, tuple[Value, ...]]:
+    def fact(self, written: Written) -> tuple[str, tuple[Value, ...]]:
         """A fact, from text (`path(1,4)`) or from relation and values, checked against the declarations. Its values are
         those that facts have: plain numbers and texts, whatever was given."""
-        given: Any = written
-        match given:
-            case str():
-                return parse_fact(given, self.program.checked)
-            case (str() as name, tuple() | list() as values):
-                schema = self._schema(name)
-                apart = Dictionary()  # a fact that is only asked about must not make that of the session larger
-                words = to_words(schema, [tuple(values)], apart)[0].tolist()
-                bases = (column.base for column in schema.columns)
-                return name, tuple(apart.decode_value(base, word) for base, word in zip(bases, words, strict=True))
-        advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
-        raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
+        relation, values = self._materialisation.fact(written)
+        return relation, values
 
-    # --- what debugging does to the session ------------------------------------------------------------------------
+    # --- updating --------------------------------------------------------------------------------------------------
 
-    def _undo_suggested(self, suggestion: Suggestion) -> Changes:
-        if suggestion.epochs[1] != self.epoch:
-            raise gone_on(suggestion.epochs[1], self.epoch)
-        with self.update() as update:
-            for sign, what in suggestion.elements:
-                if isinstance(what, str):
-                    (update.remove_rules if sign == "+" else update.add_rules)(self._as_written(what))
-                else:
-                    (update.delete if sign == "+" else update.insert)(what.relation, [what.values])
-        return update.changes
+    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
+        update that carries a batch that its source has sent before does nothing."""
+        return self._updates.begin(source, batch)
 
-    def _as_written(self, rule: str) -> str:
-        """A rule that has been removed, with its plan if it had one."""
-        gone = (text for entry in reversed(self.log()) for text in entry.removed_rules)
-        return next((text for text in gone if shown_rule(text) == rule), rule)
+    def apply(
+        self,
+        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
+        return self._updates.apply(inserted, deleted, source=source, batch=batch)
 
-    def _evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
-        """Epochs of another program over the explicit facts of now, to look for faults in."""
-        strategy, backend = self._strategy_and_backend(meanwhile.program)
-        for name in self.schemas:
-            words = self._backend.facts(name).words
-            backend.load(name, words[self._backend.is_explicit(name, words)])
-        for name, is_on in guards.items():
-            backend.load(name, FACT[: int(is_on)])
-        strategy.bootstrap(backend)
-        epochs = Epochs(backend, strategy)
-        epochs.number = self.epoch
-        return epochs
+    def change_rules(
+        self,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
+        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
+        that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
+        return self._updates.change_rules(added, removed, source=source, batch=batch)
+
+    def forecast(
+        self,
+        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> tuple[Forecast, ...]:
+        """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
+        change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
+        given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        return self._updates.forecast(inserted, deleted, added=added, removed=removed)
+
+    def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
+        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
+        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
+        self._updates.announce(upcoming, marks)
+
+    def prepare(self) -> None:
+        """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
+        self._updates.prepare()
+
+    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
+        """Facts of a relation as words; `schemas` are those of the session unless given."""
+        return self._materialisation.encode(name, rows, schemas)
+
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
+        is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
+        return self._updates.commit(update, committed)
+
+    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
+        """Whether a batch of a source has been applied before."""
+        return self._updates.is_applied(source, batch)
+
+    def changes_of(self, record: EpochRecord) -> Changes:
+        """What an epoch changed, as relations."""
+        return self._updates.changes_of(record)
+
+    # --- explaining ------------------------------------------------------------------------------------------------
+
+    def explain(self, fact: Written, depth: int | None = None) -> Proof:
+        """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
+        with self._lock:
+            return self._questions.explainer.explain(self._materialisation.fact(fact), depth)
+
+    def derivations(self, fact: Written) -> tuple[Proof, ...]:
+        """Every derivation of a fact that holds, as proofs of one level."""
+        with self._lock:
+            return self._questions.explainer.derivations(self._materialisation.fact(fact))
+
+    def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
+        """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
+        with self._lock:
+            found = self._questions.explainer.proofs(self._materialisation.fact(fact), limit)
+        return self._questions.one_by_one(found)
+
+    def explain_absence(
+        self,
+        fact: Written,
+        limit: int = 5,
+        *,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+    ) -> Absence:
+        """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
+        number in the relation, and `bindings`, values of its variables, restrict the search."""
+        with self._lock:
+            return self._questions.explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
+
+    # --- debugging -------------------------------------------------------------------------------------------------
+
+    def localise(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        *,
+        epochs: tuple[int, int] | None = None,
+        time_limit: float | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Localisation:
+        """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
+        facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
+        part that shows them."""
+        with self._lock:
+            return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
+
+    def suggest(
+        self,
+        unwanted: Sequence[Any] = (),
+        missing: Sequence[Any] = (),
+        rejected: Sequence[Any] = (),
+        weights: Mapping[Any, float] | None = None,
+        time_limit: float | None = None,
+        *,
+        epochs: tuple[int, int] | None = None,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Suggestion:
+        """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
+        `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
+        default."""
+        with self._lock:
+            return self._questions.debugger.suggest(
+                unwanted, missing, rejected, weights, epochs, time_limit, on_progress
+            )
+
+    def blame(self, fact: Written) -> Blame:
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        with self._lock:
+            return self._questions.debugger.blame(fact)
+
+    # --- looking back ----------------------------------------------------------------------------------------------
+
+    def log(self) -> tuple[LogEntry, ...]:
+        """What is known of every epoch: of this session, or of the store, back to its retention."""
+        return self._history.log()
+
+    def at(self, epoch: int) -> Session:
+        """A read-only session of an earlier epoch, kept by the store back to its retention."""
+        return Session(*self._history.at(epoch))
+
+    def diff(self, first: int, last: int) -> dict[str, Difference]:
+        """What the epochs after one until another did together: facts that came and went, and those that have other
+        levels. The other way round when `last` is the earlier one."""
+        return self._history.diff(first, last)
+
+    def changed_rules(self, first: int, last: int) -> RuleTexts:
+        """The rules that the epochs after one until another removed and added together. The other way round when `last`
+        is the earlier one."""
+        return self._history.changed_rules(first, last)
+
+    def added_declarations(self, first: int, last: int) -> tuple[str, ...]:
+        """What the program of one epoch declares (types, relations, directives) and that of another does not, printed,
+        in order. Declarations only ever come, so there is none when `last` is the earlier one."""
+        return self._history.added_declarations(first, last)
+
+    def turns(self, fact: Written) -> tuple[Turn, ...]:
+        """The epochs in which a fact appeared, disappeared or changed its level, oldest first, as far back as the store
+        goes."""
+        return self._history.turns(self._materialisation.fact(fact))
+
+    @property
+    def recovery(self) -> tuple[Diagnostic, ...]:
+        """What opening the store found and repaired after a crash: nothing, as a rule."""
+        return self._history.recovery
+
+    def verify(self) -> Verification:
+        """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        return verify(self._materialisation)

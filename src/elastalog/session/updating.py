@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
 
 import numpy as np
 
-from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
-from elastalog.evaluation.stored import DurableEpochs
 from elastalog.evaluation.strategies import marks_of
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
@@ -27,44 +22,50 @@ from elastalog.evaluation.update import Update
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named
-from elastalog.relations.words import Dictionary
+from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows
+from elastalog.session.materialisation import Materialisation
+from elastalog.session.reading import Reader
 from elastalog.storage import faults
-from elastalog.storage.batches import Batches
 
 
-class Updates(ABC):
-    """The part of a session that changes it."""
+class Updates:
+    """Takes a materialisation from epoch to epoch, and tells its history. It is what a pending update is for."""
 
-    program: Program
-    schemas: dict[str, Schema]
-    _dictionary: Dictionary
-    _backend: KernelBackend
-    _epochs: Epochs
-    _lock: threading.RLock
-    _history: list[EpochRecord]
-    _batches: Batches
-    _durable: DurableEpochs | None
-    _is_read_only: bool
-    _is_closed: bool
+    def __init__(self, materialisation: Materialisation, history: History, reader: Reader) -> None:
+        self._materialisation = materialisation
+        self._history = history
+        self._reader = reader
+        self._is_closed = False
 
     @property
-    @abstractmethod
-    def epoch(self) -> int: ...
+    def program(self) -> Program:
+        return self._materialisation.program
 
-    @abstractmethod
-    def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray: ...
+    @property
+    def epoch(self) -> int:
+        return self._materialisation.epoch
 
-    @abstractmethod
-    def _start_clock(self) -> None: ...
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        return self._materialisation.schemas
 
-    @abstractmethod
-    def _follow(self, program: Program) -> None:
-        """Everything that depends on the program which the backend has now."""
+    def encode(self, name: str, rows: Rows, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
+        """Facts of a relation as words; `schemas` are those of the program unless given."""
+        return self._materialisation.encode(name, rows, schemas)
 
-    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
-        """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
-        update that carries a batch that its source has sent before does nothing."""
+    def exclusively(self) -> AbstractContextManager[object]:
+        """A block in which no other thread updates."""
+        return self._materialisation.lock
+
+    def close(self) -> None:
+        """There will be no further epoch."""
+        self._is_closed = True
+
+    # --- making updates --------------------------------------------------------------------------------------------
+
+    def begin(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+        """An update to fill."""
         return PendingUpdate(self, source, _batch_id(source, batch))
 
     def apply(
@@ -75,8 +76,8 @@ class Updates(ABC):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
-        update = self.update(source, batch)
+        """Applies an update, given as rows by relation or as the path of a diff file."""
+        update = self.begin(source, batch)
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
             inserted = None
@@ -91,18 +92,15 @@ class Updates(ABC):
         source: str | None = None,
         batch: str | int | None = None,
     ) -> Changes:
-        """Adds and removes rules, as an update: the next epoch is that of the new program. `added`: program text (or
-        several), with rules, declarations of new relations, and facts. `removed`: rules by number or text. An update
-        that changes facts as well is made with `update` and its `add_rules` and `remove_rules`."""
-        update = self.update(source, batch)
+        """Adds and removes rules: the next epoch is that of the new program."""
+        update = self.begin(source, batch)
         update.remove_rules(removed)
         update.add_rules(added)
         return update.commit()
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
-        """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
-        strategy = self._epochs.strategy
+        """Says which update will follow the next one, so that the next one can prepare for it."""
+        strategy = self._materialisation.epochs.strategy
         require_one_of("marks", marks, tuple(kind.value for kind in Marks))
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
@@ -114,9 +112,10 @@ class Updates(ABC):
 
     def prepare(self) -> None:
         """Plans updates and makes the indexes that they need now, instead of when the first update needs them."""
-        with self._lock:
-            for stratum in self._backend.program.strata:
-                self._backend.prepare(stratum)
+        backend = self._materialisation.backend
+        with self._materialisation.lock:
+            for stratum in backend.program.strata:
+                backend.prepare(stratum)
 
     def forecast(
         self,
@@ -126,71 +125,65 @@ class Updates(ABC):
         added: str | Iterable[str] = "",
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
-        """What the strategy would choose for an update, by the strata that would be affected first: those whose rules
-        change, or that read a changed relation or hold one. Strata further up depend on what these change. Facts are
-        given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        """What the strategy would choose for an update, by the strata that would be affected first."""
         if isinstance(inserted, PendingUpdate):
             update = inserted
         else:
-            update = self.update()
+            update = self.begin()
             if removed != ():
                 update.remove_rules(removed)
             if added != "":
                 update.add_rules(added)
             _fill(update, inserted, deleted)
-        with self._lock:
-            return self._epochs.forecast(update.as_update())
+        with self._materialisation.lock:
+            return self._materialisation.epochs.forecast(update.as_update())
 
-    def exclusively(self) -> AbstractContextManager[object]:
-        """A block in which no other thread updates the session: updates and questions of others wait."""
-        return self._lock
+    # --- committing ------------------------------------------------------------------------------------------------
 
-    def commit(self, update: Update, committed: Callable[[EpochRecord], None] = lambda record: None) -> EpochRecord:
-        """Applies an update made of words: the next epoch. `update` and `apply` are the ways to make one. `committed`
-        is called with what is returned, also when Ctrl-C was held back until the commit was done and ends this call."""
-        with self._lock:
+    def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
+        """Applies an update made of words: the next epoch. `committed` is called with what is returned, also when
+        Ctrl-C was held back until the commit was done and ends this call."""
+        now, history = self._materialisation, self._history
+        with now.lock:
             if self._is_closed:
                 raise faults.closed()
-            if self._is_read_only:
+            if history.is_read_only:
                 raise faults.read_only("it cannot be updated")
-            if (update.source, update.batch) in self._batches:
+            if (update.source, update.batch) in history.batches:
                 record = EpochRecord(
-                    self.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
+                    now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
                 )
                 committed(record)
                 return record
-            if update.rules is not None and update.rules.before is not self.program:
+            if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            self._start_clock()
-            before = self.epoch
+            now.start_clock()
+            before = now.epoch
             try:
-                record = self._epochs.apply(update)
+                record = now.epochs.apply(update)
             finally:
-                last = self._epochs.last
-                if self.epoch > before and last is not None:
-                    self._batches.add(update.source, update.batch)
+                last = now.epochs.last
+                if now.epoch > before and last is not None:
                     if update.rules is not None:
-                        self._follow(update.rules.after)
-                    self._history.append(last)
-                    if self._durable is not None:
-                        del self._history[:-1]  # the store has the others
+                        now.follow(update.rules.after)
+                    history.add(last, update)
                     committed(last)
-            if self._durable is not None:
-                self._durable.after_commit()
+            history.after_commit()
             return record
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
-        return (source, _batch_id(source, batch)) in self._batches
+        return (source, _batch_id(source, batch)) in self._history.batches
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
         schemas = self.schemas  # those of now, whatever becomes of the rules
+        reader = self._reader
 
         def relation(name: str, words: np.ndarray | None) -> Relation:
             schema = schema_named(schemas, name)
             facts = np.empty((0, schema.arity), np.int32) if words is None else words
-            return Relation.of(schema, self._dictionary, facts)
+            return reader.relation_of(schema, facts)
 
         return Changes(record.changes, relation)
 

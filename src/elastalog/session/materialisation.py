@@ -1,0 +1,156 @@
+"""A program, its facts and what maintains them: what every part of a session works on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from elastalog.analysis.pattern import parse_fact
+from elastalog.analysis.program import Value
+from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.sets import Support
+from elastalog.backends.watch import Progress, Watch, most_of_memory
+from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.epochs import EpochRecord, Epochs
+from elastalog.evaluation.rewriting import FACT
+from elastalog.evaluation.strategies import make_strategy
+from elastalog.evaluation.strategies.protocol import Strategy
+from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
+from elastalog.planning.logical import LogicalProgram
+from elastalog.planning.lower import lower
+from elastalog.planning.transition import Transition
+from elastalog.program import Program
+from elastalog.provenance.explain import Setting, metric_named
+from elastalog.provenance.fact import Fact
+from elastalog.relations.rows import values_of_fact
+from elastalog.relations.schema import Schema, schema_named, schemas_of
+from elastalog.relations.tables import to_words
+from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a session evaluates: the options of `elastalog.open` by the same names, once they are checked."""
+
+    strategy: str
+    levels: str
+    metric: str
+    jobs: int
+    memory: int | None
+    timeout: float | None
+    budget: float | None
+    on_progress: Callable[[Progress], None] | None
+    make_backend: Callable[..., KernelBackend] = KernelBackend
+
+
+class Materialisation:
+    """The facts of a program at its latest epoch. `lock` is held by whoever updates it, or reads more than one thing
+    of the same epoch. Backend, dictionary and epochs are the same for life; program and schemas change with the
+    rules."""
+
+    def __init__(self, program: Program, settings: Settings, dictionary: Dictionary | None = None) -> None:
+        memory = settings.memory
+        self._settings = settings
+        self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=settings.on_progress)
+        self.timeout = settings.timeout
+        self.lock = threading.RLock()
+        self.dictionary = Dictionary() if dictionary is None else dictionary
+        strategy, self.backend = self._strategy_and_backend(lower(program.checked))
+        if settings.levels == "global" and strategy.support is not Support.LEVELS:
+            told = f"strategy `{settings.strategy}` does not keep global levels"
+            advice = "choose strategy `elastic`, or leave out levels"
+            raise ElastalogError([Diagnostic("E0902", told, help=advice)])
+        self._metric = metric_named(settings.metric)
+        self.epochs = Epochs(self.backend, strategy)
+        self.follow(program)
+
+    def follow(self, program: Program) -> None:
+        """Takes the program which the backend has now."""
+        self.program = program
+        self.schemas = schemas_of(program.checked)
+
+    def another(self, program: Program, dictionary: Dictionary | None = None) -> Materialisation:
+        """One with the same settings, in this process, still without facts."""
+        return Materialisation(program, replace(self._settings, make_backend=KernelBackend), dictionary)
+
+    def start_clock(self) -> None:
+        """What follows may take as long as the settings say."""
+        self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
+
+    @property
+    def epoch(self) -> int:
+        return self.epochs.number
+
+    @property
+    def setting(self) -> Setting:
+        """What proofs of the present program are made from."""
+        strategy = self.epochs.strategy
+        has_levels = strategy.is_annotated and strategy.support is Support.LEVELS
+        is_global = self._settings.levels == "global"
+        return Setting(self.program.checked, self.backend, self.dictionary, has_levels, is_global, self._metric)
+
+    # --- facts in and out ------------------------------------------------------------------------------------------
+
+    def bootstrap(self, explicit: Mapping[str, np.ndarray]) -> EpochRecord:
+        """The first epoch, of explicit facts as words."""
+        return self.epochs.bootstrap(explicit)
+
+    def schema(self, name: str) -> Schema:
+        """The schema of a relation; raises ElastalogError if there is none of that name."""
+        return schema_named(self.schemas, name)
+
+    def encode(self, name: str, rows: Any, schemas: Mapping[str, Schema] | None = None) -> np.ndarray:
+        """Facts of a relation as words; `schemas` are those of the program unless given."""
+        schema = schema_named(self.schemas if schemas is None else schemas, name)
+        if is_spark_rows(rows):
+            rows, _ = read_spark_rows(schema, rows, Policy(), None)
+        words = to_words(schema, rows, self.dictionary)
+        return words if words.shape[1] else np.zeros((len(words), 1), np.int32)
+
+    def explicit_words(self, name: str) -> np.ndarray:
+        """The explicit facts of a relation."""
+        words = self.backend.facts(name).words
+        explicit: np.ndarray = words[self.backend.is_explicit(name, words)]
+        return explicit
+
+    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> Fact:
+        """A fact as the user writes it, checked against the declarations. Its values are those that facts have: plain
+        numbers and texts, whatever was given. The dictionary does not learn them."""
+        given: Any = written
+        match given:
+            case str():
+                return Fact(*parse_fact(given, self.program.checked))
+            case (str() as name, tuple() | list() as values):
+                return Fact(name, values_of_fact(self.schema(name), values))
+        advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
+        raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
+
+    # --- other programs --------------------------------------------------------------------------------------------
+
+    def evaluate_anew(self, meanwhile: Transition, guards: Mapping[str, bool]) -> Epochs:
+        """Epochs of another program over the explicit facts of now, to look for faults in."""
+        strategy, backend = self._strategy_and_backend(meanwhile.program)
+        for name in self.schemas:
+            backend.load(name, self.explicit_words(name))
+        for name, is_on in guards.items():
+            backend.load(name, FACT[: int(is_on)])
+        strategy.bootstrap(backend)
+        epochs = Epochs(backend, strategy)
+        epochs.number = self.epoch
+        return epochs
+
+    def _strategy_and_backend(self, program: LogicalProgram) -> tuple[Strategy, KernelBackend]:
+        settings = self._settings
+        strategy = make_strategy(settings.strategy, self._watch, settings.budget)
+        backend = settings.make_backend(
+            program, self.dictionary, is_annotated=strategy.is_annotated, is_global=settings.levels == "global",
+            support=strategy.support, jobs=settings.jobs, watch=self._watch,
+        )  # fmt: skip
+        return strategy, backend
