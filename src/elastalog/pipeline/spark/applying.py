@@ -163,7 +163,7 @@ def start(
     lock = threading.Lock()
 
     def committed(update: Any) -> None:
-        if feed is not None:
+        if feed is not None and not update.stats.is_unchanged:
             feed.add(update.stats.epoch, update.stats.time, update.changes)
         if on_update is not None:
             on_update(update)
@@ -192,9 +192,8 @@ def _apply_all(
     for update, following in zip(arrived, (*arrived[1:], None), strict=True):
         pending = ahead or _pending(db, update)
         ahead = None if marks == "none" or following is None else _announced(db, pending, following, marks)
-        before = db.epoch
         pending.commit()
-        if db.epoch == before:
+        if pending.stats.is_repeated:
             handle.repeated += 1
         else:
             handle.applied += 1
