@@ -112,7 +112,9 @@ def _is_encodable(text: str) -> bool:
 
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
-    return Fault(faults.TYPE, f"`{column.name}` is {column.base.value}, not {kind} {shown(repr(value))}")
+    return Fault(
+        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {shown(repr(value))}"
+    )
 
 
 def _range_fault(column: Column, value: object) -> Fault:

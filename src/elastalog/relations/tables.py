@@ -13,6 +13,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
 from elastalog.relations.few_rows import FEW, words_of_few
 from elastalog.relations.limits import Words
@@ -26,8 +27,8 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
 
     `rows` may be an iterable of tuples, a pyarrow table, record batch or reader, a pandas or polars data frame, a
     DuckDB relation, a two-dimensional NumPy array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`.
-    Columns go by position, or by name when the names are the relation's in another order. A bad row raises an
-    ElastalogError that names it."""
+    Columns go by name if any has the name of a declared one, otherwise by position (see `column_order`). A bad row
+    raises an ElastalogError that names it."""
     if isinstance(rows, np.ndarray):
         return _words_of_numpy(schema, rows, dictionary)
     if (
@@ -43,7 +44,8 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
         arrays = _checked_columns(schema, table)
         return _words_of_columns(schema, table.num_rows, arrays, dictionary)
     if _is_pandas(rows):  # a column of mixed types
-        rows = rows.itertuples(index=False, name=None)
+        order = column_order(schema, [str(name) for name in rows.columns])
+        rows = rows.iloc[:, order].itertuples(index=False, name=None)
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
         raise ElastalogError([_not_rows(schema, rows)])
     count, columns = columns_of_rows(schema, rows)

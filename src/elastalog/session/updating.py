@@ -32,7 +32,10 @@ from elastalog.storage import faults
 class Updates:
     """Takes a materialisation from epoch to epoch, and tells its history. It is what a pending update is for."""
 
-    def __init__(self, materialisation: Materialisation, history: History, reader: Reader) -> None:
+    def __init__(
+        self, materialisation: Materialisation, history: History, reader: Reader, heartbeats: bool = False
+    ) -> None:
+        self._heartbeats = heartbeats
         self._materialisation = materialisation
         self._history = history
         self._reader = reader
@@ -160,7 +163,11 @@ class Updates:
             now.start_clock()
             before = now.epoch
             try:
-                record = now.epochs.apply(update)
+                record = now.epochs.apply(update, heartbeats=self._heartbeats)
+                if record.is_unchanged:
+                    history.note_batch(update)
+                    committed(record)
+                    return record
             finally:
                 last = now.epochs.last
                 if now.epoch > before and last is not None:
