@@ -146,11 +146,12 @@ class Absence:
 
         return render(self)
 
-    def to_html(self) -> str:
-        """Collapsible HTML."""
+    def to_html(self, page: bool = False) -> str:
+        """Collapsible HTML: a piece to put into a page, or a whole page."""
         from elastalog.provenance.rendering.html import render_absence
+        from elastalog.provenance.rendering.page import page as page_of
 
-        return render_absence(self)
+        return page_of(f"Why {self.fact} does not hold", render_absence(self)) if page else render_absence(self)
 
 
 def _nothing_there(reason: str) -> ElastalogError:

@@ -180,11 +180,12 @@ class Proof:
 
         return render(self)
 
-    def to_html(self) -> str:
-        """Collapsible HTML."""
+    def to_html(self, page: bool = False) -> str:
+        """Collapsible HTML: a piece to put into a page, or a whole page."""
         from elastalog.provenance.rendering.html import render
+        from elastalog.provenance.rendering.page import page as page_of
 
-        return render(self)
+        return page_of(f"Why {self.fact} holds", render(self)) if page else render(self)
 
 
 Premise: TypeAlias = Proof | Condition | AggregatePremise
