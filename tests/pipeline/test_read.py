@@ -222,7 +222,10 @@ def test_a_parquet_file_that_is_none(tmp_path):
     with pytest.raises(ElastalogError) as error:
         read_facts(EDGE, tmp_path / "edge.parquet")
     (diagnostic,) = error.value.diagnostics
-    assert (diagnostic.code, diagnostic.message) == ("E0502", "column `x` of `edge` is number, not string")
+    assert (diagnostic.code, diagnostic.message) == (
+        "E0502",
+        "column `x` of `edge` is declared as number, but given as string",
+    )
     assert diagnostic.location == str(tmp_path / "edge.parquet")
 
 

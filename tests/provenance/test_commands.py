@@ -57,6 +57,7 @@ def test_explain_shows_the_proof() -> None:
     assert result.exit_code == 0
     assert result.stdout == (
         'new("ins", "L3")\n----------------(R1)\nvpt("ins", "L3")\n\nheight 1, the least within each stratum\n'
+        "\nR1: vpt(Var, Obj) :- new(Var, Obj).  (program.dl:13)\n"
     )
 
 

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
+from pathlib import Path
+
+from click.testing import CliRunner
 
 import elastalog
+from elastalog.cli.main import cli
 from elastalog.provenance.proof import Proof
 
 TEXT = """
@@ -93,3 +97,77 @@ def test_a_rule_without_premises() -> None:
     proof = elastalog.open(".decl p(x: number)\np(2 + 3).").explain("p(5)")
     assert proof.height == 1
     assert proof.to_text() == "----(R1)\np(5)"
+
+
+SHARED = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+.decl both(x: number)
+.decl total(n: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y),  // a step
+              path(y, z).
+both(x) :- path(x, 3), path(x, 3).
+total(n) :- n = count : { edge(_, _) }.
+"""
+
+
+def shared() -> elastalog.Session:
+    return elastalog.open(SHARED, facts={"edge": [(1, 2), (2, 3), (5, 6), (6, 7), (7, 8)]})
+
+
+def test_a_rule_tells_its_text_and_its_line() -> None:
+    proof = shared().explain("path(1, 3)")
+    assert proof.rule is not None
+    assert proof.rule.text == "path(x, z) :- edge(x, y), path(y, z)."
+    assert (proof.rule.line, proof.rule.place) == (7, "<text>:7")
+    assert str(proof).splitlines()[-2:] == [
+        "R1: path(x, y) :- edge(x, y).  (<text>:6)",
+        "R2: path(x, z) :- edge(x, y), path(y, z).  (<text>:7)",
+    ]
+    assert json.loads(proof.to_json())["rules"][1]["text"] == proof.rule.text
+
+
+def test_equal_sub_proofs_are_shown_once() -> None:
+    proof = shared().explain("both(1)")
+    assert proof.to_tree() == (
+        "both(1)  (R1)\n"
+        "├─ path(1, 3)  (R2)\n"
+        "│  ├─ edge(1, 2)\n"
+        "│  └─ path(2, 3)  (R1)\n"
+        "│     └─ edge(2, 3)\n"
+        "└─ path(1, 3)  (R2, as above)"
+    )
+    assert proof.to_html().count("edge(2, 3)") == 1
+
+
+def test_of_an_aggregate_the_first_members_are_shown() -> None:
+    proof = shared().explain("total(5)")
+    lines = proof.to_tree().splitlines()
+    assert lines[1] == "└─ count : { edge(_, _) } = 5  (5 members)"
+    assert lines[-1] == "   └─ … 2 more"
+    assert str(proof).startswith(proof.to_tree())
+    assert "<details><summary><code>count" in proof.to_html()
+
+
+def test_a_page_is_whole_and_a_piece_is_not() -> None:
+    db = shared()
+    for shown in (db.explain("path(1, 3)"), db.explain_absence("path(3, 1)")):
+        page, piece = shown.to_html(page=True), shown.to_html()
+        assert shown._repr_html_() == piece
+        assert piece in page
+        assert "<html" not in piece
+        assert page.startswith("<!DOCTYPE html>")
+        for part in ('<meta charset="utf-8">', "@media print", "</html>", "<details", "&lt;text&gt;:7"):
+            assert part in page
+    assert "<title>Why path(1, 3) holds</title>" in db.explain("path(1, 3)").to_html(page=True)
+    assert "<title>Why path(3, 1) does not hold</title>" in page
+
+
+def test_the_command_writes_a_page(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(SHARED + "edge(1, 2).\n", encoding="utf-8")
+    arguments = ["explain", str(tmp_path / "p.dl"), "path(1, 2)", "--format", "html", "-F", str(tmp_path)]
+    result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert "p.dl:6" in result.stdout

@@ -52,8 +52,12 @@ def test_why_there_is_a_path_of_two(strategy: str, levels: str) -> None:
 
 def test_the_proof_says_in_which_sense_it_is_the_best() -> None:
     said = {levels: str(open_case("path2", levels=levels).explain('path2("a", "d")')) for levels in ("local", "global")}
-    assert said["local"] == f"{PATH}\n\nheight 2, the least within each stratum"
-    assert said["global"] == f"{PATH}\n\nheight 2, the least height of all proofs"
+    rules = (
+        "R1: path2(X, Z) :- edg(X, Y), edg(Y, Z), !edg(X, Z), X != Z.  (program.dl:6)\n"
+        "R2: path2(X, Z) :- edg(X, Y), path2(Y, Z), !edg(X, Z), X != Z.  (program.dl:7)"
+    )
+    assert said["local"] == f"{PATH}\n\nheight 2, the least within each stratum\n\n{rules}"
+    assert said["global"] == f"{PATH}\n\nheight 2, the least height of all proofs\n\n{rules}"
 
 
 def test_the_guided_explanation_of_an_absent_fact() -> None:

@@ -137,11 +137,27 @@ BAD = {
     "too few values": ([(1, "a"), (2,)], "E0501", "row 2 given for `edge`: 1 value for 2 columns"),
     "too many values": ([(1, "a", 2)], "E0501", "row 1 given for `edge`: 3 values for 2 columns"),
     "too few columns": (TABLE.select(["x"]), "E0501", "relation `edge` has 2 columns, the table has 1"),
-    "float for number": ([(1, "a"), (2.0, "b")], "E0502", "row 2 given for `edge`: `x` is number, not float `2.0`"),
-    "bool for number": ([(True, "a")], "E0502", "row 1 given for `edge`: `x` is number, not bool `True`"),
-    "text for number": ([("1", "a")], "E0502", "row 1 given for `edge`: `x` is number, not str `'1'`"),
-    "number for symbol": ([(1, 2)], "E0502", "row 1 given for `edge`: `y` is symbol, not int `2`"),
-    "bytes for symbol": ([(1, b"a")], "E0502", "row 1 given for `edge`: `y` is symbol, not bytes `b'a'`"),
+    "float for number": (
+        [(1, "a"), (2.0, "b")],
+        "E0502",
+        "row 2 given for `edge`: `x` is declared as number, but given as float `2.0`",
+    ),
+    "bool for number": (
+        [(True, "a")],
+        "E0502",
+        "row 1 given for `edge`: `x` is declared as number, but given as bool `True`",
+    ),
+    "text for number": (
+        [("1", "a")],
+        "E0502",
+        "row 1 given for `edge`: `x` is declared as number, but given as str `'1'`",
+    ),
+    "number for symbol": ([(1, 2)], "E0502", "row 1 given for `edge`: `y` is declared as symbol, but given as int `2`"),
+    "bytes for symbol": (
+        [(1, b"a")],
+        "E0502",
+        "row 1 given for `edge`: `y` is declared as symbol, but given as bytes `b'a'`",
+    ),
     "too large": (
         [(1, "a"), (2**63, "b")],
         "E0503",
@@ -159,9 +175,21 @@ BAD = {
         "E0502",
         "facts given for `edge`: ndarray with 1 dimensions is not a set of rows",
     ),
-    "arrow floats": (pa.table({"x": [1.0], "y": ["a"]}), "E0502", "column `x` of `edge` is number, not double"),
-    "arrow bools": (pa.table({"x": [True], "y": ["a"]}), "E0502", "column `x` of `edge` is number, not bool"),
-    "arrow binary": (pa.table({"x": [1], "y": [b"a"]}), "E0502", "column `y` of `edge` is symbol, not binary"),
+    "arrow floats": (
+        pa.table({"x": [1.0], "y": ["a"]}),
+        "E0502",
+        "column `x` of `edge` is declared as number, but given as double",
+    ),
+    "arrow bools": (
+        pa.table({"x": [True], "y": ["a"]}),
+        "E0502",
+        "column `x` of `edge` is declared as number, but given as bool",
+    ),
+    "arrow binary": (
+        pa.table({"x": [1], "y": [b"a"]}),
+        "E0502",
+        "column `y` of `edge` is declared as symbol, but given as binary",
+    ),
     "arrow null": (pa.table({"x": [1, None], "y": ["a", "b"]}), "E0504", "row 2 given for `edge`: `x` is null"),
     "arrow all null": (pa.table({"x": [1], "y": [None]}), "E0504", "row 1 given for `edge`: `y` is null"),
     "null in a dictionary": (
@@ -178,14 +206,18 @@ BAD = {
     "pandas missing number": (
         pd.DataFrame({"x": [1, None], "y": ["a", "b"]}),
         "E0502",
-        "column `x` of `edge` is number, not double",
+        "column `x` of `edge` is declared as number, but given as double",
     ),
     "pandas mixed": (
         pd.DataFrame({"x": [1, 2], "y": ["a", 3]}),
         "E0502",
-        "row 2 given for `edge`: `y` is symbol, not int `3`",
+        "row 2 given for `edge`: `y` is declared as symbol, but given as int `3`",
     ),
-    "numpy bools": (np.array([[True, False]]), "E0502", "column `x` of `edge` is number, not bool"),
+    "numpy bools": (
+        np.array([[True, False]]),
+        "E0502",
+        "column `x` of `edge` is declared as number, but given as bool",
+    ),
 }
 
 

@@ -307,9 +307,6 @@ def test_ctrl_c_anywhere_in_a_snapshot_loses_nothing(folder: Path, monkeypatch: 
 
 
 def test_a_store_is_made_only_where_there_is_none(folder: Path) -> None:
-    store = lived(folder / "store")
-    with pytest.raises(elastalog.ElastalogError, match="E0802"):
-        elastalog.open(".decl a(x: number)", facts={}, store=store)
     (folder / "full").mkdir()
     (folder / "full" / "letter.txt").write_text("dear")
     with pytest.raises(elastalog.ElastalogError, match="E0802"):

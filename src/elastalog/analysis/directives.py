@@ -9,7 +9,7 @@ from typing import Final
 
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import Directive
-from elastalog.diagnostics.source import Span
+from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax import tree
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -86,7 +86,7 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
             findings.warning(
                 "E0214",
                 f"`.{item.kind}` has no parameter {quoted(name)}",
-                primary(span, "its value is ignored"),
+                primary(_of_name(item, name, span, findings.source), "it is ignored"),
                 advice=f"did you mean {quoted(near)}?" if near else f"it takes: {allowed}",
             )
         else:
@@ -102,6 +102,12 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
     return values
 
 
+def _of_name(item: tree.Directive, name: str, value: Span, source: Source) -> Span:
+    """Where the name of a parameter stands, which is before its value."""
+    start = source.text.rfind(name, item.span.start, value.start)
+    return value if start < 0 else Span(start, start + len(name))
+
+
 def _check_value(kind: str, name: str, value: str, span: Span, findings: Findings) -> None:
     expected = _expected(kind, name, value)
     if expected is not None:
@@ -113,13 +119,14 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
         )
     elif name == "filename":
         reason = path_fault(value)
+        folder, does = ("-F", "reads") if kind == "input" else ("-D", "writes")
         if reason is not None:
             findings.error(
                 "E0216",
-                f"file name {quoted(value)} leaves the folder of facts",
+                f"file name {quoted(value)} leaves the folder of {'facts' if kind == 'input' else 'outputs'}",
                 primary(span, reason),
-                note="a program reads and writes only below the folders given with `-F` and `-D`",
-                advice='give a relative path, as in `filename="edges.csv"`, and choose the folder with `-F` or `-D`',
+                note=f"a program {does} only below the folder given with `{folder}`",
+                advice=f'give a relative path, as in `filename="edges.csv"`, and choose the folder with `{folder}`',
             )
 
 

@@ -31,7 +31,9 @@ def number_rules(draft: Draft) -> Outcome:
             if type(literal) is Atom and component_of[literal.relation] == stratum:
                 recursive_atoms += 1
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
-        rule = Rule(number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span)
+        rule = Rule(
+            number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
+        )
         rules.append(rule)
         rules_of[stratum].append(rule)
     strata = tuple(

@@ -7,8 +7,9 @@ been taken apart; `span` always leads back to what was written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import PurePath
 from typing import TypeAlias
 
 from elastalog.diagnostics.source import Source, Span
@@ -148,7 +149,8 @@ class Relation:
 class Rule:
     """`number` counts from 1 through the program, `number_in_relation` from 1 among the rules of the head's relation,
     both in the order written (alternatives and heads from left to right). `is_recursive`: a positive body atom belongs
-    to the stratum of the head. `plan`: orders of the positive atoms by version, from 0, from `.plan`."""
+    to the stratum of the head. `plan`: orders of the positive atoms by version, from 0, from `.plan`. `source`: what
+    `span` is a place in."""
 
     number: int
     number_in_relation: int
@@ -157,6 +159,26 @@ class Rule:
     is_recursive: bool
     plan: Mapping[int, tuple[int, ...]]
     span: Span
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The rule as it was written, on one line, without the comments that end its lines."""
+        if self.source is None:
+            return ""
+        lines = self.source.text[self.span.start : self.span.end].splitlines()
+        # A line with a text in it may have `//` there: such a comment is better kept than half a text lost.
+        return " ".join(" ".join(line if '"' in line else line.split("//", 1)[0] for line in lines).split())
+
+    @property
+    def line(self) -> int:
+        """The line that it begins on, from 1; 0 if that is not known."""
+        return 0 if self.source is None else self.source.locate(self.span.start)[0]
+
+    @property
+    def place(self) -> str:
+        """File and line, as `reach.dl:7`; empty if that is not known."""
+        return "" if self.source is None else f"{PurePath(self.source.name).name}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)

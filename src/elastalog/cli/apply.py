@@ -39,7 +39,7 @@ def apply(
 
     An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
     rules), a table with a column `op`, or a folder of them. What has been committed survives anything; when an update
-    fails, those before it stay.
+    fails, those before it stay. An update that changes nothing is remembered, but makes no epoch.
 
     \b
     Examples:
@@ -55,11 +55,11 @@ def apply(
             changes = pending.commit()
             stats = pending.stats
             if verbosity != "quiet":
-                told = (
-                    "was applied before"
-                    if stats.is_repeated
-                    else f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
-                )
+                told = f"{counted(changes.impact, 'change')}, {stats.seconds:.3f} s"
+                if stats.is_repeated:
+                    told = "was applied before"
+                elif stats.is_unchanged:
+                    told = "changes nothing"
                 click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
             if show_changes:
                 for relation in changes.values():

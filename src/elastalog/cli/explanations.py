@@ -22,7 +22,7 @@ _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
     "json": lambda shown: shown.to_json(),
     "dot": lambda shown: shown.to_dot(),
     "mermaid": lambda shown: shown.to_mermaid(),
-    "html": lambda shown: shown.to_html(),
+    "html": lambda shown: shown.to_html(page=True),
 }
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""

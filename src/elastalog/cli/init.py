@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from elastalog.cli.store_options import store_argument
 @program_argument
 @session_options
 @click.option(
-    "--retention", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    "--retention", default=1000, show_default=True, type=click.IntRange(1), metavar="N",
     help="How many epochs can be gone back.",
 )  # fmt: skip
 @format_option
@@ -44,10 +45,13 @@ def init(
       elastalog init reach.store reach.dl -F facts
       elastalog apply reach.store monday.diff
     """
+    from elastalog.evaluation.stored import refuse_to_create
+
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         chosen = SessionOptions(**options)
+        refuse_to_create(Path(store), chosen.strategy)
         with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
             if verbosity != "quiet":
                 facts = sum(len(session[name]) for name in session)

@@ -137,7 +137,7 @@ def open_session(
     budget: float | None = 0.2,
     on_progress: Callable[[Progress], None] | None = None,
     store: str | None = None,
-    retention: int = 1000,
+    retention: int | None = None,
 ) -> Session:
     """The session that the options describe. Bad rows that were let pass are reported on standard error."""
     import elastalog

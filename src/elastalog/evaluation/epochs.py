@@ -43,6 +43,8 @@ class EpochRecord:
     batch: str | None = None
     is_repeated: bool = False
     """The batch had been applied before: nothing was done."""
+    is_unchanged: bool = False
+    """The update changed no explicit fact and no rule: there is no epoch of it, and `epoch` is the one before."""
     update: Update | None = None
     """The explicit facts that went and came; None for the first epoch."""
     rules: RuleTexts = NO_RULES
@@ -109,8 +111,9 @@ class Epochs:
                 if rewriting is not None:
                     rewriting.rollback()
 
-    def apply(self, update: Update) -> EpochRecord:
-        """Applies an update and commits it: the next epoch."""
+    def apply(self, update: Update, *, heartbeats: bool = True) -> EpochRecord:
+        """Applies an update and commits it: the next epoch. Without `heartbeats`, one that changes no explicit fact and
+        no rule makes none."""
         began = time.perf_counter()
         backend = self.backend
         if not backend.is_complete:
@@ -119,7 +122,12 @@ class Epochs:
         rewriting = None if change is None else Rewriting.of(change, backend, self.strategy)
         is_committed = False
         try:
-            work, guards = self._evaluate(update, rewriting)
+            guards = self._begin(update, rewriting)
+            if rewriting is None and not heartbeats and not any(backend.explicit_changes()):
+                with uninterrupted():
+                    backend.rollback()
+                return self._unchanged(update, time.perf_counter() - began)
+            work = self._evaluate(rewriting)
             deleted, inserted = (
                 {name: words for name, words in side.items() if name not in guards}
                 for side in backend.changes.explicit()
@@ -156,15 +164,18 @@ class Epochs:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
 
-    def _evaluate(self, update: Update, rewriting: Rewriting | None) -> tuple[Work, frozenset[str]]:
-        """Brings the backend to the new fixpoint, not yet committed. Returns what was done, and the guards among the
-        explicit facts that changed."""
-        guards = self._begin(update, rewriting)
+    def _unchanged(self, update: Update, seconds: float) -> EpochRecord:
+        return EpochRecord(
+            self.number, 0, 0, update.size, {}, Work(), seconds, update.source, update.batch, is_unchanged=True
+        )
+
+    def _evaluate(self, rewriting: Rewriting | None) -> Work:
+        """Brings the backend to the new fixpoint, not yet committed. Returns what was done."""
         work = self.strategy.update(self.backend)
         if rewriting is not None:
             work = rewriting.end(work)
         work.counters.derivations = work.derivations
-        return work, guards
+        return work
 
     def _begin(self, update: Update, rewriting: Rewriting | None) -> frozenset[str]:
         """Tells the backend what changes. Returns the guards among it."""

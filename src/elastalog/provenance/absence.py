@@ -147,11 +147,13 @@ class Absence:
 
         return show_lines(render(self))
 
-    def to_html(self) -> str:
-        """Collapsible HTML."""
+    def to_html(self, page: bool = False) -> str:
+        """Collapsible HTML: a piece to put into a page, or a whole page."""
         from elastalog.provenance.rendering.html import render_absence
+        from elastalog.provenance.rendering.page import page as page_of
 
-        return show_lines(render_absence(self))
+        piece = show_lines(render_absence(self))
+        return page_of(f"Why {self.fact} does not hold", piece) if page else piece
 
 
 def _nothing_there(reason: str) -> ElastalogError:

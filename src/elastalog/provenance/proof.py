@@ -181,11 +181,13 @@ class Proof:
 
         return show_lines(render(self))
 
-    def to_html(self) -> str:
-        """Collapsible HTML."""
+    def to_html(self, page: bool = False) -> str:
+        """Collapsible HTML: a piece to put into a page, or a whole page."""
         from elastalog.provenance.rendering.html import render
+        from elastalog.provenance.rendering.page import page as page_of
 
-        return show_lines(render(self))
+        piece = show_lines(render(self))
+        return page_of(f"Why {self.fact} holds", piece) if page else piece
 
 
 Premise: TypeAlias = Proof | Condition | AggregatePremise

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
+from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_NUMBER
 from elastalog.relations.schema import Column, Schema
@@ -19,17 +20,15 @@ from elastalog.relations.words import ARROW_TYPES
 MOST_EXACT_INTEGER_IN_FLOAT = 2**53
 
 
-def columns_in_order(schema: Schema, table: pa.Table, location: str | None = None) -> list[pa.ChunkedArray]:
-    """The columns of a table by position, or by name when the names are the schema's in another order."""
-    if table.num_columns != schema.arity:
-        raise ElastalogError([wrong_arity(schema, table.num_columns, "the table", location)])
+def columns_in_order(
+    schema: Schema, table: pa.Table, location: str | None = None, apart: Sequence[str] = ()
+) -> list[pa.ChunkedArray]:
+    """The columns of a table in the order of the relation's, as `column_order` matches them."""
     try:
-        names = tuple(table.column_names)
+        names = table.column_names
     except UnicodeDecodeError:  # names are foreign bytes; then columns go by position
-        return list(table.columns)
-    if names != schema.names and len(set(names)) == len(names) and set(names) == set(schema.names):
-        return [table.column(name) for name in schema.names]
-    return list(table.columns)
+        names = [f"�{i}" for i in range(table.num_columns)]
+    return [table.column(i) for i in column_order(schema, names, location=location, apart=apart)]
 
 
 def as_base_column(
@@ -119,21 +118,10 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
     return rows
 
 
-def wrong_arity(schema: Schema, given: int, what: str, location: str | None = None) -> Diagnostic:
-    columns = f"{schema.arity} column{'' if schema.arity == 1 else 's'}"
-    return Diagnostic(
-        code=faults.ARITY,
-        message=f"relation `{schema.name}` has {columns}, {what} has {given}",
-        notes=(f"declared as {schema}",),
-        help=faults.helps(faults.ARITY),
-        location=location,
-    )
-
-
 def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> Diagnostic:
     return Diagnostic(
         code=faults.TYPE,
-        message=f"column `{column.name}` of `{schema.name}` is {column.base.value}, not {kind}",
+        message=f"column `{column.name}` of `{schema.name}` is declared as {column.base.value}, but given as {kind}",
         notes=(f"declared as {schema}",),
         help=faults.helps(faults.TYPE),
         location=location,

@@ -11,6 +11,7 @@ NULL = "E0504"
 ENCODING = "E0505"
 QUOTING = "E0506"
 JSON = "E0507"
+NAMES = "E0518"
 
 MOST_SHOWN = 60
 
@@ -44,5 +45,6 @@ _HELP = {
     NULL: "drop or fill the missing values: a relation has none",
     ENCODING: "convert the text to UTF-8",
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
+    NAMES: "name every column as it is declared, or none",
     JSON: "write one JSON object (by attribute name) or one array a line",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.checks import MOST_EXACT_INTEGER_IN_FLOAT
+from elastalog.relations.column_order import values_by_name
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
 from elastalog.relations.schema import Column, Schema
@@ -42,6 +43,31 @@ def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
     if fault is not None:
         raise ElastalogError([row_diagnostic(schema, "row 1", fault, 0)])
     return tuple(_plain(column.base, value) for column, value in zip(schema.columns, values, strict=True))
+
+
+def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]], list[tuple[int, Fault, Any]]]:
+    """The rows of Python values that can be facts, and the others: their numbers from 1, what is wrong, the row."""
+    good: list[Sequence[Any]] = []
+    bad: list[tuple[int, Fault, Any]] = []
+    for number, row in enumerate(rows, 1):
+        values = _values_or_fault(schema, row)
+        if isinstance(values, Fault):
+            bad.append((number, values, row))
+        else:
+            good.append(values)
+    return good, bad
+
+
+def _values_or_fault(schema: Schema, row: Any) -> Sequence[Any] | Fault:
+    if isinstance(row, Mapping):
+        values = values_by_name(schema, row)
+        if isinstance(values, Fault):
+            return values
+    elif isinstance(row, str | bytes) or not (hasattr(row, "__len__") and hasattr(row, "__getitem__")):
+        return _no_row(row)
+    else:
+        values = list(row)
+    return _arity_fault(schema, values) or first_fault(schema, values) or values
 
 
 def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
@@ -118,7 +144,9 @@ def _is_encodable(text: str) -> bool:
 
 def _type_fault(column: Column, value: object) -> Fault:
     kind = type(value).__name__
-    return Fault(faults.TYPE, f"`{column.name}` is {column.base.value}, not {kind} {shown(repr(value))}")
+    return Fault(
+        faults.TYPE, f"`{column.name}` is declared as {column.base.value}, but given as {kind} {shown(repr(value))}"
+    )
 
 
 def _range_fault(column: Column, value: object) -> Fault:
@@ -139,10 +167,18 @@ def first_fault(schema: Schema, row: Sequence[Any]) -> Fault | None:
 def _as_sequence(schema: Schema, number: int, row: Any) -> Sequence[Any]:
     if isinstance(row, tuple | list):
         return row
-    if hasattr(row, "__len__") and hasattr(row, "__getitem__") and not isinstance(row, str | bytes | dict):
+    if isinstance(row, Mapping):
+        named = values_by_name(schema, row)
+        if isinstance(named, Fault):
+            raise ElastalogError([row_diagnostic(schema, f"row {number}", named, 0)])
+        return named
+    if hasattr(row, "__len__") and hasattr(row, "__getitem__") and not isinstance(row, str | bytes):
         return tuple(row)
-    fault = Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple")
-    raise ElastalogError([row_diagnostic(schema, f"row {number}", fault, 0)])
+    raise ElastalogError([row_diagnostic(schema, f"row {number}", _no_row(row), 0)])
+
+
+def _no_row(row: object) -> Fault:
+    return Fault(faults.TYPE, f"{shown(repr(row))} is {type(row).__name__}, not a tuple")
 
 
 def _refuse(schema: Schema, rows: Sequence[Any], found: Sequence[Fault | None]) -> None:

@@ -13,6 +13,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
 from elastalog.relations.few_rows import FEW, words_of_few
 from elastalog.relations.limits import Words
@@ -26,8 +27,8 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
 
     `rows` may be an iterable of tuples, a pyarrow table, record batch or reader, a pandas or polars data frame, a
     DuckDB relation, a two-dimensional NumPy array, or anything with `__arrow_c_stream__` or `__arrow_c_array__`.
-    Columns go by position, or by name when the names are the relation's in another order. A bad row raises an
-    ElastalogError that names it."""
+    Columns go by name if any has the name of a declared one, otherwise by position (see `column_order`). A bad row
+    raises an ElastalogError that names it."""
     if isinstance(rows, np.ndarray):
         return _words_of_numpy(schema, rows, dictionary)
     if (
@@ -42,11 +43,10 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
             return words
         arrays = _checked_columns(schema, table)
         return _words_of_columns(schema, table.num_rows, arrays, dictionary)
-    if _is_pandas(rows):  # a column of mixed types
-        rows = rows.itertuples(index=False, name=None)
-    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
-        raise ElastalogError([_not_rows(schema, rows)])
-    count, columns = columns_of_rows(schema, rows)
+    if is_pandas(rows):  # a column of mixed types
+        order = column_order(schema, [str(name) for name in rows.columns])
+        rows = rows.iloc[:, order].itertuples(index=False, name=None)
+    count, columns = columns_of_rows(schema, require_rows(schema, rows))
     return _words_of_columns(schema, count, columns, dictionary)
 
 
@@ -83,7 +83,7 @@ def as_table(rows: Any) -> pa.Table | None:
     """The rows as an Arrow table if they are tabular, None if they are not."""
     if isinstance(rows, pa.Table):
         return rows
-    if _is_pandas(rows):
+    if is_pandas(rows):
         return _table_of_pandas(rows)
     try:
         if hasattr(rows, "__arrow_c_stream__"):
@@ -97,7 +97,18 @@ def as_table(rows: Any) -> pa.Table | None:
     return None
 
 
-def _is_pandas(rows: Any) -> bool:
+def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
+    """Rows that are no table, one by one. Raises ElastalogError if they are none."""
+    if isinstance(rows, np.ndarray) and rows.ndim == 2:
+        listed: list[Any] = rows.tolist()
+        return listed
+    if isinstance(rows, np.ndarray) or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise ElastalogError([_not_rows(schema, rows)])
+    return rows
+
+
+def is_pandas(rows: Any) -> bool:
+    """Whether rows are a pandas data frame. Does not import pandas if nobody has."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(rows, pandas.DataFrame)
 

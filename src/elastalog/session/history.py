@@ -23,16 +23,24 @@ from elastalog.storage import faults
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn, turns
-from elastalog.storage.manifest import Options
+from elastalog.storage.manifest import RETENTION, Options
 from elastalog.storage.store import Store
+
+MOST_FACTS = 1_000_000
+"""Changed facts that are remembered without a store, beside those of the last epoch."""
 
 
 class History:
-    """The past of a materialisation. `records`: its epochs in memory, only the last if there is a store; `batches`:
-    those that have been applied. A reader has a store that it does not write."""
+    """The past of a materialisation. `records`: its epochs in memory, the latest `retention` of them, and no more than
+    have changed `MOST_FACTS`; only the last if there is a store. `batches`: those that have been applied. A reader has
+    a store that it does not write."""
 
-    def __init__(self, materialisation: Materialisation, store: Store | None = None) -> None:
+    def __init__(
+        self, materialisation: Materialisation, store: Store | None = None, retention: int = RETENTION
+    ) -> None:
         self._materialisation = materialisation
+        self._retention = retention
+        self._remembered = 0
         self.records: list[EpochRecord] = []
         self.store: Store | None = None
         self.batches = Batches()
@@ -61,6 +69,18 @@ class History:
         self.records.append(record)
         if self._durable is not None:
             del self.records[:-1]  # the store has the others
+            return
+        self._remembered += _size(record)
+        while len(self.records) > 1 and (
+            len(self.records) > self._retention + 1 or self._remembered - _size(record) > MOST_FACTS
+        ):
+            self._remembered -= _size(self.records.pop(0))
+
+    def note_batch(self, update: Update) -> None:
+        """A batch that changed nothing: it is not an epoch, but it is known from now on."""
+        if self.store is not None:
+            self.store.note_batch(update.source, update.batch)
+        self.batches.add(update.source, update.batch)
 
     def refuse_elsewhere(self) -> None:
         """Raises in another process than the one that opened the store."""
@@ -165,6 +185,13 @@ class History:
     def stored_if_any(self) -> AbstractContextManager[Store | None]:
         """The store, for a block in which its files stay where they are, or None."""
         return nullcontext() if self.store is None else self._stored()
+
+
+def _size(record: EpochRecord) -> int:
+    """How many facts a record holds."""
+    return sum(len(came) + len(went) for came, went in record.changes.values()) + (
+        0 if record.update is None else record.update.size
+    )
 
 
 def _require_epochs(*epochs: object) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.pipeline.files.policy import Policy, Report
 from elastalog.pipeline.files.read import read_input
+from elastalog.pipeline.given_rows import read_rows
 from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.session.materialisation import Materialisation
 
@@ -38,6 +39,10 @@ def initial_facts(
             if is_spark_rows(rows):
                 rows, report = read_spark_rows(target.schema(name), rows, policy, spark)
                 reports.append(report)
+            elif policy.mode != "fail":
+                read = read_rows(target.schema(name), rows, policy)
+                rows = read.table
+                reports.append(read.report)
             explicit.setdefault(name, []).append(target.encode(name, rows))
     elif facts is not None:
         for relation in target.program.checked.relations.values():

@@ -10,6 +10,7 @@ with elastalog.open("reach.dl", facts="facts/") as db:
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -31,9 +32,10 @@ from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
-from elastalog.storage import faults
-from elastalog.storage.manifest import Options
+from elastalog.storage.manifest import RETENTION, Options
 from elastalog.storage.store import Store
+
+log = logging.getLogger("elastalog.session")
 
 
 def open(  # noqa: A001  # its public name
@@ -43,7 +45,8 @@ def open(  # noqa: A001  # its public name
     store: str | os.PathLike[str] | None = None,
     read_only: bool = False,
     at: int | None = None,
-    retention: int = 1000,
+    retention: int | None = None,
+    heartbeats: bool = False,
     engine: str = "auto",
     strategy: str | None = None,
     levels: str | None = None,
@@ -66,13 +69,17 @@ def open(  # noqa: A001  # its public name
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
-    `bad_rows`: what happens to rows of fact files that are no facts. `max_expansion`: how many times its size a file
-    may hold, unpacked, before it is refused.
+    `bad_rows`: what happens to rows that are no facts, of files and of rows given: `fail`, `quarantine` or `skip`.
+    `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
-    epoch. `retention`: how many epochs of a new store can be gone back. `strategy` and `levels` are those of the store,
-    without one `elastic` and `local`.
+    epoch. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there, `facts`
+    are not read, and a line of the log says so.
+
+    `retention`: how many epochs can be gone back, 1000 unless given; of a store that is there, that from now on.
+    Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
+    facts ago. `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too.
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
@@ -86,7 +93,7 @@ def open(  # noqa: A001  # its public name
     require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
     require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
-    require_number("retention", retention, 1, whole=True, or_none=False)
+    require_number("retention", retention, 1, whole=True)
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
     spark = choose_spark(engine, spark)
@@ -100,11 +107,19 @@ def open(  # noqa: A001  # its public name
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
     if store is not None and (program is None or read_only or is_store(Path(store))):
-        if facts is not None:
-            raise faults.already_there(Path(store))
+        if read_only and (facts is not None or retention is not None):
+            option = "facts" if facts is not None else "retention"
+            raise ElastalogError(
+                [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
+            )
         given = None if program is None else _program(program)
         with unmoved(Path(store)) if read_only else nullcontext():
-            return _open_store(Path(store), given, read_only, at, strategy, levels, settings)
+            materialisation, history = _open_store(Path(store), given, read_only, at, strategy, levels, settings)
+        if retention is not None and history.store is not None:
+            history.store.keep_epochs(retention)
+        if facts is not None:
+            log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
+        return Session(materialisation, history, heartbeats=heartbeats)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
@@ -113,11 +128,11 @@ def open(  # noqa: A001  # its public name
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
-    history = History(materialisation)
+    history = History(materialisation, retention=retention or RETENTION)
     history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
-        history.keep_in(Path(store), Options(settings.strategy, settings.levels, retention))
-    return Session(materialisation, history, reports)
+        history.keep_in(Path(store), Options(settings.strategy, settings.levels, retention or RETENTION))
+    return Session(materialisation, history, reports, heartbeats=heartbeats)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
@@ -150,8 +165,8 @@ def _open_store(
     strategy: str | None,
     levels: str | None,
     settings: Settings,
-) -> Session:
-    """The session of a store, as it was left or at an earlier epoch."""
+) -> tuple[Materialisation, History]:
+    """What a store holds, as it was left or at an earlier epoch."""
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)
@@ -161,4 +176,4 @@ def _open_store(
     except BaseException:
         store.close()
         raise
-    return Session(materialisation, History(materialisation, store))
+    return materialisation, History(materialisation, store)

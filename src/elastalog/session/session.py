@@ -47,14 +47,21 @@ Written: TypeAlias = str | tuple[str, tuple[Value, ...]]
 class Session:
     """A program, its facts, and everything that follows from them. Made by `elastalog.open`."""
 
-    def __init__(self, materialisation: Materialisation, history: History, reports: Sequence[Report] = ()) -> None:
+    def __init__(
+        self,
+        materialisation: Materialisation,
+        history: History,
+        reports: Sequence[Report] = (),
+        *,
+        heartbeats: bool = False,
+    ) -> None:
         self._materialisation = materialisation
         self._lock = materialisation.lock
         self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        updates = self._updates = Updates(materialisation, history, self._reader)
+        updates = self._updates = Updates(materialisation, history, self._reader, heartbeats)
         self._questions = Questions(materialisation, history, lambda suggestion: undo(suggestion, updates, history))
         self.reports = list(reports)
 
@@ -133,7 +140,8 @@ class Session:
 
     def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
-        update that carries a batch that its source has sent before does nothing."""
+        update that carries a batch that its source has sent before does nothing; one that changes neither explicit
+        facts nor rules makes no epoch, unless the session keeps heartbeats."""
         return self._updates.begin(source, batch)
 
     def apply(

@@ -33,7 +33,10 @@ from elastalog.storage import faults
 class Updates:
     """Takes a materialisation from epoch to epoch, and tells its history. It is what a pending update is for."""
 
-    def __init__(self, materialisation: Materialisation, history: History, reader: Reader) -> None:
+    def __init__(
+        self, materialisation: Materialisation, history: History, reader: Reader, heartbeats: bool = False
+    ) -> None:
+        self._heartbeats = heartbeats
         self._materialisation = materialisation
         self._history = history
         self._reader = reader
@@ -167,7 +170,11 @@ class Updates:
             before = now.epoch
             try:
                 with memory_as_limit():
-                    record = now.epochs.apply(update)
+                    record = now.epochs.apply(update, heartbeats=self._heartbeats)
+                if record.is_unchanged:
+                    history.note_batch(update)
+                    committed(record)
+                    return record
             finally:
                 last = now.epochs.last
                 if now.epoch > before and last is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,15 +24,15 @@ def apply_updates(
     step: str | None = None,
     **options: Unpack[StreamOptions],
 ) -> StreamHandle:
-    """Applies a stream to a session, or to the store at a path, which then stays open for writing while this process
-    lives. Rows have `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row
-    is about, and `a1`, `a2`, … are the values in order. Every micro-batch is an epoch, applied once; a fact that one
-    both inserts and deletes is inserted.
+    """Applies a stream to a session, or to the store at a path, which is open for writing until the stream ends. Rows
+    have `op` (`+` or `-`) and the columns of `relation`; without one, a column `relation` says what a row is about, and
+    `a1`, `a2`, … are the values in order. Every micro-batch is an epoch, applied once; a fact that one both inserts and
+    deletes is inserted. The handle is a context manager: leaving it ends the stream.
 
     `step`: a column of whole numbers; then all rows of a micro-batch with the same number are an epoch, in ascending
     order. `checkpoint`, `marks`, `changes`, `available_now`, `interval`, `on_update`: see `StreamOptions`."""
-    with _opened(db) as session:
-        return start(stream_of_rows(stream, session.schemas, relation, source, step), session, **options)
+    with _opened(db) as (session, started):
+        return started(start(stream_of_rows(stream, session.schemas, relation, source, step), session, **options))
 
 
 def apply_diff_files(
@@ -47,8 +47,8 @@ def apply_diff_files(
     Spark finds together are applied in natural order of their names; with `files_at_once`, it takes no more at a time,
     the oldest first. Files must appear whole: write them elsewhere and rename them. For the rest see
     `StreamOptions`."""
-    with _opened(db) as session:
-        return start(stream_of_diff_files(spark, folder, files_at_once), session, **options)
+    with _opened(db) as (session, started):
+        return started(start(stream_of_diff_files(spark, folder, files_at_once), session, **options))
 
 
 def apply_table(
@@ -67,21 +67,22 @@ def apply_table(
     they arrive together; without one, every file of the table is, the oldest first. Where Spark does not tell files
     apart (a view, Iceberg) every micro-batch is one, and must not both insert and delete a fact. For the rest see
     `StreamOptions`."""
-    with _opened(db) as session:
-        return start(stream_of_table(spark, name, session.schemas, relation), session, **options)
+    with _opened(db) as (session, started):
+        return started(start(stream_of_table(spark, name, session.schemas, relation), session, **options))
 
 
 @contextmanager
-def _opened(db: Session | str | os.PathLike[str]) -> Iterator[Session]:
-    """The session to apply updates to. One that is opened here is closed if the stream does not start."""
+def _opened(db: Session | str | os.PathLike[str]) -> Iterator[tuple[Session, Callable[[StreamHandle], StreamHandle]]]:
+    """The session to apply updates to, and what becomes of the handle. A session that is opened here is closed when the
+    stream ends, or if it does not start."""
     if not isinstance(db, str | os.PathLike):
-        yield db
+        yield db, lambda handle: handle
         return
     import elastalog
 
     session = elastalog.open(store=db)
     try:
-        yield session
+        yield session, lambda handle: handle.owning(session.close)
     except BaseException:
         session.close()
         raise

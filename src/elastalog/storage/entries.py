@@ -14,6 +14,8 @@ from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.storage.program_change import ProgramChange
 
 _LENGTH = struct.Struct("<I")
+_NOTED = "batch"
+_NOTE_BEGINS = b'{"batch":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,27 @@ class LogEntry:
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
         rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
         return LogEntry(**{**written, "strata": strata, **rules})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNote:
+    """A batch that has been applied without changing anything: there is no epoch of it, but it is not applied again."""
+
+    source: str | None
+    batch: str
+
+    def encode(self) -> bytes:
+        """As the payload of a frame."""
+        text = json.dumps({_NOTED: [self.source, self.batch]}, ensure_ascii=False, separators=(",", ":")).encode()
+        return _LENGTH.pack(len(text)) + text
+
+    @staticmethod
+    def decode(payload: bytes) -> BatchNote | None:
+        """From a payload; None if it is that of an epoch. Raises ValueError when it is damaged."""
+        if payload[4 : 4 + len(_NOTE_BEGINS)] != _NOTE_BEGINS:
+            return None
+        source, batch = json.loads(payload[4:])[_NOTED]
+        return BatchNote(source, batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,22 @@ from typing import Any
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_bytes
 from elastalog.storage.descriptors import OwnDescriptor
-from elastalog.storage.entries import JournalRecord
+from elastalog.storage.entries import BatchNote, JournalRecord
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.framing import START, FrameDamaged, frame, read_frames
 
 
 class JournalReader:
     """The records of a journal in order. After they have been gone through, `end` is where the last complete one ends
-    and `digest` its checksum; `size` is that of the file, larger after an unfinished write."""
+    and `digest` its checksum; `size` is that of the file, larger after an unfinished write. `notes`: those found
+    between the records so far."""
 
     def __init__(self, root: Path, name: str, store: str, epoch: int) -> None:
         self.path = root / name
         self.epoch = epoch
         self.digest = START
         self.end = 0
+        self.notes: list[BatchNote] = []
         data = _flushed_bytes(self.path)
         self.size = len(data)
         self._frames = read_frames(data)
@@ -47,6 +49,10 @@ class JournalReader:
     def __next__(self) -> JournalRecord:
         try:
             found = next(self._frames)
+            while (note := BatchNote.decode(found.payload)) is not None:
+                self.notes.append(note)
+                self.end, self.digest = found.end, found.digest
+                found = next(self._frames)
             record = JournalRecord.decode(found.payload)
             if record.entry.epoch != self.epoch + 1:
                 raise faults.damaged(self.path, f"epoch {record.entry.epoch} follows epoch {self.epoch}")
@@ -73,7 +79,7 @@ class JournalWriter:
         self._digest = digest
         self._descriptor = OwnDescriptor(lambda: files.open_to_append(path))
 
-    def append(self, record: JournalRecord) -> None:
+    def append(self, record: JournalRecord | BatchNote) -> None:
         """Writes a record for good. When that fails, the journal is as before; if not even that can be had, it is
         broken and refuses everything else."""
         if self.is_broken:

@@ -25,6 +25,8 @@ FORMAT_FILE = "FORMAT"
 FORMAT_TEXT = "elastalog store "
 POINTER = "CURRENT"
 LOCK = "LOCK"
+RETENTION = 1000
+"""How many epochs can be gone back unless the user says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Options:
 
     strategy: str = "elastic"
     levels: str = "local"
-    retention: int = 1000
+    retention: int = RETENTION
     journal_share: float = 0.5
     journal_bytes: int = 1 << 18
     journal_epochs: int = 1000

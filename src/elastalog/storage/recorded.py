@@ -91,6 +91,8 @@ class RecordedEpochs:
                     break
                 if record.entry.epoch > self.epoch:
                     self._note(record)
+            for note in reader.notes:
+                self.batches.add(note.source, note.batch)
             if end is not None and reader.epoch < end and (until is None or self.epoch < until):
                 raise _ends_early(reader, end)
         assert reader is not None

@@ -25,7 +25,7 @@ from elastalog.storage import faults, snapshots
 from elastalog.storage.background import Abandoned, BackgroundSnapshot, Moment, Written, write_files
 from elastalog.storage.batches import Batches
 from elastalog.storage.checked_files import FileEntry, read_checked, write_checked
-from elastalog.storage.entries import JournalRecord, LogEntry
+from elastalog.storage.entries import BatchNote, JournalRecord, LogEntry
 from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.garbage import collect
 from elastalog.storage.interrupts import uninterrupted
@@ -199,6 +199,38 @@ class Store(RecordedEpochs):
         self._writer().append(record)
         self._note(record)
 
+    def note_batch(self, source: str | None, batch: str | None) -> None:
+        """Remembers a batch that changed nothing, of which there is no epoch: when this returns, it survives
+        anything."""
+        if batch is not None:
+            self._writer().append(BatchNote(source, batch))
+            self.batches.add(source, batch)
+
+    def keep_epochs(self, retention: int) -> None:
+        """Sets how many epochs can be gone back, from now on; what is older goes at once, as far as whole snapshots
+        do."""
+        self._writer()
+        options = self.manifest.options
+        if options.retention == retention:
+            return
+        self.abandon_snapshot()
+        manifest = retained(
+            replace(
+                self.manifest,
+                generation=self.manifest.generation + 1,
+                options=replace(options, retention=retention),
+            )
+        )
+        try:
+            pointer = write_manifest(self._files, self.root, manifest)
+            self._files.flush_folder(self.root)
+            self._files.replace(self.root / POINTER, pointer, "pointer")
+        except OSError as error:
+            raise faults.not_written(self.root, error) from None
+        self.manifest = manifest
+        with contextlib.suppress(OSError):
+            collect(self._files, self.root, manifest)
+
     @property
     def is_snapshot_due(self) -> bool:
         """Whether the journal has grown so long that a snapshot pays."""
@@ -291,7 +323,8 @@ class Store(RecordedEpochs):
                     generation=before.generation + 1,
                     symbols=written.symbols,
                     patterns=written.patterns,
-                    snapshots=(*before.snapshots, written.snapshot),
+                    # Batches noted meanwhile stand in a journal that is not read again.
+                    snapshots=(*before.snapshots, replace(written.snapshot, batches=self.batches.written())),
                     journals=journals,
                 )
             )

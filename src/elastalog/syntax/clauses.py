@@ -162,7 +162,7 @@ class ClauseParser(LiteralParser):
             "E0195",
             "subsumption (`<=` between heads) is",
             self.span_of(index),
-            "keep the best facts by an aggregate, as in `best(x, min y : { all(x, y) })`",
+            "keep the best facts by an aggregate: `best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.`",
         )
         if self.texts[self.position] == ".plan":
             self.plan()

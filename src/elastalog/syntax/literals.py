@@ -208,8 +208,17 @@ class LiteralParser(TermParser):
             "`!` can only negate an atom",
             Span(self.starts[first], self.ends[first + 1]),
             "negation of something else",
-            advice="negate a comparison by its opposite, as in `x != y`; give a group a relation of its own",
+            advice=self._instead_of_negating(first + 1),
         )
+
+    def _instead_of_negating(self, index: int) -> str:
+        """What to write where `!` stands before something else than an atom."""
+        text = self.texts[index]
+        if text in ("match", "contains"):
+            return f'give it a relation of its own: `fits(x) :- all(x), {text}("a", x).`, and negate that: `!fits(x)`'
+        if text == "(":
+            return "give the group a relation of its own: `both(x) :- p(x), q(x).`, and negate that: `!both(x)`"
+        return "write the opposite comparison: `!=` for `=`, `>=` for `<`"
 
     def bare_atom(self) -> Atom:
         """A name where an atom should be; read as an atom without arguments."""

@@ -124,11 +124,13 @@ def _commit(state: ShellState, arguments: Piece) -> None:
     if arguments.text not in ("", "dump_changes"):
         raise arguments.error("E0652", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
-    state.changes = update.commit()
+    changes = update.commit()
+    if not update.stats.is_unchanged:
+        state.changes = changes
     state.forget_pending()
     if state.is_quiet and not arguments.text:
         return
-    state.say_first(change_lines(state.changes), state.changes.impact, "`changes` shows all")
+    state.say_first(change_lines(changes), changes.impact, "`changes` shows all")
     state.say(_summary(update.stats, state))
 
 
@@ -136,6 +138,8 @@ def _summary(record: EpochRecord, state: ShellState) -> str:
     inserted = sum(len(came) for came, _ in record.changes.values())
     deleted = sum(len(went) for _, went in record.changes.values())
     parts = [f"epoch {record.epoch}: {inserted:,} inserted, {deleted:,} deleted"]
+    if record.is_unchanged:
+        parts = [f"still epoch {record.epoch}: nothing changed"]
     if record.rules:
         parts.append(f"{counted(len(record.rules.added), 'rule')} added, {len(record.rules.removed):,} removed")
     if record.ignored:

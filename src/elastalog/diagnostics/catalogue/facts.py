@@ -172,6 +172,17 @@ FACTS: tuple[Entry, ...] = (
         fix="elastalog run program.dl -D out",
     ),
     Entry(
+        code="E0518",
+        title="columns that are named only in part",
+        explanation=(
+            "Columns of tables, data frames and files with a header go by name as soon as one of them has the name of "
+            "a declared attribute (capital letters do not matter); then every attribute needs its column. If none has "
+            "such a name, they go by position. So columns are never swapped because one of them is called otherwise."
+        ),
+        example='# .decl edge(from: number, to: number)\npandas.DataFrame({"to": [2], "src": [1]})',
+        fix='# .decl edge(from: number, to: number)\npandas.DataFrame({"to": [2], "from": [1]})',
+    ),
+    Entry(
         code="E0520",
         title="a line of a diff file is not a change",
         explanation=(

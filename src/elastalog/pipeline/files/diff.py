@@ -214,14 +214,14 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     schema = schemas[relation]
     wanted = Schema(relation, (Column("op", Base.SYMBOL), *schema.columns))
     if form.kind is Kind.PARQUET:
-        table, bad = read_parquet_table(wanted, parquet_table(data, str(path)), str(path))
+        table, bad = read_parquet_table(wanted, parquet_table(data, str(path)), str(path), ("op",))
     else:
         header = data.split(b"\n", 1)[0]
         delimiter = "\t" if b"\t" in header else ","
         written = Format(Kind.TEXT, delimiter, has_header=True, is_rfc4180=delimiter == ",")
         if data and b"op" not in re.split(rb"[,\t\r]", header):
             raise ElastalogError([_no_op(path)])
-        table, bad = read_text(wanted, data, str(path), written)
+        table, bad = read_text(wanted, data, str(path), written, ("op",))
     settle(Policy(), relation, [str(path)], table.num_rows, bad)
     ops = table.column("op")
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")

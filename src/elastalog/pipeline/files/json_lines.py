@@ -15,7 +15,8 @@ from elastalog.analysis.program import Base
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
-from elastalog.relations.faults import Fault, shown
+from elastalog.relations.column_order import values_by_name
+from elastalog.relations.faults import Fault
 from elastalog.relations.rows import array_of_values, first_fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
@@ -83,12 +84,9 @@ def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
         reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep or too long a number"
         return Fault(faults.JSON, f"not JSON: {reason}")
     if isinstance(value, dict):
-        if value.keys() != set(schema.names):
-            missing = next((name for name in schema.names if name not in value), None)
-            unknown = next((name for name in value if name not in schema.names), "")
-            reason = f"no column for attribute {shown(unknown)}" if missing is None else f"no attribute `{missing}`"
-            return Fault(faults.ARITY, reason)
-        value = [value[name] for name in schema.names]
+        value = values_by_name(schema, value)
+        if isinstance(value, Fault):
+            return value
     if not isinstance(value, list):
         return Fault(faults.JSON, "neither an object nor an array")
     if len(value) != schema.arity:

@@ -4,6 +4,7 @@ column called `()`."""
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +28,13 @@ def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list
     return read_parquet_table(schema, parquet_table(data, file), file)
 
 
-def read_parquet_table(schema: Schema, table: pa.Table, file: str) -> tuple[pa.Table, list[BadRow]]:
-    """The same for a table already read."""
+def read_parquet_table(
+    schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = ()
+) -> tuple[pa.Table, list[BadRow]]:
+    """The same for a table already read. `apart` as in `column_order`."""
     if schema.arity == 0 and table.column_names == [NULLARY]:
         return table_of_columns(schema.arrow(), table.num_rows, []), []
-    columns = columns_in_order(schema, table, file)
+    columns = columns_in_order(schema, table, file, apart)
     columns = [as_base_column(schema, c, array, file) for c, array in zip(schema.columns, columns, strict=True)]
     found = faults_of(schema.columns, columns)
     bad = [BadRow(file, row + 1, fault, _text(columns, row)) for row, fault in found.items()]

@@ -11,7 +11,7 @@ in a few places; then, and only then, the rows are read one by one, in the block
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
 from elastalog.relations import faults
+from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined, table_of_columns
@@ -32,14 +33,16 @@ PIECE = 64 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_text(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of a text file and the bad ones. A header is skipped; if it has the relation's attributes in
-    another order, the columns are taken in that order."""
+def read_text(
+    schema: Schema, data: bytes, file: str, form: Format, apart: Sequence[str] = ()
+) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a text file and the bad ones. A header that has the name of an attribute says which column is
+    which, as `column_order` does (`apart` is its, too); any other is skipped."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     as_written = schema
     if form.has_header:
         header, _, data = data.partition(b"\n")
-        as_written = _in_order_of(header, schema, form)
+        as_written = _in_order_of(header, schema, form, f"{file}:1", apart)
     if not data:
         return schema.arrow().empty_table(), []
     table = _read_fast(as_written, data, form)
@@ -49,13 +52,14 @@ def read_text(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.
     return (table if as_written is schema else table.select(schema.names)), bad
 
 
-def _in_order_of(header: bytes, schema: Schema, form: Format) -> Schema:
+def _in_order_of(header: bytes, schema: Schema, form: Format, place: str, apart: Sequence[str]) -> Schema:
     text = header.removesuffix(b"\r").decode("utf-8", "replace")
-    names = [name.strip('"') for name in text.split(form.delimiter)]
-    if names == list(schema.names) or sorted(names) != sorted(schema.names):
+    names = [name.strip().strip('"') for name in text.split(form.delimiter)]
+    if names == list(schema.names) or not goes_by_name(schema.names, names):
         return schema
-    columns = {column.name: column for column in schema.columns}
-    return Schema(schema.name, tuple(columns[name] for name in names))
+    order = column_order(schema, names, what="the header", location=place, apart=apart)
+    columns = dict(zip(order, schema.columns, strict=True))
+    return Schema(schema.name, tuple(columns[place] for place in range(len(names))))
 
 
 # --- the fast way --------------------------------------------------------------------------------------------------

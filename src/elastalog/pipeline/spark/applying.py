@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
@@ -81,12 +82,20 @@ class StreamOptions(TypedDict, total=False):
 
 @dataclass
 class StreamHandle:
-    """A stream that is being applied. `applied` and `repeated` count updates since it was started."""
+    """A stream that is being applied, as a context manager that ends it. `applied` and `repeated` count updates since
+    it was started. `release`: what is let go when the stream has ended, whoever ends it."""
 
     applied: int = 0
     repeated: int = 0
     error: BaseException | None = None
     query: StreamingQuery | None = field(default=None, repr=False)
+    release: Callable[[], None] | None = field(default=None, repr=False)
+
+    def __enter__(self) -> StreamHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def wait(self, seconds: int | None = None) -> bool:
         """Waits until the stream ends; False if it has not within the time. An error of an update is raised here."""
@@ -100,15 +109,44 @@ class StreamHandle:
             else:
                 ended = bool(self.query.awaitTermination(seconds))
         except StreamingQueryException:
+            self._let_go()
             if self.error is not None:
                 raise self.error from None
             raise
+        if ended:
+            self._let_go()
         return ended
 
     def stop(self) -> None:
         """Ends the stream after the update under way."""
         assert self.query is not None
         self.query.stop()
+        self._let_go()
+
+    def close(self) -> None:
+        """The same, also of a stream that has ended. A store that the stream has opened is free for another writer
+        then."""
+        self.stop()
+
+    def owning(self, release: Callable[[], None]) -> StreamHandle:
+        """This handle, which lets go of something as soon as the stream ends, also if nobody waits for that."""
+        self.release = release
+        threading.Thread(target=self._watch, name="elastalog-stream-end", daemon=True).start()
+        return self
+
+    def _watch(self) -> None:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        assert self.query is not None
+        # Who waits is told of errors; the connection to Spark may be gone before the stream, at the end of a process.
+        with suppress(PySparkException, OSError, Py4JError):
+            self.query.awaitTermination()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self.release is not None:
+            self.release()  # closing twice is harmless
 
 
 def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -> StreamHandle:
@@ -123,7 +161,7 @@ def start(arriving: Arriving, db: Updatable, **options: Unpack[StreamOptions]) -
     lock = threading.Lock()
 
     def committed(update: Any) -> None:
-        if feed is not None:
+        if feed is not None and not update.stats.is_unchanged:
             feed.add(update.stats.epoch, update.stats.time, update.changes)
         if on_update is not None:
             on_update(update)
@@ -154,9 +192,8 @@ def _apply_all(
     for update, following in zip(arrived, (*arrived[1:], None), strict=True):
         pending = ahead or _pending(db, update)
         ahead = None if marks == "none" or following is None else _announced(db, pending, following, marks)
-        before = db.epoch
         pending.commit()
-        if db.epoch == before:
+        if pending.stats.is_repeated:
             handle.repeated += 1
         else:
             handle.applied += 1

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.parquet import NULLARY
+from elastalog.relations.column_order import column_order
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -61,10 +62,12 @@ def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def require_columns(schema: Schema, frame: DataFrame, place: str) -> None:
-    """A diagnostic unless the DataFrame has as many columns as the relation: a missing one would read as null."""
+    """A diagnostic unless the DataFrame has the columns of the relation: a missing one would read as null."""
     given = frame.columns
     expected = list(schema.names) or [NULLARY]
     if len(given) == len(expected):
+        if schema.columns:
+            column_order(schema, given, what=place, location=place)
         return
     missing = [name for name in expected if name not in given]
     raise ElastalogError(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
@@ -29,6 +30,7 @@ from elastalog.pipeline.spark.malformed import malformed
 from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
 from elastalog.pipeline.spark.refusals import absolute, reading
 from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
+from elastalog.relations.column_order import goes_by_name, places_by_name
 from elastalog.relations.schema import Schema, schema_named
 
 if TYPE_CHECKING:
@@ -61,14 +63,17 @@ def stream_of_parts(
     """The same for micro-batches that are taken apart in any way. `check` may refuse an update; it is told where the
     update is from."""
     read: Callable[[pa.Table, str, Any], Diff]
+    named: dict[str, str] = {}
     if relation is None:
         columns, read = [name for name in stream.columns if name not in parting.columns], _mixed_diff
         _require_form(stream, [OPERATION, relation_column(stream.columns) or RELATION, *parting.columns])
     else:
         schema = schema_named(schemas, relation)
+        _require_form(stream, [OPERATION, *parting.columns])
+        given = _columns_of_facts(stream, schema, (OPERATION, *parting.columns))
         columns, read = [OPERATION, *schema.names], partial(_diff, schema)
-        _require_form(stream, [*columns, *parting.columns])
-    selected = [f"`{name}`" for name in (*parting.columns, *columns)]
+        named = dict(zip(schema.names, given, strict=True))
+    selected = [f"`{named.get(name, name)}` AS `{name}`" for name in (*parting.columns, *columns)]
 
     def checked(part: Part, pending: Any) -> Diff:
         diff = read(part.rows, part.place, pending)
@@ -77,7 +82,7 @@ def stream_of_parts(
         return diff
 
     def updates(batch: DataFrame, number: int) -> list[Arrived]:
-        rows = frame_to_arrow(batch.select(*selected))
+        rows = frame_to_arrow(batch.selectExpr(*selected))
         identity = f"{source}:{batch.sparkSession.sparkContext.getLocalProperty('sql.streaming.queryId')}"
         return [Arrived(identity, part.batch, partial(checked, part)) for part in parting.parts(rows, number)]
 
@@ -152,10 +157,27 @@ def _content(batch: DataFrame, uri: str) -> bytes:
     return bytes(batch.filter(batch.path == uri).first().content)  # type: ignore[union-attr]  # it is in the batch
 
 
+def _columns_of_facts(stream: DataFrame, schema: Schema, others: Sequence[str]) -> list[str]:
+    """The columns of a stream that hold the values of facts, in order: by name, and then there may be others; by
+    position if none has the name of an attribute and there are as many."""
+    rest = [name for name in stream.columns if name not in others]
+    if len(rest) == schema.arity and not goes_by_name(schema.names, rest):
+        return rest
+    places = places_by_name(schema.names, rest)
+    missing = [name for name, place in zip(schema.names, places, strict=True) if place is None]
+    if missing:
+        raise _no_columns(stream, missing)
+    return [rest[place] for place in places if place is not None]
+
+
+def _no_columns(stream: DataFrame, missing: Sequence[str]) -> ElastalogError:
+    return malformed(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
+
+
 def _require_form(stream: DataFrame, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in stream.columns]
     if missing:
-        raise malformed(f"the stream has no column {', '.join(f'`{name}`' for name in missing)}", stream)
+        raise _no_columns(stream, missing)
     if not stream.isStreaming:
         raise malformed("the DataFrame is no stream: use `spark.readStream`, or `db.apply`")
     kind = dict(stream.dtypes)[OPERATION]

@@ -21,6 +21,7 @@ from elastalog.pipeline.spark.frames import frame_to_arrow
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
+from elastalog.relations.column_order import column_order
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def numbered_facts(schema: Schema, frame: DataFrame) -> pa.Table | None:
     if not positions or not _is_large(frame):
         return None
     columns = [f"c{i}" for i in range(schema.arity)]
-    ordered = frame.toDF(*columns).select(*(columns[i] for i in _order(schema, frame.columns))).toDF(*columns)
+    ordered = frame.toDF(*columns).select(*(columns[i] for i in column_order(schema, frame.columns))).toDF(*columns)
     if any(ordered.dtypes[i][1] != "string" for i in positions):
         return None
     folder = new_folder(frame.sparkSession, "texts")
@@ -83,11 +84,6 @@ def _is_large(frame: DataFrame) -> bool:
     most = int(frame.sparkSession.conf.get(SETTING, None) or MOST_BYTES)
     size = int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
     return size >= most and (size < _UNKNOWN or most == 0)
-
-
-def _order(schema: Schema, names: list[str]) -> list[int]:
-    """By position, or by name when the names are the schema's in another order."""
-    return [names.index(name) for name in schema.names] if set(names) == set(schema.names) else [*range(len(names))]
 
 
 def _word_list(frame: DataFrame, positions: list[int], folder: Path) -> pa.LargeStringArray | None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.files.diff import Diff
+from elastalog.relations.column_order import columns_given, places_by_name
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
@@ -70,14 +71,20 @@ def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str | 
 
 def _facts(place: str, rows: pa.Table, schema: Schema, is_positional: bool) -> pa.Table:
     kinds = schema.arrow()
+    names = [f"a{i + 1}" for i in range(schema.arity)] if is_positional else list(schema.names)
+    places = places_by_name(names, rows.column_names)
     columns = []
-    for i, column in enumerate(schema.columns):
-        name = f"a{i + 1}" if is_positional else column.name
-        if name not in rows.column_names:
+    for name, found, kind in zip(names, places, kinds.types, strict=True):
+        if found is None:
             message = f"`{PurePath(place).name}` has no column `{name}`"
-            raise fault(place, message, f"`{schema.name}` needs {schema.arity} values")
-        columns.append(column_as(place, rows, name, kinds.types[i]))
+            advice = f"`{schema.name}` needs {schema.arity} values; {columns_given(_of_facts(rows.column_names))}"
+            raise fault(place, message, advice)
+        columns.append(column_as(place, rows, rows.column_names[found], kind))
     return table_of_columns(kinds, rows.num_rows, columns)
+
+
+def _of_facts(names: Sequence[str]) -> list[str]:
+    return [name for name in names if name not in (OPERATION, _ROW)]
 
 
 def column_as(place: str, rows: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:

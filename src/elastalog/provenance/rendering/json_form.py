@@ -10,6 +10,7 @@ from elastalog.analysis.program import Value
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
+from elastalog.provenance.rendering.label import rules_of
 
 
 def render(proof: Proof) -> str:
@@ -17,7 +18,14 @@ def render(proof: Proof) -> str:
     nodes = list(nodes_of(proof))
     numbers = {id(node): number for number, node in enumerate(nodes)}
     table = [{**_described(node), "children": [numbers[id(child)] for child in children_of(node)]} for node in nodes]
-    shown = {"fact": _fact(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table}
+    rules = [
+        {"rule": rule.number, "rule_in_relation": rule.number_in_relation, "text": rule.text, "place": rule.place}
+        for rule in rules_of(proof)
+    ]
+    shown = {
+        "fact": _fact(proof.fact), "height": proof.height, "claim": proof.claim, "root": 0, "nodes": table,
+        "rules": rules,
+    }  # fmt: skip
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
 

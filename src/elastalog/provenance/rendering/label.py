@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof
+from elastalog.analysis.program import Rule
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, nodes_of
 
 CUT = "…"
 """Stands where the depth ends."""
@@ -42,3 +43,24 @@ def summary(proof: Proof) -> str:
     """The height of a proof and in which sense it is the best."""
     height = "" if proof.height is None else f"height {proof.height}"
     return ", ".join(part for part in (height, proof.claim) if part)
+
+
+def rules_of(proof: Proof) -> list[Rule]:
+    """The rules that a proof uses, each once, in the order of their numbers."""
+    used = {
+        node.rule.number: node.rule for node in nodes_of(proof) if isinstance(node, Proof) and node.rule is not None
+    }
+    return [used[number] for number in sorted(used)]
+
+
+def legend(proof: Proof) -> str:
+    """What `(R1)` means: the rules that a proof uses, a line each, with their places."""
+    lines = [
+        f"R{rule.number_in_relation}: {shortened(rule.text)}  ({rule.place})" for rule in rules_of(proof) if rule.text
+    ]
+    return "\n".join(lines)
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """A text that fits a line."""
+    return text if len(text) <= most else f"{text[: most - 1]}{CUT}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from elastalog.provenance.absence import Absence, Instantiation
-from elastalog.provenance.proof import Member, Node, Proof, children_of, clipped, fold_tree
+from elastalog.provenance.proof import Member, Node, Proof, children_of, clipped, fold_tree, nodes_of
 from elastalog.provenance.rendering import tree
-from elastalog.provenance.rendering.label import label, reason, summary
+from elastalog.provenance.rendering.folded import shown_children
+from elastalog.provenance.rendering.label import label, legend, reason, summary
 
 MOST_NODES = 200
 """Larger proofs are cut: every level adds to the width."""
@@ -24,11 +25,13 @@ def render(proof: Proof) -> str:
 
 
 def render_fitting(proof: Proof) -> str:
-    """The proof as text if it is narrow enough, otherwise as a tree; then what is known of its height."""
+    """The proof as text if it is narrow enough and has no aggregate of many, otherwise as a tree; then what is known of
+    its height, and the rules that it uses."""
     drawn = render(proof)
-    if max(map(len, drawn.splitlines())) > WIDTH or clipped(proof, MOST_NODES) is not proof:
+    is_wide = max(map(len, drawn.splitlines())) > WIDTH or clipped(proof, MOST_NODES) is not proof
+    if is_wide or any(shown_children(node)[1] for node in nodes_of(proof)):
         drawn = tree.render(proof)
-    return f"{drawn}\n\n{summary(proof)}" if summary(proof) else drawn
+    return "\n\n".join(part for part in (drawn, summary(proof), legend(proof)) if part)
 
 
 def render_absence(absence: Absence) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from elastalog.provenance.absence import Absence
-from elastalog.provenance.proof import Node, Proof, children_of, clipped
+from elastalog.provenance.proof import Node, Proof
+from elastalog.provenance.rendering.folded import AGAIN, Shown, fitting, shown_children
 from elastalog.provenance.rendering.label import label, reason
 
 MOST_NODES = 2_000
@@ -11,18 +12,27 @@ MOST_NODES = 2_000
 
 
 def render(proof: Proof) -> str:
-    """The proof as a tree, a node a line."""
+    """The proof as a tree, a node a line. A sub-proof that stands in several places is shown in the first, and of an
+    aggregate the first members are."""
     lines: list[str] = []
-    pending: list[tuple[Node, str, str]] = [(clipped(proof, MOST_NODES), "", "")]
+    shown = Shown()
+    pending: list[tuple[Node | str, str, str]] = [(fitting(proof, MOST_NODES), "", "")]
     while pending:
         node, first, rest = pending.pop()
-        how = reason(node)
+        if isinstance(node, str):
+            lines.append(f"{first}{node}")
+            continue
+        how, is_again = reason(node), shown.is_again(node)
+        how = f"{how}, {AGAIN}" if is_again else how
         lines.append(f"{first}{label(node)}" + (f"  ({how})" if how else ""))
-        below = children_of(node)
-        for position in range(len(below) - 1, -1, -1):
-            is_last = position == len(below) - 1
+        if is_again:
+            continue
+        below, hidden = shown_children(node)
+        entries: list[Node | str] = [*below, *([f"… {hidden:,} more"] if hidden else [])]
+        for position in range(len(entries) - 1, -1, -1):
+            is_last = position == len(entries) - 1
             pending.append(
-                (below[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
+                (entries[position], rest + ("└─ " if is_last else "├─ "), rest + ("   " if is_last else "│  "))
             )
     return "\n".join(lines)
 

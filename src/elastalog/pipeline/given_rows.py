@@ -1,0 +1,31 @@
+"""Facts given as rows in Python, under the policy for bad rows: what files have lines for, rows have numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elastalog.pipeline.files.parquet import read_parquet_table
+from elastalog.pipeline.files.policy import BadRow, Policy, settle
+from elastalog.pipeline.files.read import FactsRead
+from elastalog.relations.column_order import column_order
+from elastalog.relations.rows import columns_of_rows, good_rows
+from elastalog.relations.schema import Schema
+from elastalog.relations.tables import as_table, is_pandas, require_rows, table_of_columns
+
+
+def read_rows(schema: Schema, rows: Any, policy: Policy) -> FactsRead:
+    """The facts among rows, anything that `to_words` takes, and how the reading went. A column of a type that does not
+    suit is an error of the table, whatever the policy."""
+    place = f"<{schema.name}>"
+    table = as_table(rows)
+    if table is not None:
+        facts, bad = read_parquet_table(schema, table, place)
+    else:
+        if is_pandas(rows):  # a column of mixed types
+            order = column_order(schema, [str(name) for name in rows.columns])
+            rows = rows.iloc[:, order].itertuples(index=False, name=None)
+        good, found = good_rows(schema, require_rows(schema, rows))
+        count, columns = columns_of_rows(schema, good)
+        facts = table_of_columns(schema.arrow(), count, columns)
+        bad = [BadRow(place, number, fault, repr(row)) for number, fault, row in found]
+    return FactsRead(facts, settle(policy, schema.name, [place], facts.num_rows, bad))

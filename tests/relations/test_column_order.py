@@ -1,0 +1,141 @@
+"""Names decide: which column given is which column declared, wherever the columns come from."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.pipeline.files import read_diff, read_facts
+from elastalog.relations import Column, Dictionary, Schema, to_words
+from elastalog.relations.column_order import column_order
+
+EDGE = Schema("edge", (Column("from", Base.NUMBER), Column("to", Base.NUMBER)))
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [
+        (("from", "to"), [0, 1]),
+        (("to", "from"), [1, 0]),
+        (("To", "FROM"), [1, 0]),
+        (("src", "dst"), [0, 1]),
+        (("0", "1"), [0, 1]),
+        (("x", "x"), [0, 1]),
+    ],
+)
+def test_names_decide_and_position_where_none_is_known(names, order):
+    assert column_order(EDGE, names) == order
+
+
+def test_a_name_itself_goes_before_one_that_differs_in_case():
+    both = Schema("r", (Column("x", Base.NUMBER), Column("X", Base.NUMBER)))
+    assert column_order(both, ("X", "x")) == [1, 0]
+
+
+@pytest.mark.parametrize("names", [("to", "src"), ("src", "FROM"), ("to", "to"), ("From", "FROM"), ("to", "TO")])
+def test_one_known_name_requires_them_all(names):
+    with pytest.raises(ElastalogError) as error:
+        column_order(EDGE, names)
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.code == "E0518"
+    assert diagnostic.notes == (
+        "declared as edge(from: number, to: number)",
+        f"the columns given are: `{names[0]}`, `{names[1]}`",
+    )
+
+
+def test_another_number_of_columns_lists_both_sides():
+    with pytest.raises(ElastalogError) as error:
+        column_order(EDGE, ("from", "to", "when"))
+    (diagnostic,) = error.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("E0501", "relation `edge` has 2 columns, the table has 3")
+    assert "the columns given are: `from`, `to`, `when`" in diagnostic.notes
+
+
+def test_columns_apart_say_nothing_of_the_others():
+    changes = Schema("edge", (Column("op", Base.SYMBOL), *EDGE.columns))
+    assert column_order(changes, ("src", "dst", "op"), apart=("op",)) == [2, 0, 1]
+    assert column_order(changes, ("to", "op", "from"), apart=("op",)) == [1, 2, 0]
+    with pytest.raises(ElastalogError):
+        column_order(changes, ("op", "to", "src"), apart=("op",))
+
+
+def table_of(names):
+    return pa.table([pa.array([2]), pa.array([1])], names=list(names))
+
+
+TABLES = {
+    "arrow": table_of,
+    "pandas": lambda names: pd.DataFrame([(2, 1)], columns=list(names)),
+    "pandas of mixed types": lambda names: pd.DataFrame([(2, 1)], columns=list(names), dtype=object),
+    "polars": lambda names: pl.from_arrow(table_of(names)),
+    "many rows": lambda names: pa.concat_tables([table_of(names)] * 100),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_go_by_name_or_not_at_all(kind):
+    words = to_words(EDGE, TABLES[kind](("TO", "from")), Dictionary())
+    assert set(map(tuple, words.tolist())) == {(1, 2)}
+    words = to_words(EDGE, TABLES[kind](("a", "b")), Dictionary())
+    assert set(map(tuple, words.tolist())) == {(2, 1)}
+    with pytest.raises(ElastalogError) as error:
+        to_words(EDGE, TABLES[kind](("to", "src")), Dictionary())
+    assert error.value.diagnostics[0].code == "E0518"
+
+
+def test_a_pandas_column_of_mixed_values_goes_by_name_too():
+    named = Schema("r", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))
+    frame = pd.DataFrame({"y": ["a", "b"], "x": [1, "no"]})
+    with pytest.raises(ElastalogError) as error:
+        to_words(named, frame, Dictionary())
+    assert error.value.diagnostics[0].message.endswith("`x` is declared as number, but given as str `'no'`")
+
+
+def rows(path, **parameters):
+    return [tuple(row.values()) for row in read_facts(EDGE, path, parameters).table.to_pylist()]
+
+
+def test_files_go_by_name_or_not_at_all(tmp_path):
+    def written(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    assert rows(written("a.csv", "To\tFrom\n2\t1\n"), headers="true") == [(1, 2)]
+    assert rows(written("b.csv", "source\ttarget\n2\t1\n"), headers="true") == [(2, 1)]
+    assert rows(written("c.csv", "a comment\n2\t1\n"), headers="true") == [(2, 1)]
+    assert rows(written("d.jsonl", json.dumps({"TO": 2, "from": 1}))) == [(1, 2)]
+    pq.write_table(table_of(("To", "from")), tmp_path / "e.parquet")
+    assert rows(tmp_path / "e.parquet") == [(1, 2)]
+    pq.write_table(table_of(("to", "src")), tmp_path / "f.parquet")
+    for path in (written("g.csv", "to\tsrc\n2\t1\n"), tmp_path / "f.parquet"):
+        with pytest.raises(ElastalogError) as error:
+            rows(path, headers="true")
+        assert error.value.diagnostics[0].code == "E0518"
+    with pytest.raises(ElastalogError) as error:
+        rows(written("h.jsonl", json.dumps({"to": 2, "src": 1})))
+    assert error.value.diagnostics[0].message == "bad row for `edge`: no attribute `from`"
+
+
+@pytest.mark.parametrize(("header", "row"), [("op,to,from", (1, 2)), ("source,OP,target".lower(), None)])
+def test_tables_of_changes_go_by_name_or_by_position(tmp_path, header, row):
+    path = tmp_path / "edge.csv"
+    path.write_text(f"{header}\n+,2,1\n" if row else f"{header}\n2,+,1\n")
+    diff = read_diff(path, {"edge": EDGE})
+    assert [tuple(r.values()) for r in diff.inserted["edge"].to_pylist()] == [row or (2, 1)]
+
+
+def test_a_table_of_changes_with_one_unknown_name_is_refused(tmp_path):
+    path = tmp_path / "edge.csv"
+    path.write_text("op,to,src\n+,2,1\n")
+    with pytest.raises(ElastalogError) as error:
+        read_diff(path, {"edge": EDGE})
+    assert error.value.diagnostics[0].code == "E0518"

@@ -1,0 +1,178 @@
+"""Which updates are epochs, how many of them are remembered, and what opening a store again does."""
+
+from __future__ import annotations
+
+import logging
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.session import history as history_of_sessions
+from elastalog.storage.store import Store
+
+PROGRAM = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.output path
+"""
+
+
+def test_the_second_time_the_store_is_opened_and_facts_are_not_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n")
+
+    def again() -> elastalog.Session:
+        return elastalog.open(tmp_path / "reach.dl", facts=tmp_path / "facts", store=tmp_path / "reach.store")
+
+    with again() as db:
+        db.apply({"edge": [(2, 3)]})
+    (tmp_path / "facts" / "edge.facts").write_text("7\t8\n")
+    with caplog.at_level(logging.INFO, "elastalog.session"), again() as db:
+        assert sorted(db["edge"]) == [(1, 2), (2, 3)]
+        assert db.epoch == 2
+    assert f"store {tmp_path / 'reach.store'} is there, at epoch 2: facts are not read again" in caplog.text
+
+
+@pytest.mark.parametrize("option", [{"facts": {"edge": [(1, 2)]}}, {"retention": 5}])
+def test_a_reader_of_a_store_has_neither_facts_nor_retention(tmp_path: Path, option: dict[str, object]) -> None:
+    elastalog.open(PROGRAM, {"edge": []}, store=tmp_path / "store").close()
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(store=tmp_path / "store", read_only=True, **option)  # type: ignore[arg-type]
+    assert error.value.diagnostics[0].code == "E0612"
+
+
+def test_an_update_that_changes_nothing_is_no_epoch() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
+        assert db.apply({"edge": [(1, 2)]}, {"edge": [(5, 6)]}).impact == 0
+        db.apply({"edge": [(3, 4)]}, {"edge": [(3, 4)]})  # insertion wins
+        assert db.epoch == 2
+        with db.update() as update:
+            update.insert("edge", [(1, 2)])
+            update.delete("edge", [(1, 2)])
+        assert (db.epoch, update.stats.epoch, update.stats.is_unchanged) == (2, 2, True)
+        assert [entry.epoch for entry in db.log()] == [1, 2]
+        db.apply()
+        assert db.epoch == 2
+
+
+def test_making_a_derived_fact_explicit_is_an_epoch() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
+        assert db.apply({"path": [(1, 2)]}).impact == 0
+        assert db.epoch == 2
+        db.apply({"path": [(1, 2)]})
+        assert db.epoch == 2
+        db.apply({}, {"edge": [(1, 2)]})
+        assert list(db["path"]) == [(1, 2)]
+
+
+def test_heartbeats_are_epochs() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, heartbeats=True) as db:
+        db.apply()
+        db.apply({"edge": [(1, 2)]})
+        assert db.epoch == 3
+
+
+def test_a_batch_that_changed_nothing_is_remembered(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=store) as db:
+        db.apply({"edge": [(1, 2)]}, source="crawler", batch="monday")
+        assert db.is_applied("crawler", "monday")
+        assert db.epoch == 1
+        # What another process finds, before this one ends in order.
+        assert ("crawler", "monday") in Store.open(store, read_only=True).batches
+        db.apply({"edge": [(2, 3)]}, source="crawler", batch="tuesday")
+        db.apply({"edge": [(2, 3)]}, source="crawler", batch=7)
+    with elastalog.open(store=store) as db:
+        assert db.epoch == 2
+        for batch in ("monday", "tuesday", 7):
+            assert db.is_applied("crawler", batch)
+        with db.update("crawler", "monday") as update:
+            update.delete("edge", [(1, 2)])
+        assert update.stats.is_repeated
+        db.apply({"edge": [(3, 4)]})
+        assert db.epoch == 3
+        assert db.verify().is_exact
+
+
+def test_a_batch_noted_while_a_snapshot_is_written_is_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=path) as db:
+        db.apply({"edge": [(2, 3)]})
+        store = db._history.store
+        assert store is not None
+        coming = store.begin_snapshot(db._dictionary)
+        assert coming is not None
+        db.apply({"edge": [(2, 3)]}, source="crawler", batch="late")
+        coming.run()
+        store.finish_snapshot()
+        assert store.manifest.snapshots[-1].epoch == 2
+    with elastalog.open(store=path) as db:
+        assert db.is_applied("crawler", "late")
+
+
+def test_memory_holds_a_bounded_past() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, retention=3) as db:
+        for i in range(10):
+            db.apply({"edge": [(i, i + 100)]})
+        assert [entry.epoch for entry in db.log()] == [8, 9, 10, 11]
+        with pytest.raises(ElastalogError) as error:
+            db.changed_rules(1, 11)
+        assert error.value.diagnostics[0].code == "E0813"
+        assert db.blame("edge(9, 109)").epoch == 11
+
+
+def test_the_last_epoch_is_remembered_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_of_sessions, "MOST_FACTS", 10)
+    with elastalog.open(PROGRAM, {"edge": []}) as db:
+        for i in range(5):
+            db.apply({"edge": [(i, -i - 1)]})
+        assert len(db.log()) == 4  # of three facts each: one explicit, and that and a derived one changed
+        db.apply({"edge": [(i, i + 1000) for i in range(100, 200)]})
+        assert [entry.epoch for entry in db.log()] == [4, 5, 6, 7]
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_updates_of_the_same_facts() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(5)]}, retention=10) as db:
+
+        def round_trip(times: int) -> None:
+            for _ in range(times):
+                db.apply({}, {"edge": [(2, 3)]})
+                db.apply({"edge": [(2, 3)]})
+
+        round_trip(500)
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            round_trip(1500)
+            grown = tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+        assert grown < 100_000  # it was some 3 KB an update
+
+
+def test_retention_of_a_store_that_is_there_is_set(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=path) as db:
+        for i in range(4):
+            db.apply({"edge": [(i, i + 10)]})
+            db._history.store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+        assert db.log()[0].epoch == 1
+    with elastalog.open(store=path, retention=2) as db:
+        assert db.log()[0].epoch == 3
+        assert db.at(3)["edge"] is not None
+        db.apply({"edge": [(50, 51)]})
+    with elastalog.open(store=path) as db:
+        assert db._history.store is not None
+        assert db._history.store.manifest.options.retention == 2
+        assert (50, 51) in db["edge"]
+        assert db.verify().is_exact
