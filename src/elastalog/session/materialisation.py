@@ -85,6 +85,11 @@ class Materialisation:
         self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
 
     @property
+    def watch(self) -> Watch:
+        """Limits of what is evaluated."""
+        return self._watch
+
+    @property
     def epoch(self) -> int:
         return self.epochs.number
 

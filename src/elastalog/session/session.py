@@ -114,9 +114,12 @@ class Session:
     def __contains__(self, name: object) -> bool:
         return name in self.schemas
 
-    def query(self, text: str) -> Relation:
-        """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
-        return self._reader.query(text)
+    def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
+        """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
+        `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
+        a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
+        or in `parameters`."""
+        return self._reader.query(text, {**(parameters or {}), **values})
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
