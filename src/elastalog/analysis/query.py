@@ -39,17 +39,33 @@ class Query:
         return self.program.relations[self.name].attributes
 
 
-def check_query(text: str, types: syntax.Tree, program: CheckedProgram, parameters: Mapping[str, Value]) -> Query:
-    """The query that a text spells. `types`: the tree of the program, of which the declarations of types are used.
-    Raises ElastalogError with places in the text."""
+def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProgram) -> Query:
+    """The query that a rule is, whose head gives the columns. The rule has been checked before."""
+    return _checked(_free_name(program), clause, Source("<rule>", ""), "", 0, types, program)
+
+
+def _free_name(program: CheckedProgram) -> str:
     name = ANSWER
     while name in program.relations:
         name += "_"
+    return name
+
+
+def check_query(text: str, types: syntax.Tree, program: CheckedProgram, parameters: Mapping[str, Value]) -> Query:
+    """The query that a text spells. `types`: the tree of the program, of which the declarations of types are used.
+    Raises ElastalogError with places in the text."""
+    name = _free_name(program)
     source, shift = _as_clause(text, name)
     tree, found = parse(source)
     _refuse(found, text, shift)
     clause = _only_clause(tree, text)
     clause = _bound(clause, parameters, text, shift)
+    return _checked(name, clause, source, text, shift, types, program)
+
+
+def _checked(
+    name: str, clause: syntax.Clause, source: Source, text: str, shift: int, types: syntax.Tree, program: CheckedProgram
+) -> Query:
     columns, clause = _columns(clause)
     head = syntax.Atom(name, (), _NOWHERE, _NOWHERE)
     clause = replace(clause, heads=(head,), plan=None)
@@ -125,7 +141,7 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
             span = Span(term.span.start - shift, term.span.end - shift)
             raise _wrong(text, "E0619", f"parameter `{term.name}` has no value", span, advice)
         used.add(name)
-        return _constant(parameters[name], term.span)
+        return constant(parameters[name], term.span)
 
     found = _mapped(clause, bind)
     unused = [name for name in parameters if name not in used]
@@ -136,7 +152,8 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
     return found
 
 
-def _constant(value: Value, span: Span) -> syntax.Term:
+def constant(value: Value, span: Span) -> syntax.Term:
+    """A value as a term."""
     if isinstance(value, str):
         return syntax.String(value, span)
     if isinstance(value, float):

@@ -12,7 +12,7 @@ import numpy as np
 
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
-from elastalog.analysis.query import check_query
+from elastalog.analysis.query import Query, check_query
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.asking import ask
@@ -78,7 +78,12 @@ class Reader:
             if not values and _ONE_ATOM.fullmatch(text):
                 pattern = parse_pattern(text, program.checked)
                 return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
-            query = check_query(text, program.tree, program.checked, values)
+            return self.ask(check_query(text, program.tree, program.checked, values))
+
+    def ask(self, query: Query) -> Relation:
+        """The answers to a query that has been checked."""
+        now = self._materialisation
+        with now.lock:
             now.start_clock()
             return ask(query, now.backend, now.dictionary, now.watch)
 
@@ -98,8 +103,9 @@ def _parameter(name: str, value: object) -> Value:
     """The value of a parameter, as the language has it."""
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
+    if not isinstance(value, bool):
+        if isinstance(value, Integral):
+            return int(value)
+        if isinstance(value, Real) and math.isfinite(value):
+            return float(value)
     raise wrong_kind(f"the value of `?{name}` is a number or a text", value, "give one of these")
