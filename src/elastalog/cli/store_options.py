@@ -54,7 +54,7 @@ def opened_at(
     return reading(path, at)
 
 
-def writing(store: str, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
+def writing(store: str, form: str, verbosity: Verbosity) -> Session:
     """A session that writes a store. What was found after a crash is reported on standard error."""
     import elastalog
 

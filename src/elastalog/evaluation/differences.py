@@ -12,6 +12,7 @@ from elastalog.analysis.findings import counted
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.backends.protocol import GONE, ChangedWords
 from elastalog.pipeline.spark.engine import make_frame
+from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -57,6 +58,10 @@ class Differences(Mapping[str, Difference]):
     def impact(self) -> int:
         """How many facts came or went."""
         return sum(map(len, self._found.values()))
+
+    def _repr_html_(self) -> str:
+        rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]
+        return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted", "other levels"), rows)
 
     def __repr__(self) -> str:
         lines = [counted(self.impact, "change")]

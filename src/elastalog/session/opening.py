@@ -26,6 +26,7 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.policy import Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program
+from elastalog.session.compiling import announce_compilation
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
@@ -91,6 +92,7 @@ def open(  # noqa: A001  # its public name
     require_number("retention", retention, 1, whole=True)
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
+    announce_compilation()
     spark = choose_spark(engine, spark)
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,

@@ -33,6 +33,7 @@ from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.uses import direct_uses, rules_without
+from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
@@ -95,6 +96,12 @@ class Session:
         with self._lock:
             facts = sum(self._backend.size(name) for name in self.schemas)
         return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            rows = [(name, str(self.schemas[name]), f"{self._backend.size(name):,}") for name in self.schemas]
+        caption = f"{self.program.tree.source.name}: epoch {self.epoch}"
+        return html_table(caption, ("relation", "schema", "facts"), rows)
 
     def exclusively(self) -> AbstractContextManager[object]:
         """A block in which no other thread updates the session: updates and questions of others wait."""

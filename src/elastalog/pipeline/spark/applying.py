@@ -127,7 +127,7 @@ class StreamHandle:
         return self
 
     def _watch(self) -> None:
-        from py4j.protocol import Py4JError
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
         assert self.query is not None
