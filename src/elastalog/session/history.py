@@ -97,6 +97,13 @@ class History:
             self.store.close()
 
     @property
+    def oldest(self) -> int:
+        """The earliest epoch that is known."""
+        if self.store is not None:
+            return self.store.first_epoch
+        return self.records[0].epoch
+
+    @property
     def recovery(self) -> tuple[Diagnostic, ...]:
         """What opening the store found and repaired."""
         return () if self.store is None else tuple(self.store.discarded)

@@ -18,7 +18,7 @@ import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
-from elastalog.diagnostics.arguments import require_path
+from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
@@ -41,6 +41,7 @@ from elastalog.session.initial_facts import Rows
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
 from elastalog.session.reading import Reader
+from elastalog.session.repair import as_facts, suggest_over_facts
 from elastalog.session.services import Listener
 from elastalog.session.undoing import undo
 from elastalog.session.updating import Updates
@@ -327,6 +328,7 @@ class Session:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
         with self._lock:
+            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
 
     def suggest(
@@ -339,11 +341,18 @@ class Session:
         *,
         epochs: tuple[int, int] | None = None,
         on_progress: Callable[[str], None] | None = None,
+        over: str | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default."""
+        default. `over`: `update`, or `facts` for a smallest set of explicit facts to delete, whenever they came; by
+        default the update, if there has been one. An unwanted fault may be a pattern: all facts that fit it."""
+        require_one_of("over", over or "update", ("update", "facts"))
         with self._lock:
+            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
+            if over == "facts" or (over is None and epochs is None and self._history.oldest == self.epoch):
+                now, undone = self._materialisation, self._questions.undo
+                return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
             return self._questions.debugger.suggest(
                 unwanted, missing, rejected, weights, epochs, time_limit, on_progress
             )
