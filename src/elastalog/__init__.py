@@ -100,5 +100,12 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """For `%load_ext elastalog`."""
+    from importlib import import_module
+
+    import_module("elastalog.notebook").load(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -129,3 +130,32 @@ def test_what_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
         found = call(*words)
         assert found.exit_code == 1, words
         assert "error[E0801]" in found.stderr
+
+
+def test_queries_of_programs_and_stores(tmp_path: Path) -> None:
+    program = tmp_path / "reach.dl"
+    program.write_text(
+        '.decl edge(x: number, y: number)\n.input edge\n.decl name(x: number, n: symbol)\nname(1, "7").\n'
+        ".decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\npath(x, z) :- edge(x, y), path(y, z).\n"
+    )
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(cli, [*arguments], catch_exceptions=False)
+
+    facts = ("-F", str(tmp_path))
+    found = run("query", str(program), *facts, "path(?a, X), edge(X, Y)", "--param", "a=1")
+    assert (found.exit_code, found.stdout) == (0, "2\t3\n3\t4\n")
+    found = run("query", str(program), *facts, "name(X, ?n)", "--param", 'n="7"', "--format", "json")
+    assert found.stdout == '{"X": 1}\n'
+    assert run("query", str(program), *facts, "path(?a, X)").exit_code == 1
+    assert run("query", str(program), *facts, "path(?a, X)", "--param", "a").exit_code == 2
+    assert run("query", str(program), *facts, "path(1, X)", "--at", "1").exit_code == 2
+    store = str(tmp_path / "store")
+    assert run("init", store, str(program), *facts).exit_code == 0
+    (tmp_path / "more.diff").write_text("+edge(4, 5).\n-edge(1, 2).\n")
+    assert run("apply", store, str(tmp_path / "more.diff")).exit_code == 0
+    assert run("query", store, "far(X) :- path(2, X), !edge(2, X)").stdout == "4\n5\n"
+    assert run("query", store, "edge(X, _), X < 2", "--at", "1").stdout == "1\n"
+    assert "edge(1, 2)" in run("explain", store, "path(1, 2)", "--at", "1").stdout
+    assert run("explain", store, "path(1, 2)").exit_code == 1

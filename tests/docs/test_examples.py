@@ -27,7 +27,15 @@ from elastalog.cli.main import COMMANDS, cli
 from elastalog.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
-HOW_TO = ("load-facts", "update-and-watch-changes", "change-rules", "choose-a-strategy", "explain-a-fact")
+HOW_TO = (
+    "load-facts",
+    "update-and-watch-changes",
+    "change-rules",
+    "choose-a-strategy",
+    "explain-a-fact",
+    "ask-questions",
+    "run-a-service",
+)
 REACH = """
 .decl edge(from: number, to: number)
 .input edge
@@ -134,9 +142,12 @@ def test_every_example_of_a_how_to_guide_runs(page: str, tmp_path: Path) -> None
     (reader.folder / "updates").mkdir()
     (reader.folder / "updates" / "1.diff").write_text("-edge(2, 3).\n", encoding="utf-8")
     (reader.folder / "updates" / "2.diff").write_text("+edge(2, 3).\n", encoding="utf-8")
+    before = ""
     for block in blocks_of(f"docs/how-to/{page}.md"):
         if block.kind == "python":
-            output, code = reader.run("python", "-c", block.content)
+            # A block that imports nothing goes on where the one before it has ended.
+            before = block.content if "import " in block.content else before + block.content
+            output, code = reader.run("python", "-c", before)
             assert code == 0, output
         elif block.kind == "sh":
             output, code = reader.run("bash", "-ec", block.content)

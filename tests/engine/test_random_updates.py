@@ -49,7 +49,10 @@ def play(program: GeneratedProgram, steps: list[Update], choice: Random, kind: K
     strategy, budget, least = choice.choice(STRATEGIES), choice.choice(BUDGETS), choice.choice(LEAST)
     options: dict[str, Any] = {"strategy": strategy, "levels": kind}
     tree, explicit, is_annotated = parse_accepted(program.text), program.explicit, strategy == "elastic"
-    with least_budget(least), elastalog.open(program.text, facts=program.facts, budget=budget, **options) as db:
+    with (
+        least_budget(least),
+        elastalog.open(program.text, facts=program.facts, budget=budget, heartbeats=True, **options) as db,
+    ):
         for number, update in enumerate(steps, start=2):
             before = facts_of(db)
             if choice.random() < 0.4:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import announcing
+from elastalog.cli.standard_input import NAME, standard_input
 from elastalog.cli.store_options import fact_lines, store_argument, writing
+
+if TYPE_CHECKING:
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.pending import PendingUpdate
 
 
 @click.command()
 @store_argument
-@click.argument("updates", type=click.Path(exists=True), nargs=-1, required=True, metavar="UPDATE...")
+@click.argument("updates", type=click.Path(exists=True, allow_dash=True), nargs=-1, required=True, metavar="UPDATE...")
 @click.option("--source", metavar="NAME", help="Where the updates come from.")
 @click.option(
     "--batch", metavar="ID",
     help="Which of its updates this is; the second of several gets ID.2. A batch is applied once.",
 )  # fmt: skip
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
+@click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
 @format_option
 @verbosity_options
 @click.pass_context
@@ -31,6 +39,7 @@ def apply(
     source: str | None,
     batch: str | None,
     show_changes: bool,
+    preview: bool,
     form: str,
     verbose: bool,
     quiet: bool,
@@ -38,20 +47,28 @@ def apply(
     """Apply updates to a store, each an epoch.
 
     An UPDATE is a diff file (`+edge(1,2).` or `-edge(3,4).`, one change a line; `+rule: …` and `-rule: …` change
-    rules), a table with a column `op`, or a folder of them. What has been committed survives anything; when an update
-    fails, those before it stay. An update that changes nothing is remembered, but makes no epoch.
+    rules), a table with a column `op`, a folder of them, or `-` for standard input. What has been committed survives
+    anything; when an update fails, those before it stay. An update that changes nothing is remembered, but makes no
+    epoch.
 
     \b
     Examples:
       elastalog apply reach.store monday.diff
       elastalog apply reach.store monday.diff --source crawler --batch 2026-11-16
-      elastalog apply reach.store monday.diff --show-changes
+      elastalog apply reach.store monday.diff --preview
+      echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity), writing(store, form, verbosity) as session:
         for number, path in enumerate(updates, 1):
             pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
-            pending.read(path)
+            _read(pending, path)
+            if preview:
+                changes = session.preview(pending)
+                if verbosity != "quiet":
+                    click.echo(f"{path}: would change {counted(changes.impact, 'fact')}", err=True)
+                _print(changes)
+                continue
             changes = pending.commit()
             stats = pending.stats
             if verbosity != "quiet":
@@ -62,6 +79,20 @@ def apply(
                     told = "changes nothing"
                 click.echo(f"epoch {stats.epoch}: {path}: {told}", err=True)
             if show_changes:
-                for relation in changes.values():
-                    for line in (*fact_lines(relation.deleted, "-"), *fact_lines(relation.inserted, "+")):
-                        click.echo(line)
+                _print(changes)
+
+
+def _print(changes: Changes) -> None:
+    for relation in changes.values():
+        for line in (*fact_lines(relation.deleted, "-"), *fact_lines(relation.inserted, "+")):
+            click.echo(line)
+
+
+def _read(pending: PendingUpdate, path: str) -> None:
+    """The changes of a file, or, for `-`, of standard input."""
+    if path != "-":
+        pending.read(path)
+        return
+    from elastalog.pipeline.files.diff import parse_diff
+
+    pending.take(parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with), NAME)

@@ -10,13 +10,14 @@ from elastalog.cli.exits import exit_codes
 from elastalog.cli.explanations import form_options, give_explanation, rendered
 from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
-from elastalog.cli.store_options import opened
+from elastalog.cli.store_options import at_option, opened_at
 
 
 @click.command()
 @program_argument
 @click.argument("fact")
 @session_options
+@at_option
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
 @form_options
 @verbosity_options
@@ -26,6 +27,7 @@ def explain(
     /,
     program: str,
     fact: str,
+    at: int | None,
     depth: int | None,
     form: str,
     output: str | None,
@@ -42,10 +44,11 @@ def explain(
       elastalog explain reach.dl -F facts 'path(1, 4)'
       elastalog explain reach.dl -F facts 'path(1, 4)' --depth 2 --format tree
       elastalog explain reach.dl -F facts 'path(1, 4)' --format dot --output proof.dot
+      elastalog explain reach.store 'path(1, 4)' --at 17
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     diagnostics = "json" if form == "json" else "text"
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
-        with opened(program, SessionOptions(**options), diagnostics, verbosity) as session:
+        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
             text = rendered(session.explain(fact, depth), form)
         give_explanation(text, output)

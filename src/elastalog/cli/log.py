@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -88,4 +87,4 @@ def _turn_line(turn: Turn) -> str:
 
 
 def _time(entry: LogEntry) -> str:
-    return datetime.fromtimestamp(entry.time, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return entry.time.strftime("%Y-%m-%d %H:%M:%S")

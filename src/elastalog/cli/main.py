@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
@@ -29,6 +30,10 @@ COMMANDS: Final[dict[str, str]] = {
     "debug": "elastalog.cli.debug:debug",
     "stream": "elastalog.cli.stream:stream",
     "compare": "elastalog.cli.compare:compare",
+    "backup": "elastalog.cli.backup:backup",
+    "upgrade": "elastalog.cli.upgrade:upgrade",
+    "doctor": "elastalog.cli.doctor:doctor",
+    "completion": "elastalog.cli.completion:completion",
     "explain-error": "elastalog.cli.explain_error:explain_error",
 }
 """Where each subcommand lives, as `module:function`, in the order of `--help`."""
@@ -64,7 +69,10 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="elastalog")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=lambda ctx, _, value: _version(ctx, value),
+    help="Show the version, and those of what evaluates.",
+)  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show notes too.")
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 @click.pass_context
@@ -78,6 +86,15 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
     if verbose and quiet:
         raise click.UsageError("-v and -q exclude each other")
     ctx.obj = "verbose" if verbose else "quiet" if quiet else "normal"
+
+
+def _version(ctx: click.Context, is_wanted: bool) -> None:
+    if is_wanted and not ctx.resilient_parsing:
+        from elastalog.cli.doctor import engine_details
+
+        python = f"Python {sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
+        click.echo(f"elastalog, version {__version__} ({python}, {engine_details()})")
+        ctx.exit()
 
 
 def main() -> Any:

@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.fact_text import value_text
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.session_options import announcing
-from elastalog.cli.store_options import at_option, reading, store_argument
+from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.store_options import at_option, opened_at
 
 
 @click.command()
-@store_argument
-@click.argument("pattern")
+@click.argument("program", type=click.Path(), metavar="PROGRAM|STORE")
+@click.argument("query")
+@click.option(
+    "--param", "parameters", multiple=True, metavar="NAME=VALUE",
+    help="Value of the parameter `?NAME`: a number, or any other text.",
+)  # fmt: skip
 @at_option
+@session_options
 @format_option
 @verbosity_options
 @click.pass_context
 def query(
-    ctx: click.Context, /, store: str, pattern: str, at: int | None, form: str, verbose: bool, quiet: bool
+    ctx: click.Context,
+    /,
+    program: str,
+    query: str,
+    parameters: tuple[str, ...],
+    at: int | None,
+    form: str,
+    verbose: bool,
+    quiet: bool,
+    **options: Any,
 ) -> None:
-    """Ask a store which facts fit a pattern.
+    """Ask a program, over the fact files of a folder, or a store.
 
-    Prints one answer a line: the values of the pattern's variables, separated by tabs; with `--format json` one
-    object a line. A pattern without variables is answered by `yes` or `no`.
+    A QUERY is a pattern, or literals as in the body of a rule. Prints one answer a line: the values of the variables in
+    the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json` one object a
+    line. A query without variables is answered by `yes` or `no`. A VALUE in double quotes is a text even if it is a
+    number.
 
     \b
     Examples:
       elastalog query reach.store 'path(1, X)'
       elastalog query reach.store 'path(1, 4)' --at 17
+      elastalog query reach.dl -F facts 'path(?a, X), edge(X, Y), X > 10' --param a=1
+      elastalog query reach.store 'far(X) :- path(1, X), !edge(1, X)'
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
-    with exit_codes(form, verbosity), announcing(verbosity), reading(store, at) as session:
-        answers = session.query(pattern)
+    values = dict(map(_parameter, parameters))
+    chosen = SessionOptions(**options)
+    with exit_codes(form, verbosity), announcing(verbosity), opened_at(program, at, chosen, form, verbosity) as session:
+        answers = session.query(query, parameters=values)
         names = answers.schema.names
         if not names:
             click.echo("yes" if len(answers) else "no")
@@ -45,3 +66,17 @@ def query(
                 click.echo(json.dumps(dict(zip(names, answer, strict=True)), ensure_ascii=False))
             else:
                 click.echo("\t".join(map(value_text, answer)))
+
+
+def _parameter(written: str) -> tuple[str, int | float | str]:
+    name, sign, value = written.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"'{written}' is not NAME=VALUE", param_hint="--param")
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        return name, value[1:-1]
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value

@@ -13,6 +13,7 @@ import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
+from elastalog.cli.standard_input import NAME, standard_input
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -119,12 +120,19 @@ def announcing(verbosity: Verbosity) -> Iterator[None]:
 
 def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
     """The checked program, its warnings shown."""
-    from elastalog.program import Program
-
-    program = Program.load(path)
+    program = read_program(path)
     if program.warnings:
         show_diagnostics(program.warnings, form, verbosity)
     return program
+
+
+def read_program(path: str) -> Program:
+    """The checked program at a path, or, for `-`, on standard input."""
+    from elastalog.program import Program
+
+    if path != "-":
+        return Program.load(path)
+    return Program.parse(standard_input(), NAME)
 
 
 def open_session(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from elastalog.cli.limits import update_budget
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.standard_output import checked_output
-from elastalog.diagnostics.diagnostic import ElastalogError, InternalError, LimitReached
+from elastalog.cli.store_options import is_store, writing
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, LimitReached
 from elastalog.diagnostics.source import Source
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def shell(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Evaluate PROGRAM, then change its facts and ask it questions, command by command.
+    """Evaluate PROGRAM, or open a store, then change its facts and ask it questions, command by command.
 
     `help` lists the commands. When standard input is no terminal it is a script: nothing is echoed, and the first error
     ends it with exit code 1. With -q, `commit` shows its changes only as `commit dump_changes`.
@@ -52,25 +53,27 @@ def shell(
     \b
     Examples:
       elastalog shell reach.dl -F facts
+      elastalog shell reach.store
       echo 'insert edge(1, 2); commit; query path(1, X)' | elastalog shell reach.dl -F facts
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
-    with exit_codes(form, verbosity), checked_output():
-        loaded = load_program(program, form, verbosity)
-        with announcing(verbosity):
+    with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
+        if is_store(program):
+            state = _state(writing(program, form, verbosity), "elastic", _of_store, verbosity)
+        else:
+            loaded = load_program(program, form, verbosity)
             state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)
-            with state.session:
-                if state.is_interactive:
-                    _converse(state, form, verbosity)
-                else:
-                    _run_script(state, form, verbosity)
+        with state.session:
+            if state.is_interactive:
+                _converse(state, form, verbosity)
+            else:
+                _run_script(state, form, verbosity)
 
 
 def _opened(
     loaded: Program, options: SessionOptions, budget: float | None, form: str, verbosity: Verbosity
 ) -> ShellState:
     from elastalog.cli.progress import progress_shown
-    from elastalog.cli.shell_commands import ShellState
 
     with progress_shown(loaded.checked, verbosity) as report:
         session = open_session(loaded, options, form=form, verbosity=verbosity, budget=budget, on_progress=report)
@@ -79,9 +82,23 @@ def _opened(
         anew = replace(options, facts=facts, strategy=strategy)
         return open_session(program, anew, form=form, verbosity=verbosity, budget=budget)
 
+    return _state(session, options.strategy, reopen, verbosity)
+
+
+def _of_store(program: Program, facts: dict[str, Any], strategy: str) -> Session:
+    """In the place of `reopen` for a store, whose strategy is its own."""
+    advice = "open the program with `elastalog shell PROGRAM`"
+    raise ElastalogError([Diagnostic("E0811", "the session of a store keeps its strategy", help=advice)])
+
+
+def _state(
+    session: Session, strategy: str, reopen: Callable[[Program, dict[str, Any], str], Session], verbosity: Verbosity
+) -> ShellState:
+    from elastalog.cli.shell_commands import ShellState
+
     # Standard input is None when whoever started us has closed it.
     is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    return ShellState(session, options.strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet")
+    return ShellState(session, strategy, reopen, is_interactive=is_interactive, is_quiet=verbosity == "quiet")
 
 
 def _run_script(state: ShellState, form: str, verbosity: Verbosity) -> None:

@@ -133,7 +133,7 @@ def _told(rows: list[dict[str, Any]], asked: SparkStream, update: PendingUpdate)
     if asked.stats is not None:
         rows.append(stats_row(update.stats))
     if asked.show_changes:
-        print_changes(update.stats.batch or "", update.changes)
+        print_changes(str(update.stats.batch or ""), update.changes)
         sys.stdout.flush()
 
 

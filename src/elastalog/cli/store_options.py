@@ -43,7 +43,18 @@ def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) 
     return open_session(load_program(path, form, verbosity), options, form=form, verbosity=verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
+def opened_at(
+    path: str, at: int | None, options: SessionOptions, form: str, verbosity: Verbosity
+) -> AbstractContextManager[Session]:
+    """The same, at an earlier epoch, which only a store has."""
+    if at is None:
+        return opened(path, options, form, verbosity)
+    if not is_store(path):
+        raise click.UsageError("--at is for stores")
+    return reading(path, at)
+
+
+def writing(store: str, form: str, verbosity: Verbosity) -> Session:
     """A session that writes a store. What was found after a crash is reported on standard error."""
     import elastalog
 

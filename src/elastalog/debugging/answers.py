@@ -13,6 +13,7 @@ from elastalog.debugging.laboratory import Seconds
 from elastalog.evaluation.changes import Changes
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
+from elastalog.relations.display import html_table
 
 What: TypeAlias = Literal["appeared", "disappeared"]
 
@@ -49,6 +50,12 @@ class Answer:
         first, last = self.epochs
         where = f"epoch {last}" if last == first + 1 else f"epochs {first + 1} to {last}"
         return f"{len(self.elements)} of {counted(self.update_size, 'element')} of {where}"
+
+    def _repr_html_(self) -> str:
+        heading, *_ = str(self).partition("\n")
+        rows = [(element.sign, element.fact) for element in self.elements]
+        proofs = "".join(proof.to_html() for proof in self.proofs)
+        return html_table(heading, ("", "element"), rows) + proofs
 
     def to_json(self) -> str:
         """As JSON."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import ChangedWords, Matrix
+from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,24 @@ class Changes(Mapping[str, RelationChanges]):
     def impact(self) -> int:
         """How many facts came or went, explicit ones included."""
         return sum(len(inserted) + len(deleted) for inserted, deleted in self._words.values())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas data frame with a row for each fact: columns `op` (`+` or `-`), `relation`, and its values `a1`,
+        `a2`, …, as a stream of updates has them."""
+        import pandas
+
+        rows = [
+            {"op": op, "relation": name, **{f"a{i}": value for i, value in enumerate(fact, 1)}}
+            for name, changed in self.items()
+            for op, facts in (("-", changed.deleted), ("+", changed.inserted))
+            for fact in facts
+        ]
+        widest = max((len(row) - 2 for row in rows), default=0)
+        return pandas.DataFrame(rows, columns=["op", "relation", *(f"a{i}" for i in range(1, widest + 1))])
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"+{len(came):,}", f"-{len(went):,}") for name, (came, went) in self._words.items()]
+        return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted"), rows)
 
     def __repr__(self) -> str:
         lines = [counted(self.impact, "change")]

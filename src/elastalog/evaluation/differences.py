@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from elastalog.backends.protocol import GONE, Backend
+from elastalog.analysis.findings import counted
+from elastalog.backends.protocol import GONE, Backend, ChangedWords
 from elastalog.backends.rows import places_in
 from elastalog.pipeline.spark.engine import make_frame
+from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
@@ -27,10 +30,62 @@ class Difference:
     deleted: Relation
     moved: pa.Table
 
+    def __len__(self) -> int:
+        return len(self.inserted) + len(self.deleted)
+
+    def __repr__(self) -> str:
+        moved = f", {self.moved.num_rows:,} with another level" if self.moved.num_rows else ""
+        return f"<Difference of {self.inserted.name}: +{len(self.inserted):,} -{len(self.deleted):,}{moved}>"
+
+
+class Differences(Mapping[str, Difference]):
+    """How relations differ between two epochs: like `Changes`, with the facts that have other levels besides. Those
+    without any difference are left out."""
+
+    def __init__(self, found: Mapping[str, Difference]) -> None:
+        self._found = found
+
+    def __getitem__(self, relation: str) -> Difference:
+        return self._found[relation]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def impact(self) -> int:
+        """How many facts came or went."""
+        return sum(map(len, self._found.values()))
+
+    def _repr_html_(self) -> str:
+        rows = [(n, f"+{len(d.inserted):,}", f"-{len(d.deleted):,}", f"{d.moved.num_rows:,}") for n, d in self.items()]
+        return html_table(counted(self.impact, "change"), ("relation", "inserted", "deleted", "other levels"), rows)
+
+    def __repr__(self) -> str:
+        lines = [counted(self.impact, "change")]
+        for name, found in self._found.items():
+            moved = f" ~{found.moved.num_rows:,}" if found.moved.num_rows else ""
+            lines.append(f"  {name}: +{len(found.inserted):,} -{len(found.deleted):,}{moved}")
+        return "\n".join(lines)
+
+
+def net_words(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> ChangedWords:
+    """The facts of declared relations that came and went from one epoch to a later one."""
+    store.require(first)
+    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for name, changed in visible(net_changes(store.records(first, store.require(last))), schemas).items():
+        came = changed.words[(changed.was == GONE) & (changed.level != GONE)]
+        went = changed.words[(changed.was != GONE) & (changed.level == GONE)]
+        if len(came) or len(went):
+            found[name] = came, went
+    return found
+
 
 def difference(
     store: Store, first: int, last: int, schemas: Mapping[str, Schema], dictionary: Dictionary
-) -> dict[str, Difference]:
+) -> Differences:
     """The net difference of declared relations from one epoch to another; those without any are left out."""
     store.require(first)
     store.require(last)
@@ -46,7 +101,7 @@ def difference(
             Relation.of(schema, dictionary, changed.words[after == GONE], make_frame),
             to_table(schema, changed.words[is_moved], dictionary, annotations),
         )
-    return found
+    return Differences(found)
 
 
 @dataclass(frozen=True, slots=True)

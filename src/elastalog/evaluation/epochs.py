@@ -40,7 +40,7 @@ class EpochRecord:
     work: Work
     seconds: float
     source: str | None = None
-    batch: str | None = None
+    batch: str | int | None = None
     is_repeated: bool = False
     """The batch had been applied before: nothing was done."""
     is_unchanged: bool = False
@@ -123,7 +123,7 @@ class Epochs:
         is_committed = False
         try:
             guards = self._begin(update, rewriting)
-            if rewriting is None and not heartbeats and not any(backend.explicit_changes()):
+            if rewriting is None and not heartbeats and not any(backend.changes.explicit()):
                 with uninterrupted():
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
@@ -163,6 +163,21 @@ class Epochs:
             for stratum in work.strata:
                 log.info("epoch %d: %s: %s (%s)", self.number, ", ".join(stratum.relations), stratum.how, stratum.why)
         return record
+
+    def preview(self, update: Update) -> ChangedWords:
+        """What an update would change. Nothing is changed."""
+        if not self.backend.is_complete:
+            raise ElastalogError([_cut_short()])
+        rewriting = None if update.rules is None else Rewriting.of(update.rules, self.backend, self.strategy)
+        try:
+            self._begin(update, rewriting)
+            self._evaluate(rewriting)
+            return self.backend.changes.facts()
+        finally:
+            with uninterrupted():
+                self.backend.rollback()
+                if rewriting is not None:
+                    rewriting.rollback()
 
     def _unchanged(self, update: Update, seconds: float) -> EpochRecord:
         return EpochRecord(

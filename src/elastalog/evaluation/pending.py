@@ -45,7 +45,7 @@ class UpdateTarget(Protocol):
     def commit(self, update: Update, committed: Callable[[EpochRecord], None]) -> EpochRecord:
         """Applies an update: the next epoch. Calls `committed` as soon as nothing can prevent it any more."""
 
-    def is_applied(self, source: str | None, batch: str | None) -> bool:
+    def is_applied(self, source: str | None, batch: str | int | None) -> bool:
         """Whether a batch of a source has been applied before."""
 
     def changes_of(self, record: EpochRecord) -> Changes:
@@ -56,7 +56,7 @@ class PendingUpdate:
     """Insertions and deletions of facts, and changes of rules, that become one epoch. After the commit: `changes`,
     `stats`."""
 
-    def __init__(self, target: UpdateTarget, source: str | None, batch: str | None) -> None:
+    def __init__(self, target: UpdateTarget, source: str | None, batch: str | int | None) -> None:
         self._target = target
         self._source = source
         self._batch = batch

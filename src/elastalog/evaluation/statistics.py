@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.protocol import Backend
 from elastalog.planning.logical import Clause
+from elastalog.relations.display import html_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ class Statistics:
     @property
     def bytes(self) -> int:
         return self.hidden_bytes + sum(relation.bytes for relation in self.relations)
+
+    def _repr_html_(self) -> str:
+        rules = [
+            (f"{r.seconds:.3f}", f"{r.derivations:,}", r.text) for r in sorted(self.rules, key=lambda r: -r.seconds)
+        ]
+        relations = [(r.name, f"{r.facts:,}", f"{r.bytes:,}") for r in self.relations]
+        return html_table("rules", ("seconds", "derivations", "rule"), rules) + html_table(
+            f"relations: {self.bytes:,} bytes", ("relation", "facts", "bytes"), relations
+        )
 
 
 def statistics_of(backend: Backend) -> Statistics:

@@ -17,7 +17,7 @@ from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.planning.logical import LogicalProgram
-from elastalog.program import Program
+from elastalog.program import Program, difference
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
@@ -110,7 +110,7 @@ def stored_program(
 ) -> tuple[Program, Options]:
     """The program of a state and the options of its store, which must be those given, if any are."""
     stored = Program.parse(state.program_text(), state.program_name)
-    if program is not None and program.tree.source.text != stored.tree.source.text:
+    if program is not None and program.tree.source.text != stored.tree.source.text and _differ(stored, program):
         raise faults.other_program(store.root)
     options = store.manifest.options
     for option, given in (("strategy", strategy), ("levels", levels)):
@@ -118,6 +118,16 @@ def stored_program(
         if given is not None and given != kept:
             raise faults.other_option(store.root, option, kept, given)
     return stored, options
+
+
+def _differ(stored: Program, given: Program) -> bool:
+    """Whether programs mean different things. Rules that were changed since the store was made stand elsewhere in its
+    text than in one that was edited."""
+    try:
+        found = difference(stored, given)
+    except ElastalogError:
+        return True
+    return bool(found.added or found.removed)
 
 
 def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> None:

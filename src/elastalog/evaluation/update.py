@@ -18,7 +18,7 @@ class Update:
     deleted: Mapping[str, Matrix] = field(default_factory=dict)
     inserted: Mapping[str, Matrix] = field(default_factory=dict)
     source: str | None = None
-    batch: str | None = None
+    batch: str | int | None = None
     rules: RuleChange | None = None
 
     @property

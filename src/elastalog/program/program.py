@@ -54,6 +54,16 @@ class Program:
         return cls.parse(read_program_text(name), name)
 
 
+def as_program(program: str | os.PathLike[str] | Program) -> Program:
+    """A program given as such, as its text, or as the path of its file."""
+    if isinstance(program, Program):
+        return program
+    require_path("a program is a path, a text, or a `Program`", program, "give one of these")
+    if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
+        return Program.parse(program)
+    return Program.load(program)
+
+
 def declarations_in(text: str) -> tuple[str, ...]:
     """What a program text declares: types, relations, directives and pragmas, printed, in order."""
     tree, _ = parse(Source("<text>", text))

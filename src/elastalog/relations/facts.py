@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Value
-from elastalog.diagnostics.arguments import require_number
+from elastalog.diagnostics.arguments import require_number, require_one_of
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -38,6 +39,12 @@ class FactWords:
         """No facts, with annotations."""
         nothing = np.empty(0, np.int32)
         return FactWords(np.empty((0, width), np.int32), nothing, nothing)
+
+
+@cache
+def _row_type(names: tuple[str, ...]) -> type[tuple[Value, ...]]:
+    """Tuples that have names for their values, as named tuples do; otherwise they are just tuples."""
+    return type("Row", (tuple,), {"__slots__": (), "_fields": names})
 
 
 FrameMaker: TypeAlias = "Callable[[Relation, bool, Any], Any]"
@@ -103,7 +110,15 @@ class Relation:
             self._dictionary.decode_column(column.base, words[:, i]).to_pylist()
             for i, column in enumerate(self.schema.columns)
         ]
-        return iter(zip(*columns, strict=True))
+        return self._named(zip(*columns, strict=True))
+
+    def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
+        """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has
+        them."""
+        first = next(facts, None)
+        if first is not None:
+            yield _row_type(self.schema.names)(first)
+            yield from facts
 
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
@@ -160,6 +175,25 @@ class Relation:
         words = self._fetch().words[:number]
         return list(Relation.of(self.schema, self._dictionary, words))
 
+    def filter(self, keep: Callable[..., object]) -> Relation:
+        """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""
+        words = self._fetch().words
+        kept = np.fromiter((bool(keep(*fact)) for fact in self._of(words)), np.bool_, len(words))
+        return self._of(words[kept])
+
+    def sort(self, *columns: str, reverse: bool = False) -> Relation:
+        """The facts in order: by some columns, or by all from the left."""
+        for column in columns:
+            require_one_of("a column", column, self.schema.names)
+        places = [self.schema.names.index(column) for column in columns] or range(self.schema.arity)
+        words = self._fetch().words
+        facts = list(self._of(words))
+        order = sorted(range(len(facts)), key=lambda i: tuple(facts[i][place] for place in places), reverse=reverse)
+        return self._of(words[np.array(order, np.int64)])
+
+    def _of(self, words: Words) -> Relation:
+        return Relation(self.schema, self._dictionary, lambda: FactWords(words), make_frame=self._make_frame)
+
     def __repr__(self) -> str:
         size = len(self)
         lines = [f"{self.schema}: {size:,} {'fact' if size == 1 else 'facts'}"]
@@ -170,10 +204,6 @@ class Relation:
 
     def _repr_html_(self) -> str:
         size = len(self)
-        header = "".join(f"<th>{escape(name)}</th>" for name in self.schema.names)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in fact) + "</tr>" for fact in self.head()
-        )
-        more = f"<tr><td colspan='{max(self.schema.arity, 1)}'>…</td></tr>" if size > SHOWN else ""
-        caption = f"<caption>{escape(self.name)}: {size:,} facts</caption>"
-        return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{rows}{more}</tbody></table>"
+        more = [("…",)] if size > SHOWN else []
+        caption = f"{self.name}: {size:,} {'fact' if size == 1 else 'facts'}"
+        return html_table(caption, self.schema.names, [*self.head(), *more])

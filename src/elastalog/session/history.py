@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
+from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.evaluation.differences import Difference, difference
+from elastalog.evaluation.differences import Differences, difference, net_words
 from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.net_changes import net_of
 from elastalog.evaluation.stored import DurableEpochs, create_store, log_entry, restore, unmoved
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.program import Program, declarations_in
@@ -20,6 +23,7 @@ from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import faults
+from elastalog.storage.backup import back_up
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn, turns
@@ -98,6 +102,13 @@ class History:
             self.store.close()
 
     @property
+    def oldest(self) -> int:
+        """The earliest epoch that is known."""
+        if self.store is not None:
+            return self.store.first_epoch
+        return self.records[0].epoch
+
+    @property
     def recovery(self) -> tuple[Diagnostic, ...]:
         """What opening the store found and repaired."""
         return () if self.store is None else tuple(self.store.discarded)
@@ -111,9 +122,39 @@ class History:
         with self._materialisation.lock, self._stored() as store:
             return store.log()
 
-    def at(self, epoch: int) -> tuple[Materialisation, History]:
-        """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
+    def epoch_at(self, moment: int | datetime) -> int:
+        """The epoch of a number, or the one that was in force at a time."""
+        given: object = moment
+        if not isinstance(given, datetime):
+            _require_epochs(given)
+            return moment  # type: ignore[return-value]
+        when = given.timestamp()
+        entries = self.log()
+        known = [entry.epoch for entry in entries if entry.timestamp <= when]
+        if not known:
+            raise faults.before_all(given, entries[0].epoch, entries[0].time)
+        return known[-1]
+
+    def net_changes(self, epoch: int) -> ChangedWords:
+        """The facts that came and went in the epochs after one, all together."""
         _require_epochs(epoch)
+        now = self._materialisation
+        if self.store is not None:
+            with self._stored() as store:
+                return net_words(store, epoch, now.epoch, now.schemas)
+        oldest = self.records[0].epoch
+        if not oldest <= epoch <= now.epoch:
+            raise faults.epoch_unknown(None, epoch, oldest, now.epoch)
+        return net_of(record for record in self.records if record.epoch > epoch)
+
+    def back_up(self, to: Path) -> int:
+        """Copies the store into a folder."""
+        with self._materialisation.lock, self._stored() as store:
+            return back_up(store.root, to)
+
+    def at(self, moment: int | datetime) -> tuple[Materialisation, History]:
+        """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
+        epoch = self.epoch_at(moment)
         now = self._materialisation
         with now.lock, self._stored() as store:
             state = store.state(epoch)
@@ -125,7 +166,24 @@ class History:
             with unmoved(store.root):
                 return earlier, History(earlier, Store.open(store.root, read_only=True, until=epoch))
 
-    def diff(self, first: int, last: int) -> dict[str, Difference]:
+    def later(self) -> tuple[Materialisation, History] | None:
+        """The latest epoch of a store that another process writes, None if it is this one."""
+        now = self._materialisation
+        if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
+            raise faults.no_reader()
+        with unmoved(self.store.root):
+            store = Store.open(self.store.root, read_only=True)
+            if store.epoch == now.epoch:
+                return None
+            state = store.state()
+            text = state.program_text()
+            is_same = text == now.program.tree.source.text
+            program = now.program if is_same else Program.parse(text, state.program_name)
+            latest = now.another(program)
+            restore(state, latest.epochs, latest.backend, latest.dictionary)
+            return latest, History(latest, store)
+
+    def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together, or the other way round."""
         _require_epochs(first, last)
         now = self._materialisation

@@ -94,6 +94,11 @@ class Materialisation:
         return reading_within(Allowance(self._watch, self._settings.max_expansion))
 
     @property
+    def watch(self) -> Watch:
+        """Limits of what is evaluated."""
+        return self._watch
+
+    @property
     def epoch(self) -> int:
         return self.epochs.number
 

@@ -27,7 +27,8 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
-from elastalog.program import Program
+from elastalog.program import Program, as_program
+from elastalog.session.compiling import announce_compilation
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
@@ -96,6 +97,7 @@ def open(  # noqa: A001  # its public name
     require_number("retention", retention, 1, whole=True)
     require_number("at", at, 1, whole=True)
     _require_kinds(facts, store, quarantine, on_progress, spark)
+    announce_compilation()
     spark = choose_spark(engine, spark)
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
@@ -112,7 +114,7 @@ def open(  # noqa: A001  # its public name
             raise ElastalogError(
                 [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
             )
-        given = None if program is None else _program(program)
+        given = None if program is None else as_program(program)
         with unmoved(Path(store)) if read_only else nullcontext():
             materialisation, history = _open_store(Path(store), given, read_only, at, strategy, levels, settings)
         if retention is not None and history.store is not None:
@@ -124,7 +126,7 @@ def open(  # noqa: A001  # its public name
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), settings.strategy)
-    materialisation = Materialisation(_program(program), settings)
+    materialisation = Materialisation(as_program(program), settings)
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
@@ -146,15 +148,6 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
-
-
-def _program(program: str | os.PathLike[str] | Program) -> Program:
-    if isinstance(program, Program):
-        return program
-    require_path("a program is a path, a text, or a `Program`", program, "give one of these")
-    if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
-        return Program.parse(program)
-    return Program.load(program)
 
 
 def _open_store(

@@ -24,7 +24,7 @@ class Questions:
     ) -> None:
         self._materialisation = materialisation
         self._history = history
-        self._undo = undo
+        self.undo = undo
         self._program: Program | None = None
 
     @property
@@ -47,7 +47,7 @@ class Questions:
         self._program = now.program
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
-        self._debugger = Debugger(now.program, now.setting, now.epochs, past, now.fact, self._undo, now.evaluate_anew)
+        self._debugger = Debugger(now.program, now.setting, now.epochs, past, now.fact, self.undo, now.evaluate_anew)
 
     def one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
         """Proofs, each looked for while no other thread updates."""

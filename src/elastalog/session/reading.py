@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from elastalog.analysis.pattern import parse_pattern
-from elastalog.diagnostics.arguments import require_text
+from elastalog.analysis.program import Value
+from elastalog.analysis.query import Query, check_query
+from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
+from elastalog.evaluation.asking import ask
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.materialisation import Materialisation
+
+_ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()"?]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
+"""What is a pattern if it is a query at all: no literals besides one atom, no parameters, no nested terms."""
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -59,15 +68,44 @@ class Reader:
         with now.lock:
             return self.relation_of(now.schema(name), now.explicit_words(name))
 
-    def query(self, text: str) -> Relation:
-        """The facts that fit a pattern: a relation with one column per variable."""
+    def query(self, text: str, parameters: Mapping[str, object]) -> Relation:
+        """The answers to a query: a relation with one column per variable, or per argument of its head."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        values = {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
         now = self._materialisation
         with now.lock:
-            pattern = parse_pattern(text, now.program.checked)
-            return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
+            program = now.program
+            if not values and _ONE_ATOM.fullmatch(text):
+                pattern = parse_pattern(text, program.checked)
+                return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
+            return self.ask(check_query(text, program.tree, program.checked, values))
+
+    def ask(self, query: Query) -> Relation:
+        """The answers to a query that has been checked."""
+        now = self._materialisation
+        with now.lock:
+            now.start_clock()
+            return ask(query, now.backend, now.dictionary, now.watch)
 
     def statistics(self) -> Statistics:
         """What rules and relations cost."""
         with self._materialisation.lock:
             return statistics_of(self._materialisation.backend)
+
+
+def _parameter_name(name: object) -> str:
+    if isinstance(name, str):
+        return name.removeprefix("?")
+    raise wrong_kind("a parameter is named by a text", name, 'give a mapping, as `parameters={"from": 1}`')
+
+
+def _parameter(name: str, value: object) -> Value:
+    """The value of a parameter, as the language has it."""
+    if isinstance(value, str):
+        return str(value)
+    if not isinstance(value, bool):
+        if isinstance(value, Integral):
+            return int(value)
+        if isinstance(value, Real) and math.isfinite(value):
+            return float(value)
+    raise wrong_kind(f"the value of `?{name}` is a number or a text", value, "give one of these")

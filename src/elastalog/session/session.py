@@ -6,27 +6,34 @@ service is a file of its own beside them, and a method here.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Value
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.differences import Difference, Verification
+from elastalog.evaluation.differences import Differences, Verification
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.pending import PendingUpdate
 from elastalog.evaluation.statistics import Statistics
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.pipeline.files.policy import Report
-from elastalog.program import Program
+from elastalog.program import Program, as_program
 from elastalog.provenance.absence import Absence
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
+from elastalog.provenance.uses import direct_uses, rules_without
+from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.history import History
@@ -34,6 +41,8 @@ from elastalog.session.initial_facts import Rows
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
 from elastalog.session.reading import Reader
+from elastalog.session.repair import as_facts, suggest_over_facts
+from elastalog.session.services import Listener
 from elastalog.session.undoing import undo
 from elastalog.session.updating import Updates
 from elastalog.session.verifying import verify
@@ -55,15 +64,20 @@ class Session:
         *,
         heartbeats: bool = False,
     ) -> None:
+        self._heartbeats = heartbeats
+        self._take(materialisation, history)
+        self.reports = list(reports)
+
+    def _take(self, materialisation: Materialisation, history: History) -> None:
+        """Makes the parts that work on a materialisation."""
         self._materialisation = materialisation
         self._lock = materialisation.lock
         self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        updates = self._updates = Updates(materialisation, history, self._reader, heartbeats)
+        updates = self._updates = Updates(materialisation, history, self._reader, self._heartbeats)
         self._questions = Questions(materialisation, history, lambda suggestion: undo(suggestion, updates, history))
-        self.reports = list(reports)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -87,6 +101,12 @@ class Session:
         with self._lock:
             facts = sum(self._backend.size(name) for name in self.schemas)
         return f"<Session of {self.program.tree.source.name}: epoch {self.epoch}, {facts:,} facts>"
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            rows = [(name, str(self.schemas[name]), f"{self._backend.size(name):,}") for name in self.schemas]
+        caption = f"{self.program.tree.source.name}: epoch {self.epoch}"
+        return html_table(caption, ("relation", "schema", "facts"), rows)
 
     def exclusively(self) -> AbstractContextManager[object]:
         """A block in which no other thread updates the session: updates and questions of others wait."""
@@ -118,9 +138,12 @@ class Session:
     def __contains__(self, name: object) -> bool:
         return name in self.schemas
 
-    def query(self, text: str) -> Relation:
-        """The facts that fit a pattern such as `path(1, X)`: a relation with one column per variable."""
-        return self._reader.query(text)
+    def query(self, text: str, /, *, parameters: Mapping[str, Value] | None = None, **values: Value) -> Relation:
+        """The answers to a query: a pattern such as `path(1, X)`, or literals as in the body of a rule, such as
+        `path(?a, X), edge(X, Y), X > 10`. They have a column for each variable, in the order of first appearance; with
+        a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
+        or in `parameters`."""
+        return self._reader.query(text, {**(parameters or {}), **values})
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
@@ -181,6 +204,50 @@ class Session:
         given as to `apply`, rules as to `change_rules`; or, instead of all, an update that has not been committed."""
         return self._updates.forecast(inserted, deleted, added=added, removed=removed)
 
+    def upgrade(
+        self,
+        program: str | os.PathLike[str] | Program,
+        *,
+        preview: bool = False,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """Goes over to another program (a path, a text, or a `Program`): the difference of the two, in rules,
+        declarations and facts of the text, is one update. Relations that the other program does not declare stay. With
+        `preview`, only what it would change is told."""
+        after = as_program(program)
+        if preview:
+            return self._updates.preview_upgrade(after)
+        return self._updates.upgrade(after, source=source, batch=batch)
+
+    def preview(
+        self,
+        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> Changes:
+        """What an update would change: it is done and taken back, and no epoch is made. Facts are given as to `apply`,
+        rules as to `change_rules`; or, instead of all, an update that has not been committed."""
+        return self._updates.preview(inserted, deleted, added=added, removed=removed)
+
+    async def aapply(
+        self,
+        inserted: Mapping[str, Rows] | str | os.PathLike[str] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        source: str | None = None,
+        batch: str | int | None = None,
+    ) -> Changes:
+        """`apply` for programs with an event loop: it is done in another thread, and the loop goes on."""
+        return await asyncio.to_thread(self.apply, inserted, deleted, source=source, batch=batch)
+
+    def on_commit(self, function: Listener) -> Listener:
+        """Calls a function with the `Changes` of every epoch from now on, when it is durable, in the thread that made
+        it. What goes wrong in it is logged. Returns the function, so that this can be a decorator."""
+        return self._updates.listeners.add(function)
+
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
         `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
@@ -205,6 +272,18 @@ class Session:
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
         return self._updates.changes_of(record)
+
+    def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
+        """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
+        would go if it went and could not be derived any more. Nothing is changed."""
+        with self._lock:
+            known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
+            if all:
+                removed, added = rules_without(known, self.program)
+                gone = self.preview(deleted={known.relation: [known.values]}, added=added, removed=removed)
+                facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
+                return iter([other for other in facts if other != known])
+            return iter(list(direct_uses(known, self.program, self._reader.ask)))
 
     # --- explaining ------------------------------------------------------------------------------------------------
 
@@ -252,6 +331,7 @@ class Session:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
         with self._lock:
+            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
 
     def suggest(
@@ -264,11 +344,18 @@ class Session:
         *,
         epochs: tuple[int, int] | None = None,
         on_progress: Callable[[str], None] | None = None,
+        over: str | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default."""
+        default. `over`: `update`, or `facts` for a smallest set of explicit facts to delete, whenever they came; by
+        default the update, if there has been one. An unwanted fault may be a pattern: all facts that fit it."""
+        require_one_of("over", over or "update", ("update", "facts"))
         with self._lock:
+            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
+            if over == "facts" or (over is None and epochs is None and self._history.oldest == self.epoch):
+                now, undone = self._materialisation, self._questions.undo
+                return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
             return self._questions.debugger.suggest(
                 unwanted, missing, rejected, weights, epochs, time_limit, on_progress
             )
@@ -284,11 +371,32 @@ class Session:
         """What is known of every epoch: of this session, or of the store, back to its retention."""
         return self._history.log()
 
-    def at(self, epoch: int) -> Session:
-        """A read-only session of an earlier epoch, kept by the store back to its retention."""
+    def at(self, epoch: int | datetime) -> Session:
+        """A read-only session of an earlier epoch, kept by the store back to its retention: by its number, or by a time
+        (without a time zone: of this machine) at which it was in force."""
         return Session(*self._history.at(epoch))
 
-    def diff(self, first: int, last: int) -> dict[str, Difference]:
+    def changes_since(self, epoch: int) -> Changes:
+        """What the epochs after one have changed together: facts that came and went again are left out."""
+        return self._updates.changes_since(epoch)
+
+    def refresh(self) -> bool:
+        """Follows a store that another process writes: a session opened with `read_only=True` goes on to the latest
+        epoch. Returns whether there was a later one. Relations and answers taken before stay as they are."""
+        with self._lock:
+            later = self._history.later()
+            if later is None:
+                return False
+            self._take(*later)
+        return True
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
+        on. Returns the epoch of the copy."""
+        require_path("a copy of a store is a folder", path, "give its path")
+        return self._history.back_up(Path(path))
+
+    def diff(self, first: int, last: int) -> Differences:
         """What the epochs after one until another did together: facts that came and went, and those that have other
         levels. The other way round when `last` is the earlier one."""
         return self._history.diff(first, last)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
+from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import memory_as_limit
 from elastalog.diagnostics.arguments import require_mapping, require_one_of, require_text, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
@@ -20,13 +21,14 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
-from elastalog.program import Program
+from elastalog.program import Program, difference
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows
 from elastalog.session.materialisation import Materialisation
 from elastalog.session.reading import Reader
+from elastalog.session.services import Listeners
 from elastalog.storage import faults
 
 
@@ -41,6 +43,7 @@ class Updates:
         self._history = history
         self._reader = reader
         self._is_closed = False
+        self.listeners = Listeners()
 
     @property
     def program(self) -> Program:
@@ -134,17 +137,63 @@ class Updates:
         removed: int | str | Iterable[int | str] = (),
     ) -> tuple[Forecast, ...]:
         """What the strategy would choose for an update, by the strata that would be affected first."""
-        if isinstance(inserted, PendingUpdate):
-            update = inserted
-        else:
-            update = self.begin()
-            if removed != ():
-                update.remove_rules(removed)
-            if added != "":
-                update.add_rules(added)
-            _fill(update, inserted, deleted)
+        update = self._as_pending(inserted, deleted, added, removed)
         with self._materialisation.lock:
             return self._materialisation.epochs.forecast(update.as_update())
+
+    def preview(
+        self,
+        inserted: Mapping[str, Rows] | PendingUpdate | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> Changes:
+        """What an update would change."""
+        update = self._as_pending(inserted, deleted, added, removed)
+        now = self._materialisation
+        with now.lock:
+            wanted = update.as_update()
+            now.start_clock()
+            return self._changes(now.epochs.preview(wanted), update.schemas)
+
+    def _as_pending(
+        self,
+        inserted: Mapping[str, Rows] | PendingUpdate | None,
+        deleted: Mapping[str, Rows] | None,
+        added: str | Iterable[str],
+        removed: int | str | Iterable[int | str],
+    ) -> PendingUpdate:
+        """An update that is not to be committed."""
+        if isinstance(inserted, PendingUpdate):
+            return inserted
+        update = self.begin()
+        if removed not in ((), []):
+            update.remove_rules(removed)
+        if added not in ("", (), []):
+            update.add_rules(added)
+        _fill(update, inserted, deleted)
+        return update
+
+    def upgrade(self, program: Program, *, source: str | None = None, batch: str | int | None = None) -> Changes:
+        """Goes over to another program: the difference of the two is one update."""
+        with self._materialisation.lock:
+            return self._upgraded(program, source, batch).commit()
+
+    def preview_upgrade(self, program: Program) -> Changes:
+        """What that would change."""
+        with self._materialisation.lock:
+            return self.preview(self._upgraded(program, None, None))
+
+    def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
+        found = difference(self.program, program)
+        update = self.begin(source, batch)
+        if found.removed:
+            update.remove_rules(found.removed)
+        if found.added:
+            update.add_rules(found.added)
+        _fill(update, None, found.deleted)
+        return update
 
     # --- committing ------------------------------------------------------------------------------------------------
 
@@ -183,6 +232,7 @@ class Updates:
                     history.add(last, update)
                     committed(last)
             history.after_commit()
+            self.listeners.tell(record, self.changes_of)
             return record
 
     def is_applied(self, source: str | None, batch: str | int | None) -> bool:
@@ -191,7 +241,9 @@ class Updates:
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed, as relations."""
-        schemas = self.schemas  # those of now, whatever becomes of the rules
+        return self._changes(record.changes, self.schemas)  # those of now, whatever becomes of the rules
+
+    def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
         reader = self._reader
 
         def relation(name: str, words: np.ndarray | None) -> Relation:
@@ -199,7 +251,12 @@ class Updates:
             facts = np.empty((0, schema.arity), np.int32) if words is None else words
             return reader.relation_of(schema, facts)
 
-        return Changes(record.changes, relation)
+        return Changes(words, relation)
+
+    def changes_since(self, epoch: int) -> Changes:
+        """What the epochs after one have changed together."""
+        with self._materialisation.lock:
+            return self._changes(self._history.net_changes(epoch), self.schemas)
 
 
 _DELETED, _INSERTED = "what is deleted is given by relation", "what is inserted is given by relation"
@@ -213,12 +270,10 @@ def _fill(update: PendingUpdate, inserted: Mapping[str, Rows] | None, deleted: M
                 take(name, rows)
 
 
-def _batch_id(source: object, batch: object) -> str | None:
-    """How a batch is remembered, once it and its source are what they must be."""
+def _batch_id(source: object, batch: object) -> str | int | None:
+    """A batch, once it and its source are what they must be."""
     if source is not None:
         require_text("`source` is a text", source, "give the name of where updates come from")
-    if batch is None or isinstance(batch, str):
+    if batch is None or isinstance(batch, str | int):
         return batch
-    if isinstance(batch, int):
-        return str(batch)
     raise wrong_kind("`batch` is a text or a number", batch, "give what identifies the update in its source")

@@ -69,16 +69,16 @@ class Batches:
             for batch in kept["others"]:
                 known.add(str(batch))
 
-    def __contains__(self, identity: tuple[str | None, str | None]) -> bool:
+    def __contains__(self, identity: tuple[str | None, str | int | None]) -> bool:
         source, batch = identity
         known = self._known.get(source or "")
-        return batch is not None and known is not None and batch in known
+        return batch is not None and known is not None and str(batch) in known
 
-    def add(self, source: str | None, batch: str | None) -> None:
-        """Remembers a batch; an update without one needs no remembering."""
+    def add(self, source: str | None, batch: str | int | None) -> None:
+        """Remembers a batch, a number as its text; an update without one needs no remembering."""
         if batch is None or (source, batch) in self:
             return
-        self._known.setdefault(source or "", _Known()).add(batch)
+        self._known.setdefault(source or "", _Known()).add(str(batch))
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""

@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,14 @@ class StratumEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One line of the log: when an epoch was committed (seconds since 1970), where its update came from, how many
-    explicit facts it deleted, inserted and named in vain, how many facts it changed, how that was done and how long
-    it took; and the rules that it removed and added."""
+    """One line of the log: when an epoch was committed (seconds since 1970; `time` is the same for people), where its
+    update came from, how many explicit facts it deleted, inserted and named in vain, how many facts it changed, how
+    that was done and how long it took; and the rules that it removed and added."""
 
     epoch: int
-    time: float
+    timestamp: float
     source: str | None
-    batch: str | None
+    batch: str | int | None
     deleted: int
     inserted: int
     ignored: int
@@ -50,16 +51,22 @@ class LogEntry:
     added_rules: tuple[str, ...] = ()
 
     @property
+    def time(self) -> datetime:
+        """When the epoch was committed, in UTC."""
+        return datetime.fromtimestamp(self.timestamp, UTC)
+
+    @property
     def derivations(self) -> int:
         return sum(stratum.derivations for stratum in self.strata)
 
     def written(self) -> dict[str, Any]:
         """As a JSON value."""
-        return asdict(self)
+        return {"time" if name == "timestamp" else name: value for name, value in asdict(self).items()}
 
     @staticmethod
     def read(written: Mapping[str, Any]) -> LogEntry:
         """From a JSON value."""
+        written = {"timestamp" if name == "time" else name: value for name, value in written.items()}
         strata = tuple(StratumEntry(**{**s, "relations": tuple(s["relations"])}) for s in written["strata"])
         rules = {side: tuple(written.get(side, ())) for side in ("removed_rules", "added_rules")}
         return LogEntry(**{**written, "strata": strata, **rules})
@@ -70,7 +77,7 @@ class BatchNote:
     """A batch that has been applied without changing anything: there is no epoch of it, but it is not applied again."""
 
     source: str | None
-    batch: str
+    batch: str | int
 
     def encode(self) -> bytes:
         """As the payload of a frame."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -68,7 +69,9 @@ def needs_reopening(path: Path) -> ElastalogError:
 
 def other_program(path: Path) -> ElastalogError:
     message = "the store was made for another program"
-    return _error("E0810", message, path, "open it without a program, or make another store")
+    return _error(
+        "E0810", message, path, "open it without a program, upgrade it with `elastalog upgrade`, or make another store"
+    )
 
 
 def other_option(path: Path, option: str, stored: object, given: object) -> ElastalogError:
@@ -92,6 +95,18 @@ def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_pa
         return _error("E0813", message, path, "ask a session of a later epoch, or the one that writes the store")
     message = f"there is no epoch {epoch}: the store keeps epochs {first} to {last}"
     return _error("E0813", message, path, "see `elastalog log`; older epochs go when `retention` is reached")
+
+
+def before_all(when: datetime, first: int, began: datetime) -> ElastalogError:
+    known = f"the first that is known, {first}, was at {began:%Y-%m-%d %H:%M:%S} UTC"
+    message = f"there was no epoch at {when:%Y-%m-%d %H:%M:%S}: {known}"
+    return ElastalogError([Diagnostic("E0813", message, help="`db.log()` has the time of every epoch")])
+
+
+def no_reader() -> ElastalogError:
+    advice = "open the store with `read_only=True`; a session that writes has the latest epoch anyway"
+    message = "only a reader of the latest epoch of a store can follow it"
+    return ElastalogError([Diagnostic("E0815", message, help=advice)])
 
 
 def read_only(what: str) -> ElastalogError:

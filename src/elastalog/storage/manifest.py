@@ -172,6 +172,8 @@ class Manifest:
 
 
 def _as_mapping(value: Any) -> dict[str, Any]:
+    if isinstance(value, LogEntry):
+        return value.written()
     return {name: getattr(value, name) for name in value.__slots__}
 
 

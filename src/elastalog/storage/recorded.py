@@ -35,6 +35,11 @@ class RecordedEpochs:
         self._program: tuple[int, ProgramChange] | None = None
 
     @property
+    def looks_no_further(self) -> bool:
+        """Whether later epochs than the last it knows of are not for this reader."""
+        return self._until is not None
+
+    @property
     def first_epoch(self) -> int:
         """The oldest epoch that can be read."""
         return self.manifest.snapshots[0].epoch

@@ -199,7 +199,7 @@ class Store(RecordedEpochs):
         self._writer().append(record)
         self._note(record)
 
-    def note_batch(self, source: str | None, batch: str | None) -> None:
+    def note_batch(self, source: str | None, batch: str | int | None) -> None:
         """Remembers a batch that changed nothing, of which there is no epoch: when this returns, it survives
         anything."""
         if batch is not None:

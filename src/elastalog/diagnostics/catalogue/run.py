@@ -85,9 +85,9 @@ RUN: tuple[Entry, ...] = (
     Entry(
         "E0609",
         "not one atom",
-        "A query or a fact is given as one atom: a relation with its arguments, without a body or further atoms.",
-        'db.query("edge(1, X), edge(X, 3)")',
-        'db.query("edge(1, X)")',
+        "A fact is given as one atom: a relation with its arguments, without a body or further atoms.",
+        'db.explain("edge(1, 2), edge(2, 3)")',
+        'db.explain("edge(1, 2)")',
     ),
     Entry(
         "E0610",
@@ -158,6 +158,22 @@ RUN: tuple[Entry, ...] = (
     ),
     Entry(
         "E0618",
+        "not one query",
+        "A query is the body of a rule: atoms, negations, comparisons and aggregates, separated by commas. Its columns"
+        " are the variables, or the arguments of a head in front of it. Every alternative of it has all columns.",
+        'db.query("edge(1, X) ; edge(Y, 3)")',
+        'db.query("edge(1, X) ; edge(X, 3)")',
+    ),
+    Entry(
+        "E0619",
+        "parameters of a query",
+        "A name with a question mark is a parameter of a query. Every one needs a value, and every value given needs a"
+        " place. Values are bound, not pasted: a text with quotes in it is just a text.",
+        'db.query("path(?from, X)", start=1)',
+        'db.query("path(?from, X)", parameters={"from": 1})',
+    ),
+    Entry(
+        "E0622",
         "a text too long",
         "A functor may make texts of up to 67,108,864 characters. Recursion that joins texts without an end reaches"
         " that sooner than the memory's end.",

@@ -135,7 +135,7 @@ class StreamHandle:
         return self
 
     def _watch(self) -> None:
-        from py4j.protocol import Py4JError
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
         assert self.query is not None
@@ -225,7 +225,7 @@ def _pending(db: Updatable, update: Arrived) -> Any:
 def make_up(feed: ChangeFeed, db: Updatable) -> None:
     """Writes the epochs that the session has and the feed has not. A new feed starts with the next epoch. A diagnostic
     if the feed is not of this session."""
-    times = {entry.epoch: entry.time for entry in db.log()}
+    times = {entry.epoch: entry.timestamp for entry in db.log()}
     last = feed.last
     if last is None:
         feed.begin(db.epoch, times[db.epoch])

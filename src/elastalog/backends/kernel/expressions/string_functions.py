@@ -53,7 +53,7 @@ def part_of(text: str, start: int, size: int) -> str:
 
 
 def joined(*texts: str) -> str:
-    """What `cat` gives. A text that grows without end must not end with the memory: E0618."""
+    """What `cat` gives. A text that grows without end must not end with the memory: E0622."""
     if sum(map(len, texts)) > MOST_CHARACTERS:
         raise LimitReached([_too_long()])
     return "".join(texts)
@@ -61,7 +61,7 @@ def joined(*texts: str) -> str:
 
 def _too_long() -> Diagnostic:
     return Diagnostic(
-        "E0618",
+        "E0622",
         f"`cat` would make a text of more than {MOST_CHARACTERS:,} characters",
         help="see that recursion through `cat` ends: bound it with `strlen`",
     )

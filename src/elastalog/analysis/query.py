@@ -1,0 +1,271 @@
+"""Queries: the body of a rule, asked once. `path(?a, X), edge(X, Y), X > 10` has the columns `X` and `Y`; with a head,
+`far(X) :- path(1, X), X > 10`, those of the head. `?a` is always a parameter: a value that is bound, never pasted.
+
+A query is checked as a rule of a hidden relation, against the declarations of the program alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from elastalog.analysis import program as checked
+from elastalog.analysis.check import check
+from elastalog.analysis.program import CheckedProgram, Value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.nearest import nearest
+from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax import tree as syntax
+from elastalog.syntax.parser import parse
+
+ANSWER = "answer"
+"""The hidden relation that a query defines, unless the program has one of that name."""
+
+_PREFIX = "() :-\n"
+_NOWHERE = Span(0, 0)
+_Node = TypeVar("_Node")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A program whose only rules are those of the relation `name`: what is asked for."""
+
+    name: str
+    program: CheckedProgram
+
+    @property
+    def columns(self) -> tuple[checked.Attribute, ...]:
+        return self.program.relations[self.name].attributes
+
+
+def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProgram) -> Query:
+    """The query that a rule is, whose head gives the columns. The rule has been checked before."""
+    return _checked(_free_name(program), clause, Source("<rule>", ""), "", 0, types, program)
+
+
+def _free_name(program: CheckedProgram) -> str:
+    name = ANSWER
+    while name in program.relations:
+        name += "_"
+    return name
+
+
+def check_query(text: str, types: syntax.Tree, program: CheckedProgram, parameters: Mapping[str, Value]) -> Query:
+    """The query that a text spells. `types`: the tree of the program, of which the declarations of types are used.
+    Raises ElastalogError with places in the text."""
+    name = _free_name(program)
+    source, shift = _as_clause(text, name)
+    tree, found = parse(source)
+    _refuse(found, text, shift)
+    clause = _only_clause(tree, text)
+    clause = _bound(clause, parameters, text, shift)
+    return _checked(name, clause, source, text, shift, types, program)
+
+
+def _checked(
+    name: str, clause: syntax.Clause, source: Source, text: str, shift: int, types: syntax.Tree, program: CheckedProgram
+) -> Query:
+    columns, clause = _columns(clause)
+    head = syntax.Atom(name, (), _NOWHERE, _NOWHERE)
+    clause = replace(clause, heads=(head,), plan=None)
+    declarations = (*_types(types), *_declarations(program), _declared(name, ()))
+    asked, found = check(syntax.Tree(source, (*declarations, clause)))
+    _refuse(found, text, shift)
+    assert asked is not None
+    return _with_columns(asked, name, columns, text)
+
+
+# --- what was written ----------------------------------------------------------------------------------------------
+
+
+def _as_clause(text: str, name: str) -> tuple[Source, int]:
+    """The text as a clause, and how far places in it have moved."""
+    body = text.rstrip().removesuffix(".")
+    if ":-" in body:
+        return Source("<query>", f"{body}\n."), 0
+    prefix = f"{name}{_PREFIX}"
+    return Source("<query>", f"{prefix}{body}\n."), len(prefix)
+
+
+def _only_clause(tree: syntax.Tree, text: str) -> syntax.Clause:
+    match tree.items:
+        case (syntax.Clause(heads=(_,)) as clause,):
+            return clause
+    raise _wrong(text, "E0618", "this is not one query", Span(0, len(text)), "write literals, as in a rule's body")
+
+
+def _columns(clause: syntax.Clause) -> tuple[tuple[str, ...], syntax.Clause]:
+    """The names of the columns, and the clause with an equation for each that is not a variable of the body."""
+    arguments = clause.heads[0].arguments
+    if not arguments:
+        found = sorted((v.span.start, v.name) for v in _outer_variables(clause.body))
+        return tuple(dict.fromkeys(name for _, name in found)), clause
+    names: list[str] = []
+    body = list(clause.body)
+    for number, term in enumerate(arguments, 1):
+        if isinstance(term, syntax.Variable) and term.name not in names:
+            names.append(term.name)
+            continue
+        names.append(f"c{number}")
+        body.append(syntax.Comparison("=", syntax.Variable(names[-1], term.span), term, term.span, term.span))
+    return tuple(names), replace(clause, body=tuple(body))
+
+
+def _outer_variables(node: Any) -> Iterator[syntax.Variable]:
+    """The variables of a body, without those inside aggregates: these are its own, or stand outside too."""
+    if isinstance(node, syntax.Variable):
+        yield node
+    elif isinstance(node, tuple) and not isinstance(node, Span):
+        for part in node:
+            yield from _outer_variables(part)
+    elif is_dataclass(node) and not isinstance(node, syntax.Aggregate):
+        for part in fields(node):
+            yield from _outer_variables(getattr(node, part.name))
+
+
+# --- parameters ----------------------------------------------------------------------------------------------------
+
+
+def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, shift: int) -> syntax.Clause:
+    """The clause with values in the places of parameters. All must be given, and all that are given be used."""
+    used: set[str] = set()
+
+    def bind(term: Any) -> Any:
+        if not isinstance(term, syntax.Variable) or not term.name.startswith("?"):
+            return term
+        name = term.name[1:]
+        if name not in parameters:
+            near = nearest(name, parameters)
+            advice = f"did you mean `{near}`?" if near else f"give it a value: `db.query(…, {name or 'name'}=1)`"
+            span = Span(term.span.start - shift, term.span.end - shift)
+            raise _wrong(text, "E0619", f"parameter `{term.name}` has no value", span, advice)
+        used.add(name)
+        return constant(parameters[name], term.span)
+
+    found = _mapped(clause, bind)
+    unused = [name for name in parameters if name not in used]
+    if unused:
+        listed = ", ".join(f"`?{name}`" for name in unused)
+        advice = "write it with a question mark where its value belongs, or leave it out"
+        raise ElastalogError([Diagnostic("E0619", f"the query has no parameter {listed}", help=advice)])
+    return found
+
+
+def constant(value: Value, span: Span) -> syntax.Term:
+    """A value as a term."""
+    if isinstance(value, str):
+        return syntax.String(value, span)
+    if isinstance(value, float):
+        return syntax.Float(value, span)
+    if value < 0:
+        return syntax.Call("neg", (syntax.Integer(-value, False, span),), span, span)
+    return syntax.Integer(value, False, span)
+
+
+def _mapped(node: _Node, change: Callable[[Any], Any]) -> _Node:
+    """A tree with every node changed, from below."""
+    given: Any = node
+    if isinstance(given, tuple) and not isinstance(given, Span):
+        return tuple(_mapped(part, change) for part in given)  # type: ignore[return-value]
+    if not is_dataclass(given):
+        return node
+    parts = {part.name: _mapped(getattr(given, part.name), change) for part in fields(given)}
+    changed: _Node = change(replace(given, **parts))  # type: ignore[type-var]
+    return changed
+
+
+# --- what it means -------------------------------------------------------------------------------------------------
+
+
+def _types(tree: syntax.Tree) -> list[syntax.Item]:
+    others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause)
+    return [item for item in tree.items if not isinstance(item, others)]
+
+
+def _declarations(program: CheckedProgram) -> Iterator[syntax.RelationDeclaration]:
+    for relation in program.relations.values():
+        yield _declared(relation.name, relation.attributes)
+
+
+def _declared(name: str, attributes: tuple[checked.Attribute, ...]) -> syntax.RelationDeclaration:
+    written = tuple(syntax.Attribute(a.name, a.type_name, _NOWHERE, _NOWHERE) for a in attributes)
+    return syntax.RelationDeclaration(name, written, (), _NOWHERE, _NOWHERE)
+
+
+def _with_columns(asked: CheckedProgram, name: str, columns: tuple[str, ...], text: str) -> Query:
+    """The checked query with its columns in the head, whose types the check has found."""
+    bases: dict[str, checked.Variable] = {}
+    rules = []
+    for rule in asked.rules:
+        own = {variable.name: variable for variable in _checked_variables(rule.body)}
+        missing = next((column for column in columns if column not in own), None)
+        if missing is not None:
+            advice = "name it in each of them, or give the query a head: `found(X) :- …`"
+            whole = Span(0, len(text))
+            raise _wrong(text, "E0618", f"variable `{missing}` is not in every alternative", whole, advice)
+        bases.update({column: own[column] for column in columns})
+        rules.append(replace(rule, head=checked.Atom(name, tuple(own[column] for column in columns), rule.span)))
+    attributes = tuple(checked.Attribute(column, bases[column].base.value, bases[column].base) for column in columns)
+    relation = replace(asked.relations[name], attributes=attributes)
+    by_number = {rule.number: rule for rule in rules}
+    strata = tuple(
+        replace(stratum, rules=tuple(by_number[rule.number] for rule in stratum.rules)) for stratum in asked.strata
+    )
+    relations = {**asked.relations, name: relation}
+    return Query(name, replace(asked, relations=relations, rules=tuple(rules), strata=strata))
+
+
+def _checked_variables(node: Any) -> Iterator[checked.Variable]:
+    if isinstance(node, checked.Variable):
+        yield node
+    elif isinstance(node, tuple) and not isinstance(node, Span):
+        for part in node:
+            yield from _checked_variables(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _checked_variables(getattr(node, part.name))
+
+
+def relations_read(query: Query) -> Iterator[checked.Atom]:
+    """The atoms of a query, also negated ones and those inside aggregates."""
+
+    def atoms(node: Any) -> Iterator[checked.Atom]:
+        if isinstance(node, checked.Atom):
+            yield node
+        elif isinstance(node, tuple) and not isinstance(node, Span):
+            for part in node:
+                yield from atoms(part)
+        elif is_dataclass(node):
+            for part in fields(node):
+                yield from atoms(getattr(node, part.name))
+
+    for rule in query.program.rules:
+        yield from atoms(rule.body)
+
+
+# --- diagnostics ---------------------------------------------------------------------------------------------------
+
+
+def _refuse(found: tuple[Diagnostic, ...], text: str, shift: int) -> None:
+    """Raises the errors among findings, as ones about the text of the query. Other labels than the primary ones lead to
+    declarations, which stand elsewhere."""
+    source = Source("<query>", text)
+    errors = []
+    for error in found:
+        if error.severity == "error":
+            labels = tuple(_placed(label, shift, len(text)) for label in error.labels if label.primary)
+            errors.append(replace(error, labels=labels, source=source))
+    if errors:
+        raise ElastalogError(errors)
+
+
+def _placed(label: Label, shift: int, end: int) -> Label:
+    start, last = (min(max(offset - shift, 0), end) for offset in label.span)
+    return replace(label, span=Span(start, max(start, last)))
+
+
+def _wrong(text: str, code: str, message: str, span: Span, advice: str) -> ElastalogError:
+    return ElastalogError(
+        [Diagnostic(code, message, (Label(span, "here"),), help=advice, source=Source("<query>", text))]
+    )

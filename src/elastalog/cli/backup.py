@@ -1,0 +1,36 @@
+"""`elastalog backup`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from elastalog.cli.exits import exit_codes
+from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.store_options import store_argument
+
+
+@click.command()
+@store_argument
+@click.argument("to", type=click.Path(), metavar="TO")
+@format_option
+@verbosity_options
+@click.pass_context
+def backup(ctx: click.Context, /, store: str, to: str, form: str, verbose: bool, quiet: bool) -> None:
+    """Copy a store into the new folder TO, while it may be in use.
+
+    The copy is a store of its own, at the last epoch that was committed when it was begun, with the same history.
+
+    \b
+    Examples:
+      elastalog backup reach.store backups/monday
+      elastalog verify backups/monday
+    """
+    from elastalog.storage.backup import back_up
+
+    verbosity = verbosity_of(ctx, verbose, quiet)
+    with exit_codes(form, verbosity):
+        epoch = back_up(Path(store), Path(to))
+        if verbosity != "quiet":
+            click.echo(f"{to}: epoch {epoch}", err=True)

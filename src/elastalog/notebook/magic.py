@@ -1,0 +1,66 @@
+"""`%%datalog`: a cell of Datalog becomes a session, or a query of one.
+
+%%datalog db --facts facts/
+.decl edge(from: number, to: number)
+…
+
+%%datalog db
+path(1, X), edge(X, Y)
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import elastalog
+from elastalog.diagnostics.arguments import wrong_kind
+
+_PARAMETER = re.compile(r"\?(\w+)")
+
+DEFAULT = "db"
+"""The variable that a cell works on unless it names one."""
+
+
+def load(shell: Any) -> None:
+    """Makes `%%datalog` known to an IPython shell."""
+    shell.register_magic_function(lambda line, cell: datalog(shell.user_ns, line, cell), "cell", "datalog")
+
+
+def datalog(variables: dict[str, Any], line: str, cell: str) -> Any:
+    """What a cell does. With declarations or rules it is a program: a session of it, over the facts given as `--facts`
+    (a folder, or a variable that holds a mapping), takes the place of the one in the variable. Otherwise it is a query
+    of that session, and parameters `?x` are variables of the notebook."""
+    name, options = _arguments(line)
+    if _is_program(cell):
+        facts = variables.get(options["facts"], options["facts"]) if "facts" in options else None
+        earlier = variables.get(name)
+        session = elastalog.open(elastalog.Program.parse(cell, "<cell>"), facts, store=options.get("store"))
+        if isinstance(earlier, elastalog.Session):
+            earlier.close()
+        variables[name] = session
+        return session
+    asked = variables.get(name)
+    if not isinstance(asked, elastalog.Session):
+        raise wrong_kind(f"`{name}` is a session", asked, "run a cell `%%datalog` with a program first")
+    wanted = set(_PARAMETER.findall(cell)) & variables.keys()
+    return asked.query(cell, parameters={word: variables[word] for word in wanted})
+
+
+def _arguments(line: str) -> tuple[str, dict[str, str]]:
+    """The variable, and the options."""
+    words = shlex.split(line)
+    options: dict[str, str] = {}
+    names: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word in ("--facts", "--store") and words:
+            options[word.removeprefix("--")] = words.pop(0)
+        else:
+            names.append(word)
+    return (names[0] if names else DEFAULT), options
+
+
+def _is_program(cell: str) -> bool:
+    return any(part.lstrip().startswith(".") for part in cell.splitlines()) or ":-" in cell

@@ -1,0 +1,75 @@
+"""What a fact is used for: the facts that follow from it in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from elastalog.analysis.query import Query, check_clause, constant
+from elastalog.diagnostics.source import Source
+from elastalog.program import Program, rule_texts, shown_rule
+from elastalog.provenance.fact import Fact
+from elastalog.relations.facts import Relation
+from elastalog.syntax import tree as syntax
+from elastalog.syntax.parser import parse
+from elastalog.syntax.printer import print_clause
+
+
+def direct_uses(fact: Fact, program: Program, ask: Callable[[Query], Relation]) -> Iterator[Fact]:
+    """The facts that a rule derives from a fact, which holds, and others. Each once; those that only negate it, or
+    count it in an aggregate, are none."""
+    found: dict[Fact, None] = {}
+    for text in rule_texts(program):
+        tree, _ = parse(Source("<rule>", text))
+        clause = tree.items[0]
+        assert isinstance(clause, syntax.Clause)
+        for place, literal in enumerate(clause.body):
+            if isinstance(literal, syntax.Atom) and literal.relation == fact.relation:
+                query = check_clause(_with_fact(clause, place, fact), program.tree, program.checked)
+                for values in ask(query):
+                    found.setdefault(Fact(clause.heads[0].relation, values))
+    found.pop(fact, None)
+    yield from found
+
+
+def rules_without(fact: Fact, program: Program) -> tuple[list[str], list[str]]:
+    """The rules that may derive a fact, and others that derive the same but for it: what to remove and to add for a
+    world in which it does not follow."""
+    removed: list[str] = []
+    added: list[str] = []
+    for text in map(shown_rule, rule_texts(program)):
+        tree, _ = parse(Source("<rule>", text))
+        clause = tree.items[0]
+        assert isinstance(clause, syntax.Clause)
+        head = clause.heads[0]
+        if head.relation == fact.relation:
+            removed.append(text)
+            if head.arguments:
+                added.append(print_clause(replace(clause, body=(*clause.body, _other_than(head, fact)))))
+    return removed, added
+
+
+def _other_than(head: syntax.Atom, fact: Fact) -> syntax.Literal:
+    """That a head is not a fact."""
+    span = head.span
+    differences = [
+        syntax.Comparison("!=", argument, constant(value, span), span, span)
+        for argument, value in zip(head.arguments, fact.values, strict=True)
+    ]
+    if len(differences) == 1:
+        return differences[0]
+    return syntax.Disjunction(tuple((literal,) for literal in differences), span)
+
+
+def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause:
+    """The clause with an atom of its body bound to a fact."""
+    atom = clause.body[place]
+    assert isinstance(atom, syntax.Atom)
+    values = [constant(value, atom.span) for value in fact.values]
+    equations = tuple(
+        syntax.Comparison("=", argument, value, atom.span, atom.span)
+        for argument, value in zip(atom.arguments, values, strict=True)
+        if not isinstance(argument, syntax.Wildcard)
+    )
+    bound = replace(atom, arguments=tuple(values))
+    return replace(clause, body=(*clause.body[:place], bound, *clause.body[place + 1 :], *equations))

@@ -1,0 +1,43 @@
+"""The first session on a machine compiles what evaluates: whoever waits for that is told so, once in a process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import ExitStack
+
+from elastalog.backends.kernel.compile.warm import MESSAGE
+from elastalog.jit.building import reported
+
+log = logging.getLogger("elastalog.session")
+
+_LISTENING = ExitStack()
+"""Holds the listener for the life of the process: the first update compiles too."""
+_is_listening = False
+
+
+def announce_compilation() -> None:
+    """From now on compiling is said in the log, and on standard error of a terminal or a notebook."""
+    global _is_listening
+    if not _is_listening:
+        _is_listening = True
+        _LISTENING.enter_context(reported(_tell))
+
+
+def _tell(done: int, number: int) -> None:
+    if done:
+        return
+    log.info(MESSAGE)
+    if _is_watched() and not _is_command():
+        print(f"elastalog: {MESSAGE}", file=sys.stderr, flush=True)
+
+
+def _is_watched() -> bool:
+    is_notebook = "ipykernel" in sys.modules
+    return is_notebook or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _is_command() -> bool:
+    """Whether the command line, which says so itself, has opened the session."""
+    click = sys.modules.get("click")
+    return click is not None and click.get_current_context(silent=True) is not None

@@ -1,0 +1,96 @@
+"""Commands for the first hour, and for whoever keeps a store."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import elastalog
+from elastalog.cli.main import cli
+
+PROGRAM = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.output path
+"""
+
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(cli, list(map(str, arguments)), input=text, catch_exceptions=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    with elastalog.open(tmp_path / "reach.dl", {"edge": [(1, 2), (2, 3)]}, store=tmp_path / "store"):
+        return tmp_path / "store"
+
+
+def test_doctor_finds_the_core_well() -> None:
+    found = run("doctor")
+    assert found.exit_code == 0, found.stdout
+    assert found.stdout.endswith("the core works\n")
+    assert "store: fine" in found.stdout
+
+
+def test_the_version_tells_what_evaluates() -> None:
+    found = run("--version")
+    assert re.fullmatch(r"elastalog, version \S+ \(Python \S+, numba \S+, numpy \S+, pyarrow \S+\)\n", found.stdout)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    found = run("completion", shell)
+    assert found.exit_code == 0
+    assert "_ELASTALOG_COMPLETE" in found.stdout
+
+
+def test_backup_makes_a_store(store: Path, tmp_path: Path) -> None:
+    assert run("backup", store, tmp_path / "copy").exit_code == 0
+    assert run("query", tmp_path / "copy", "path(1, X)").stdout == "2\n3\n"
+    again = run("backup", store, tmp_path / "copy")
+    assert again.exit_code == 1
+    assert "error[E0802]" in again.stderr
+    assert run("backup", tmp_path / "nothing", tmp_path / "other").exit_code == 1
+
+
+def test_updates_from_standard_input_and_their_preview(store: Path) -> None:
+    told = run("apply", store, "-", "--preview", text="+edge(3, 4).\n")
+    assert told.stdout.splitlines() == ["+edge(3, 4).", "+path(1, 4).", "+path(2, 4).", "+path(3, 4)."]
+    assert run("query", store, "path(3, X)").stdout == ""
+    done = run("apply", store, "-", "--show-changes", text="+edge(3, 4).\n")
+    assert done.stdout == told.stdout
+    assert "changes nothing" in run("apply", store, "-", text="+edge(3, 4).\n").stderr
+    assert run("apply", store, "-", text="+edge(3, .\n").exit_code == 1
+
+
+def test_programs_from_standard_input() -> None:
+    assert run("check", "-", text=PROGRAM).exit_code == 0
+    wrong = run("check", "-", text="p(x) :- q(x).\n")
+    assert wrong.exit_code == 1
+    assert "<stdin>:1" in wrong.stderr
+
+
+def test_a_store_goes_over_to_another_program(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "next.dl").write_text(PROGRAM + ".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).\n")
+    told = run("upgrade", store, tmp_path / "next.dl", "--preview")
+    assert told.stdout == "+far(3).\n"
+    assert "+rule: far(x) :- path(1, x), !edge(1, x)." in told.stderr
+    done = run("upgrade", store, tmp_path / "next.dl")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "epoch 2: 1 fact" in done.stderr
+    assert run("query", store, "far(X)").stdout == "3\n"
+
+
+def test_a_shell_on_a_store_changes_it(store: Path) -> None:
+    told = run("shell", store, text="insert edge(3, 4); commit; query path(1, X)")
+    assert told.exit_code == 0
+    assert "epoch 2: 4 inserted, 0 deleted" in told.stdout
+    with elastalog.open(store=store) as db:
+        assert (3, 4) in db["edge"]

@@ -1,0 +1,101 @@
+"""Notebooks: cells of Datalog, and what sessions and answers look like in them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+
+PROGRAM = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+
+
+def shell() -> tuple[dict[str, Any], Any]:
+    variables: dict[str, Any] = {}
+    magics: dict[str, Any] = {}
+    extension = SimpleNamespace(
+        user_ns=variables,
+        register_magic_function=lambda function, kind, name: magics.update({(kind, name): function}),
+    )
+    elastalog.load_ipython_extension(extension)
+    return variables, magics["cell", "datalog"]
+
+
+def test_cells_of_programs_and_queries() -> None:
+    variables, datalog = shell()
+    variables["links"] = {"edge": [(1, 2), (2, 3)]}
+    variables["start"] = 1
+    session = datalog("db --facts links", PROGRAM)
+    assert variables["db"] is session
+    assert sorted(datalog("", "path(?start, X)")) == [(2,), (3,)]
+    assert sorted(datalog("db", "path(1, X), edge(X, Y)")) == [(2, 3)]
+    again = datalog("", PROGRAM + "edge(7, 8).")
+    assert variables["db"] is again
+    with pytest.raises(ElastalogError):
+        session.apply({"edge": [(3, 4)]})  # its place was taken, and it was closed
+    with pytest.raises(TypeError):
+        datalog("other", "path(1, X)")
+
+
+def test_everything_that_a_session_gives_shows_in_a_notebook() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]}) as db:
+        changes = db.apply({"edge": [(3, 4)]})
+        shown = {
+            "session": db, "relation": db["path"], "changes": changes, "statistics": db.statistics(),
+            "suggestion": db.suggest(unwanted=["path(1, 4)"]), "proof": db.explain("path(1, 4)"),
+        }  # fmt: skip
+        for name, value in shown.items():
+            html = value._repr_html_()
+            assert html.startswith("<"), name
+            assert "<html" not in html
+        assert "edge(3, 4)" in shown["suggestion"]._repr_html_()
+        assert "<td>path</td><td>+3</td><td>-0</td>" in changes._repr_html_()
+
+
+def test_changes_as_a_data_frame() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
+        frame = db.apply({"edge": [(5, 6)]}, {"edge": [(1, 2)]}).to_pandas()
+        assert list(frame.columns) == ["op", "relation", "a1", "a2"]
+        assert sorted(map(tuple, frame.itertuples(index=False))) == [
+            ("+", "edge", 5, 6), ("+", "path", 5, 6), ("-", "edge", 1, 2), ("-", "path", 1, 2),
+        ]  # fmt: skip
+        assert list(db.apply().to_pandas().columns) == ["op", "relation"]
+
+
+def test_relations_are_filtered_and_sorted() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(3, 1), (1, 2), (2, 3)]}) as db:
+        assert list(db["edge"].sort()) == [(1, 2), (2, 3), (3, 1)]
+        assert db["edge"].sort("to").head(2) == [(3, 1), (1, 2)]
+        assert list(db["edge"].sort("to", reverse=True)) == [(2, 3), (1, 2), (3, 1)]
+        assert list(db["edge"].filter(lambda x, y: x > y)) == [(3, 1)]
+        assert db["edge"].filter(lambda x, y: x < y).sort().to_pandas()["to"].tolist() == [2, 3]
+        with pytest.raises(ElastalogError):
+            db["edge"].sort("x")
+
+
+def test_a_data_frame_of_a_relation_has_its_names() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2), (2, 3)]}) as db:
+        frame = pd.DataFrame(db["edge"])
+        assert list(frame.columns) == ["from", "to"]
+        assert repr(sorted(db["edge"])) == "[(1, 2), (2, 3)]"
+        assert pd.DataFrame(db.query("path(1, X)")).columns.tolist() == ["X"]
+        db.apply({"edge": list(db["path"])})
+        assert len(db["edge"]) == 3
+
+
+def test_compiling_is_announced_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from elastalog.session import compiling
+
+    monkeypatch.setattr(compiling, "_is_watched", lambda: True)
+    compiling._tell("compiling")
+    assert capsys.readouterr().err == "elastalog: compiling\n"

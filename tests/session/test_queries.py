@@ -1,0 +1,134 @@
+"""Queries: bodies of rules, asked once. Expected answers are computed here, from the facts."""
+
+from __future__ import annotations
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+
+PROGRAM = """
+.type Node <: number
+.decl edge(from: Node, to: Node)
+.input edge
+.decl name(x: Node, text: symbol)
+.input name
+.decl weight(x: Node, w: float)
+.input weight
+.decl path(from: Node, to: Node)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.decl answer(x: Node)
+answer(1).
+"""
+EDGES = [(1, 2), (2, 3), (3, 4), (10, 11), (11, 12)]
+NAMES = [(1, "one"), (2, 'tw"o'), (3, "three")]
+
+
+@pytest.fixture(scope="module")
+def db() -> elastalog.Session:
+    return elastalog.open(PROGRAM, {"edge": EDGES, "name": NAMES, "weight": [(1, 0.5), (2, 2.0)]})
+
+
+def paths() -> set[tuple[int, int]]:
+    found = set(EDGES)
+    while more := {(a, d) for a, b in EDGES for c, d in found if b == c} - found:
+        found |= more
+    return found
+
+
+def test_conjunctions_and_comparisons(db: elastalog.Session) -> None:
+    found = db.query("path(?a, X), edge(X, Y), X > 2", a=1)
+    assert found.schema.names == ("X", "Y")
+    assert sorted(found) == sorted((x, y) for a, x in paths() if a == 1 for b, y in EDGES if b == x and x > 2)
+    assert sorted(db.query("path(X, Y), path(Y, Z)")) == sorted(
+        (x, y, z) for x, y in paths() for w, z in paths() if y == w
+    )
+
+
+def test_negation_and_wildcards_project(db: elastalog.Session) -> None:
+    assert sorted(db.query("edge(X, _), !edge(_, X)")) == [(1,), (10,)]
+    assert sorted(db.query("path(X, _)")) == sorted({(x,) for x, _ in paths()})
+
+
+def test_aggregates(db: elastalog.Session) -> None:
+    found = db.query("name(X, _), N = count : { path(X, _) }")
+    assert found.schema.names == ("X", "N")
+    assert sorted(found) == [(1, 3), (2, 2), (3, 1)]
+    assert list(db.query("N = count : { edge(_, _) }")) == [(5,)]
+
+
+def test_a_head_projects_and_computes(db: elastalog.Session) -> None:
+    found = db.query("far(Y, X + 1, X) :- path(X, Y), X >= 10.")
+    assert found.schema.names == ("Y", "c2", "X")
+    assert sorted(found) == [(11, 11, 10), (12, 11, 10), (12, 12, 11)]
+
+
+def test_disjunctions(db: elastalog.Session) -> None:
+    assert sorted(db.query("edge(1, X) ; edge(X, 12)")) == [(2,), (11,)]
+    with pytest.raises(ElastalogError) as error:
+        db.query("edge(1, X) ; edge(Y, 12)")
+    assert error.value.diagnostics[0].code == "E0618"
+
+
+def test_questions_without_variables_are_yes_or_no(db: elastalog.Session) -> None:
+    assert len(db.query("edge(1, 2), edge(2, 3)")) == 1
+    assert len(db.query("edge(1, 2), edge(2, 4)")) == 0
+    assert list(db.query("edge(?a, ?b)", a=1, b=2)) == [()]
+
+
+def test_values_of_parameters_are_bound_not_pasted(db: elastalog.Session) -> None:
+    assert list(db.query("name(X, ?text)", text='tw"o')) == [(2,)]
+    assert list(db.query("name(X, ?text)", text='", _), name(X, "')) == []
+    assert list(db.query("path(?from, X)", parameters={"from": 3})) == [(4,)]
+    assert list(db.query("path(?from, X)", parameters={"?from": 3})) == [(4,)]
+    assert list(db.query("path(X, Y), X > ?least", least=-5, parameters={}))
+    assert list(db.query("weight(X, W), W > ?w", w=1.5)) == [(2, 2.0)]
+    assert list(db.query("weight(X, W), W > ?w", w=1)) == [(2, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "code", "start"),
+    [
+        ("path(?a, X)", {}, "E0619", 5),
+        ("path(?a, X)", {"a": 1, "b": 2}, "E0619", None),
+        ("path(X, Y), edg(X, Y)", {}, "E0204", 12),
+        ("path(X, Y), Z > 3", {}, "E0320", 12),
+        ('path(X, Y), X = "a"', {}, None, None),
+        ("path(X, Y", {}, None, None),
+        ("path(X, Y). path(X, Y)", {}, None, None),
+        (".decl p(x: number)", {}, None, None),
+        ("path(X, ?a), edge(X, Y)", {"a": "text"}, None, None),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_said_with_its_place(
+    db: elastalog.Session, text: str, values: dict[str, object], code: str | None, start: int | None
+) -> None:
+    with pytest.raises(ElastalogError) as error:
+        db.query(text, parameters=values)
+    diagnostic = error.value.diagnostics[0]
+    assert diagnostic.severity == "error"
+    str(error.value)  # it can be shown
+    if code is not None:
+        assert diagnostic.code == code
+    if start is not None:
+        assert diagnostic.labels[0].span.start == start
+        assert diagnostic.source.text == text
+
+
+@pytest.mark.parametrize("value", [None, True, float("nan"), (1,), b"a"])
+def test_parameters_are_numbers_and_texts(db: elastalog.Session, value: object) -> None:
+    with pytest.raises(TypeError):
+        db.query("path(?a, X)", a=value)
+
+
+def test_a_query_is_no_epoch_and_sees_the_latest_one() -> None:
+    with elastalog.open(PROGRAM, {"edge": EDGES}) as db:
+        before = db.query("path(1, X), edge(X, Y)")
+        kept = sorted(before)
+        db.apply({"edge": [(4, 5)]}, {"edge": [(1, 2)]})
+        assert db.epoch == 2
+        assert sorted(before) == kept
+        assert sorted(db.query("path(2, X), edge(X, Y)")) == [(3, 4), (4, 5)]
+        assert sorted(db.query("answer(X), edge(Y, 5)")) == [(1, 4)]
+        assert db.epoch == 2

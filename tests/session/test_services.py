@@ -1,0 +1,243 @@
+"""What programs that live on a session use: previews, news of epochs, times, copies, other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+
+PROGRAM = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+.decl lonely(x: number)
+lonely(x) :- edge(x, _), !path(x, 4).
+.output path
+"""
+FAR = ".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x)."
+EDGES = [(1, 2), (2, 3), (3, 4), (9, 10)]
+
+
+def opened(**options: object) -> elastalog.Session:
+    return elastalog.open(PROGRAM, {"edge": EDGES}, **options)  # type: ignore[arg-type]
+
+
+def shown(changes: elastalog.Changes) -> dict[str, tuple[list[object], list[object]]]:
+    return {name: (sorted(c.inserted), sorted(c.deleted)) for name, c in changes.items()}
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
+def test_a_preview_tells_what_an_update_changes_and_does_nothing(strategy: str) -> None:
+    with opened(strategy=strategy) as db:
+        before = {name: sorted(db[name]) for name in db}
+        told = db.preview({"edge": [(4, 5)]}, {"edge": [(2, 3)]})
+        assert {name: sorted(db[name]) for name in db} == before
+        assert db.epoch == 1
+        done = db.apply({"edge": [(4, 5)]}, {"edge": [(2, 3)]})
+        assert shown(told) == shown(done)
+        found = db.verify()  # levels are those of the strategy
+        assert not found.missing
+        assert not found.unwanted
+
+
+def test_a_preview_of_rules() -> None:
+    with opened() as db:
+        told = db.preview(
+            added=".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).",
+            removed=["lonely(x) :- edge(x, _), !path(x, 4)."],
+        )
+        assert sorted(told["far"].inserted) == [(3,), (4,)]
+        assert sorted(told["lonely"].deleted) == [(9,)]
+        assert "far" not in db
+        assert sorted(db["lonely"]) == [(9,)]
+        assert db.apply({"edge": [(10, 11)]}).impact > 0
+        assert db.verify().is_exact
+
+
+def test_uses_of_a_fact() -> None:
+    with opened() as db:
+        assert sorted(map(str, db.uses("edge(2, 3)"))) == ["path(2, 3)", "path(2, 4)"]
+        assert sorted(map(str, db.uses("path(3, 4)"))) == ["path(2, 4)"]
+        assert sorted(map(str, db.uses("edge(3, 4)", all=True))) == ["path(1, 4)", "path(2, 4)", "path(3, 4)"]
+        assert sorted(map(str, db.uses("path(3, 4)", all=True))) == ["path(1, 4)", "path(2, 4)"]
+        assert db.epoch == 1
+        assert sorted(db["lonely"]) == [(9,)]
+        with pytest.raises(ElastalogError) as error:
+            db.uses("edge(7, 8)")
+        assert error.value.diagnostics[0].code == "E0701"
+
+
+def test_functions_are_told_of_epochs_and_their_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[int] = []
+    with opened() as db:
+
+        @db.on_commit
+        def note(changes: elastalog.Changes) -> None:
+            heard.append(changes.impact)
+
+        @db.on_commit
+        def fail(changes: elastalog.Changes) -> None:
+            raise RuntimeError("no")
+
+        with caplog.at_level(logging.INFO, "elastalog.session"):
+            db.apply({"edge": [(4, 5)]}, source="crawler", batch=7)
+            db.apply({"edge": [(4, 5)]})
+            db.preview({"edge": [(5, 6)]})
+        assert heard == [6]
+        assert "failed when it was told of epoch 2" in caplog.text
+        assert "epoch 2: 1 explicit facts inserted, 0 deleted, 6 changes" in caplog.text
+        assert "(from crawler 7)" in caplog.text
+        with pytest.raises(TypeError):
+            db.on_commit(5)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_changes_since_an_epoch_are_net(tmp_path: Path, has_store: bool) -> None:
+    with opened(store=tmp_path / "store" if has_store else None) as db:
+        db.apply({"edge": [(4, 5)]})
+        db.apply({"edge": [(20, 21)]}, {"edge": [(4, 5)]})
+        db.apply({}, {"edge": [(9, 10)]})
+        since = shown(db.changes_since(1))
+        assert since["edge"] == ([(20, 21)], [(9, 10)])
+        assert since["path"] == ([(20, 21)], [(9, 10)])
+        assert shown(db.changes_since(4)) == {}
+        assert sorted(db.changes_since(3)["edge"].deleted) == [(9, 10)]
+        for epoch in (0, 5):
+            with pytest.raises(ElastalogError) as error:
+                db.changes_since(epoch)
+            assert error.value.diagnostics[0].code == "E0813"
+
+
+def test_the_log_has_times_and_batches_as_they_were_given(tmp_path: Path) -> None:
+    began = datetime.now(UTC) - timedelta(seconds=1)
+    for store in (None, tmp_path / "store"):
+        with opened(store=store) as db:
+            db.apply({"edge": [(4, 5)]}, source="crawler", batch=7)
+            db.apply({"edge": [(5, 6)]}, source="crawler", batch="8")
+            entries = db.log()
+            assert [entry.batch for entry in entries] == [None, 7, "8"]
+            assert all(began <= entry.time <= datetime.now(UTC) for entry in entries)
+            assert db.is_applied("crawler", "7")
+            assert db.is_applied("crawler", 8)
+    with elastalog.open(store=tmp_path / "store") as db:
+        assert [entry.batch for entry in db.log()] == [None, 7, "8"]
+        assert db.is_applied("crawler", 7)
+
+
+def test_an_epoch_by_its_time(tmp_path: Path) -> None:
+    with opened(store=tmp_path / "store") as db:
+        first = db.log()[0].time
+        db.apply({"edge": [(4, 5)]})
+        assert db.at(datetime.now(UTC)).epoch == 2
+        assert db.at(datetime.now()).epoch == 2
+        assert db.at(first).epoch == 1
+        with pytest.raises(ElastalogError) as error:
+            db.at(first - timedelta(days=1))
+        assert error.value.diagnostics[0].code == "E0813"
+
+
+def test_a_reader_follows_its_store(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with opened(store=path) as writer, elastalog.open(store=path, read_only=True) as reader:
+        edges = reader["edge"]
+        assert not reader.refresh()
+        writer.apply({"edge": [(4, 5)]})
+        writer.change_rules(".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).")
+        assert reader.epoch == 1
+        assert reader.refresh()
+        assert reader.epoch == 3
+        assert sorted(reader["far"]) == [(3,), (4,), (5,)]
+        assert reader.explain("path(1, 5)").height == 4
+        assert sorted(edges) == EDGES
+        with pytest.raises(ElastalogError):
+            writer.refresh()
+        with pytest.raises(ElastalogError):
+            writer.at(1).refresh()
+        with pytest.raises(ElastalogError):
+            reader.apply({"edge": [(5, 6)]})
+
+
+def test_a_copy_of_a_store_in_use(tmp_path: Path) -> None:
+    with opened(store=tmp_path / "store") as db:
+        db.apply({"edge": [(4, 5)]}, source="crawler", batch="monday")
+        assert db.backup(tmp_path / "copies" / "one") == 2
+        db.apply({"edge": [(5, 6)]})
+        with elastalog.open(store=tmp_path / "copies" / "one") as copy:
+            assert copy.epoch == 2
+            assert copy.recovery == ()
+            assert sorted(copy["edge"]) == sorted([*EDGES, (4, 5)])
+            assert copy.is_applied("crawler", "monday")
+            assert sorted(copy.at(1)["edge"]) == sorted(EDGES)
+            assert copy.verify().is_exact
+            copy.apply({"edge": [(7, 8)]})
+        with pytest.raises(ElastalogError) as error:
+            db.backup(tmp_path / "copies" / "one")
+        assert error.value.diagnostics[0].code == "E0802"
+    with pytest.raises(ElastalogError), opened() as db:
+        db.backup(tmp_path / "other")
+
+
+def test_updates_of_a_program_with_an_event_loop() -> None:
+    async def work(db: elastalog.Session) -> int:
+        changes = await asyncio.gather(db.aapply({"edge": [(4, 5)]}), db.aapply({"edge": [(20, 21)]}))
+        return sum(change.impact for change in changes)
+
+    with opened() as db:
+        assert asyncio.run(work(db)) == 9
+        assert db.epoch == 3
+
+
+NEXT = PROGRAM.replace("lonely(x) :- edge(x, _), !path(x, 4).", "lonely(x) :- edge(x, _), !path(x, 3).") + (
+    ".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).\nedge(3, 30).\n"
+)
+
+
+def test_another_program_is_an_update(tmp_path: Path) -> None:
+    with opened(store=tmp_path / "store") as db:
+        told = shown(db.upgrade(NEXT, preview=True))
+        assert db.epoch == 1
+        done = shown(db.upgrade(NEXT))
+        assert told == done
+        assert db.epoch == 2
+        assert sorted(db["lonely"]) == [(3,), (9,)]
+        assert sorted(db["far"]) == [(3,), (4,), (30,)]
+        assert db.verify().is_exact
+        assert db.upgrade(NEXT).impact == 0
+        assert db.epoch == 2
+    with elastalog.open(NEXT, store=tmp_path / "store") as db:
+        assert (3, 30) in db["edge"]
+        db.upgrade(PROGRAM)
+        assert (3, 30) not in db["edge"]
+        assert sorted(db["far"]) == []
+    with pytest.raises(ElastalogError) as error:
+        elastalog.open(NEXT, store=tmp_path / "store")
+    assert error.value.diagnostics[0].code == "E0810"
+
+
+def test_a_relation_keeps_its_attributes() -> None:
+    with opened() as db:
+        with pytest.raises(ElastalogError) as error:
+            db.upgrade(
+                PROGRAM.replace("lonely(x: number)", "lonely(x: float)").replace(
+                    "lonely(x) :-", "lonely(to_float(x)) :-"
+                )
+            )
+        assert error.value.diagnostics[0].code == "E0819"
+
+
+def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None:
+    with opened(store=tmp_path / "store") as db:
+        db.apply({"edge": [(4, 5)]})
+        between = db.diff(1, 2)
+        assert between.impact == 6
+        assert repr(between).splitlines()[0] == "6 changes"
+        assert "  edge: +1 -0" in repr(between).splitlines()
+        assert sorted(between["edge"].inserted) == [(4, 5)]
