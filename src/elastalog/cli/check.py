@@ -6,6 +6,7 @@ import click
 
 from elastalog.cli.exits import exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.preprocessor_options import read_program
 
 
 @click.command()
@@ -28,9 +29,8 @@ def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: boo
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         from elastalog.planning.lower import lower
-        from elastalog.program import Program
 
-        loaded = Program.load(program)
+        loaded = read_program(program)
         # A group of an aggregate that only recursion binds comes to light when aggregates are rewritten.
         lower(loaded.checked)
         warnings = loaded.warnings

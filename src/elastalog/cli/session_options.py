@@ -13,6 +13,7 @@ import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
+from elastalog.cli.preprocessor_options import read_program
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -114,9 +115,7 @@ def announcing(verbosity: Verbosity) -> Iterator[None]:
 
 def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
     """The checked program, its warnings shown."""
-    from elastalog.program import Program
-
-    program = Program.load(path)
+    program = read_program(path)
     if program.warnings:
         show_diagnostics(program.warnings, form, verbosity)
     return program

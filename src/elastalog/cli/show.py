@@ -9,6 +9,7 @@ import click
 
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.preprocessor_options import read_source
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
@@ -19,8 +20,8 @@ def _tokens(source: Source) -> Iterator[str]:
 
     tokens, diagnostics = tokenize(source)
     for kind, text, span in tokens:
-        line, column = source.locate(span.start)
-        yield f"{line}:{column}\t{kind}\t{text}"
+        place = source.place(span.start) if source.pieces else source.place(span.start).removeprefix(f"{source.name}:")
+        yield f"{place}\t{kind}\t{text}"
     _fail_on(diagnostics)
 
 
@@ -37,14 +38,14 @@ def _checked(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_program
     from elastalog.program import Program
 
-    yield from list_program(Program.parse(source.text, source.name).checked)
+    yield from list_program(Program.of(source).checked)
 
 
 def _strata(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_strata
     from elastalog.program import Program
 
-    yield from list_strata(Program.parse(source.text, source.name).checked)
+    yield from list_strata(Program.of(source).checked)
 
 
 def _plan(source: Source) -> Iterator[str]:
@@ -53,14 +54,14 @@ def _plan(source: Source) -> Iterator[str]:
     from elastalog.planning.order import NoStatistics
     from elastalog.program import Program
 
-    yield from list_plans(lower(Program.parse(source.text, source.name).checked), NoStatistics())
+    yield from list_plans(lower(Program.of(source).checked), NoStatistics())
 
 
 def _plan_on_spark(source: Source) -> Iterator[str]:
     from elastalog.planning.decompose import decomposition_report
     from elastalog.program import Program
 
-    yield from decomposition_report(Program.parse(source.text, source.name).checked)
+    yield from decomposition_report(Program.of(source).checked)
 
 
 STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
@@ -95,11 +96,9 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
 def _source(path: str, is_store: bool) -> Source:
     """The program in a file, or that of the last epoch of a store."""
     from elastalog.cli.store_options import reading
-    from elastalog.diagnostics.source import Source
-    from elastalog.program import read_program_text
 
     if not is_store:
-        return Source(path, read_program_text(path))
+        return read_source(path)
     with reading(path) as session:
         return session.program.tree.source
 

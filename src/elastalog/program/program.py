@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.program.preprocessing import Preprocessing, preprocessing
+from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item
@@ -31,13 +34,46 @@ class Program:
     warnings: tuple[Diagnostic, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, name: str = "<text>") -> Program:
+    def parse(
+        cls,
+        text: str,
+        name: str = "<text>",
+        *,
+        include: Iterable[str | os.PathLike[str]] = (),
+        macros: Mapping[str, object] | None = None,
+        preprocess: bool = True,
+    ) -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
-        for the file name in them."""
+        for the file name in them, and files that the text includes are looked for beside it, then in the folders
+        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors."""
         require_text("a program text is a text", text, "give the text itself; `Program.load` takes a path")
+        return cls._read(Source(name, text), preprocessing(include, macros, preprocess))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        include: Iterable[str | os.PathLike[str]] = (),
+        macros: Mapping[str, object] | None = None,
+        preprocess: bool = True,
+    ) -> Program:
+        """Read and check a program file in UTF-8; the options are those of `parse`. Raises ElastalogError when it, or a
+        file that it includes, cannot be read or has errors."""
+        require_path("a program file is named by its path", path, "give a text or a `Path`")
+        name = os.fspath(path)
+        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess))
+
+    @classmethod
+    def _read(cls, source: Source, options: Preprocessing) -> Program:
+        return cls.of(preprocess_source(source, options, read_program_text))
+
+    @classmethod
+    def of(cls, source: Source) -> Program:
+        """Check a program whose text needs no preprocessing any more."""
         checked = None
         with without_collection():
-            tree, found = parse(Source(name, text))
+            tree, found = parse(source)
             if not any(diagnostic.severity == "error" for diagnostic in found):
                 checked, more = check(tree)
                 found = (*found, *more)
@@ -45,13 +81,6 @@ class Program:
         if checked is None:
             raise ElastalogError(found)
         return cls(tree, checked, found)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Program:
-        """Read and check a program file in UTF-8. Raises ElastalogError when it cannot be read or has errors."""
-        require_path("a program file is named by its path", path, "give a text or a `Path`")
-        name = os.fspath(path)
-        return cls.parse(read_program_text(name), name)
 
 
 def declarations_in(text: str) -> tuple[str, ...]:

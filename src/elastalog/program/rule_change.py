@@ -209,7 +209,7 @@ def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRul
 
 def _after(program: Program, text: str, added: AddedText) -> Program:
     try:
-        return Program.parse(text, _changed_name(program))
+        return Program.parse(text, _changed_name(program), preprocess=False)
     except ElastalogError as error:
         raise ElastalogError([added.placed(found) for found in _errors(error)]) from None
 
@@ -235,7 +235,8 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
     source = after.tree.source
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     try:
-        return Program.parse(text + "".join(f"{shown_rule(rule)}\n" for rule in removed), _changed_name(after))
+        whole = text + "".join(f"{shown_rule(rule)}\n" for rule in removed)
+        return Program.parse(whole, _changed_name(after), preprocess=False)
     except ElastalogError as error:
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]

@@ -11,7 +11,7 @@ with elastalog.open("reach.dl", facts="facts/") as db:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ def open(  # noqa: A001  # its public name
     quarantine: str | os.PathLike[str] = ".",
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
+    include: Iterable[str | os.PathLike[str]] = (),
+    macros: Mapping[str, object] | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -78,7 +80,9 @@ def open(  # noqa: A001  # its public name
     without one `elastic` and `local`.
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
-    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
+    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`.
+
+    `include`: folders to search for files that the program includes. `macros`: names that its preprocessor knows."""
     require_one_of("engine", engine, ("auto", "local", "spark"))
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
@@ -103,14 +107,16 @@ def open(  # noqa: A001  # its public name
     if store is not None and (program is None or read_only or is_store(Path(store))):
         if facts is not None:
             raise faults.already_there(Path(store))
-        given = None if program is None else _program(program)
+        given = None if program is None else _program(program, include, macros)
         with unmoved(Path(store)) if read_only else nullcontext():
             return open_store(Path(store), given, read_only, at, strategy, levels, settings)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), strategy or "elastic")
-    session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
+    session = Session(
+        _program(program, include, macros), strategy=strategy or "elastic", levels=levels or "local", **settings
+    )
     session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)), spark, engine)
     if store is not None:
         session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention))
@@ -130,13 +136,17 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
 
 
-def _program(program: str | os.PathLike[str] | Program) -> Program:
+def _program(
+    program: str | os.PathLike[str] | Program,
+    include: Iterable[str | os.PathLike[str]],
+    macros: Mapping[str, object] | None,
+) -> Program:
     if isinstance(program, Program):
         return program
     require_path("a program is a path, a text, or a `Program`", program, "give one of these")
     if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
-        return Program.parse(program)
-    return Program.load(program)
+        return Program.parse(program, include=include, macros=macros)
+    return Program.load(program, include=include, macros=macros)
 
 
 def open_store(
