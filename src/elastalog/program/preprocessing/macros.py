@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from elastalog.diagnostics.source import Span
@@ -46,6 +45,9 @@ class Macros:
         self._pcpp: Any = Preprocessor()
         self._pcpp.on_error = lambda file, line, message: self._faults.append(message)
         self.places: dict[str, str] = {}
+        # What uses became under the present definitions, unless one of them differs from use to use.
+        self._expansions: dict[str, str] = {}
+        self._varies = False
 
     def define(self, text: str, place: str | None) -> None:
         """`NAME`, `NAME text` or `NAME(a, b) text`. Raises MacroError."""
@@ -56,12 +58,15 @@ class Macros:
         if name[0] == "defined":
             raise MacroError("`defined` cannot name a macro")
         self._tried(lambda: self._pcpp.define(text))
+        self._expansions.clear()
+        self._varies = self._varies or any(word in text for word in _BUILT_IN)
         self.places.pop(name[0], None)
         if place is not None:
             self.places[name[0]] = place
 
     def undefine(self, name: str) -> None:
         self._pcpp.macros.pop(name, None)
+        self._expansions.clear()
 
     def is_defined(self, name: str) -> bool:
         return name in self._pcpp.macros or name in _BUILT_IN
@@ -85,12 +90,14 @@ class Macros:
         if known.isdisjoint(_NAMES.findall(text, start, end)):
             return []
         found: list[Use] = []
-        position = start
+        position = counted = start
+        line = line_of_start
         while (word := _WORD.search(text, position, end)) is not None:
             position = word.end()
             if word["name"] is None or word["name"] not in known:
                 continue
-            line = line_of_start + text.count("\n", start, word.start())
+            line += text.count("\n", counted, word.start())
+            counted = word.start()
             use = self._use(text, word, end, line)
             if use is not None:
                 found.append(use)
@@ -109,7 +116,7 @@ class Macros:
                     break
                 stop = closed
             try:
-                expanded = self._tried(partial(self._expand, text[word.start() : stop], line))
+                expanded = self._expanded_use(text[word.start() : stop], line)
             except MacroError as fault:
                 return Use(Span(word.start(), stop), name, "", str(fault))
             # A macro may end in the name of another whose arguments follow in the text.
@@ -118,6 +125,14 @@ class Macros:
             if not self._takes_arguments(last) or _closed(text, stop, end) is None:
                 break
         return Use(Span(word.start(), stop), name, expanded, None)
+
+    def _expanded_use(self, use: str, line: int) -> str:
+        known = self._expansions.get(use)
+        if known is None:
+            known = self._tried(lambda: self._expand(use, line))
+            if not self._varies and use not in _BUILT_IN:
+                self._expansions[use] = known
+        return known
 
     def _takes_arguments(self, name: str) -> bool:
         macro = self._pcpp.macros.get(name)
