@@ -81,7 +81,8 @@ BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": min, "max": max}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
 COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}
-COMPARISONS |= {"contains": lambda part, text: part in text}
+COMPARISONS |= {"contains": lambda part, text: part in text, "!contains": lambda part, text: part not in text}
+COMPARISONS |= {"!match": lambda pattern, text: not re.fullmatch(pattern, text)}
 FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg, "min": min, "max": max}
 FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
 FUNCTORS |= {"%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1), "cat": lambda *texts: "".join(texts)}

@@ -2,6 +2,7 @@
 
 Semantics that every evaluator keeps (integers have 64 bits):
 
+- `+` of symbols joins them, as `cat` does.
 - `+ - *`, `neg`: a result outside the type is a run-time diagnostic, never a silent wrap.
 - `/` truncates towards zero, `%` has the sign of the dividend; by zero the instantiation fails (floats too).
 - `^`: power; with integers a negative exponent makes the instantiation fail and overflow is a diagnostic.
@@ -30,6 +31,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from elastalog.analysis.program import Base
+from elastalog.syntax.keywords import TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -94,7 +96,8 @@ _ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)
 _ANY_ONE = ((_SYMBOL,), (_NUMBER,), (_UNSIGNED,), (_FLOAT,))
 
 _TABLE: tuple[Functor, ...] = (
-    *(_uniform(name, 2, 2, *_NUMERIC) for name in ("+", "-", "*", "/", "^")),
+    _uniform("+", 2, 2, *_ALL),  # of symbols: `cat`
+    *(_uniform(name, 2, 2, *_NUMERIC) for name in ("-", "*", "/", "^")),
     _uniform("%", 2, 2, *_INTEGERS),
     _uniform("neg", 1, 1, _NUMBER, _FLOAT),
     *(_uniform(name, 2, 2, *_INTEGERS) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")),
@@ -123,7 +126,7 @@ FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for fu
 """Every functor of the dialect, by surface name."""
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
-    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(("match", "contains"), (_SYMBOL,))}
+    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}
 )
 """The base types each comparison takes."""
 

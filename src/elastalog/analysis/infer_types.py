@@ -29,7 +29,7 @@ def infer_types(draft: Draft) -> Outcome:
                 continue
         rule = _plain_rule(clause, bases) if clause.is_plain else None
         if rule is None:
-            rule = TypedBuilder(draft.declarations, bases, infer(clause, bases), findings).rule(clause)
+            rule = TypedBuilder(draft, bases, infer(clause, bases, draft.types), findings).rule(clause)
         if rule is None:
             continue
         if clause.is_fact and not rule.body and all(type(term) is Constant for term in rule.head.arguments):

@@ -99,13 +99,15 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left > right)
         case ">=":
             return bool(left >= right)
-        case "match":
+        case "match" | "!match":
             try:
-                return re.fullmatch(left, right) is not None
-            except re.error:
-                return False
+                return (re.fullmatch(left, right) is not None) == (operator == "match")
+            except (re.error, OverflowError, RecursionError):
+                return False  # a pattern that is none matches nothing, and its negation does not hold either
         case "contains":
             return left in right
+        case "!contains":
+            return left not in right
         case _:
             raise ValueError(operator)
 

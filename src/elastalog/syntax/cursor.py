@@ -161,6 +161,24 @@ class Cursor:
         self.position = index + 1
         return index
 
+    def qualified_name(self, what: str) -> tuple[str, Span]:
+        """`name`, or `instance.name`: what an instance of a component holds."""
+        first = self.name(what)
+        if not self.is_qualified(first):
+            return self.texts[first], self.span_of(first)
+        while self.is_qualified(self.position - 1):
+            self.position += 2
+        return "".join(self.texts[first : self.position]), self.span_from(first)
+
+    def is_qualified(self, index: int) -> bool:
+        """Whether a name is followed by `.name` without spaces."""
+        return (
+            self.texts[index + 1] == "."
+            and self.kinds[index + 2] == NAME
+            and self.ends[index] == self.starts[index + 1]
+            and self.ends[index + 1] == self.starts[index + 2]
+        )
+
     def reserved(self, index: int, what: str) -> UnreadableItemError:
         word = self.texts[index]
         return self.failure(

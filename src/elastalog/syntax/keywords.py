@@ -12,6 +12,8 @@ FUNCTORS = frozenset([
 AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+TEXT_TESTS = CONSTRAINTS | {"!match", "!contains"}
+"""The comparisons that are written like atoms, and their negations."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
 """Words that can not name a relation or a variable."""
 

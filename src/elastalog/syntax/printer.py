@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
+from elastalog.syntax.keywords import PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
     Body,
     Call,
+    Cast,
     Clause,
     Comparison,
     Directive,
@@ -91,7 +92,7 @@ def print_literal(literal: Literal) -> str:
             return f"{literal.relation}({_print_arguments(literal.arguments)})"
         case Negation():
             return f"!{print_literal(literal.atom)}"
-        case Comparison() if literal.operator in CONSTRAINTS:
+        case Comparison() if literal.operator in TEXT_TESTS:
             return f"{literal.operator}({print_term(literal.left)}, {print_term(literal.right)})"
         case Comparison():
             return f"{print_term(literal.left)} {literal.operator} {print_term(literal.right)}"
@@ -131,6 +132,8 @@ def _print_term(term: Term, least: int) -> str:
         case Call():
             text, precedence = _print_call(term)
             return f"({text})" if precedence < least else text
+        case Cast():
+            return f"as({print_term(term.term)}, {term.type_name})"
         case Aggregate():
             target = "" if term.target is None else f" {print_term(term.target)}"
             return f"{term.operator}{target} : {{ {_print_body(term.body)} }}"

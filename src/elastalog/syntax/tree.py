@@ -61,6 +61,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Cast:
+    """`as(term, type)`: the value of the term, taken to be of another type."""
+
+    term: Term
+    type_name: str
+    type_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target."""
 
@@ -70,7 +80,7 @@ class Aggregate:
     span: Span
 
 
-Term: TypeAlias = Variable | Wildcard | Integer | Float | String | Call | Aggregate
+Term: TypeAlias = Variable | Wildcard | Integer | Float | String | Call | Cast | Aggregate
 
 # --- literals ------------------------------------------------------------------------------------------------------
 
@@ -93,7 +103,8 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`."""
+    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`
+    and their negations `!match`, `!contains`."""
 
     operator: str
     left: Term
@@ -112,7 +123,8 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group does not exist in the dialect."""
+    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group is written out
+    by De Morgan."""
 
     alternatives: tuple[Body, ...]
     span: Span

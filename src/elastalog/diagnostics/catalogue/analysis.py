@@ -261,8 +261,8 @@ ANALYSIS: tuple[Entry, ...] = (
         "E0305",
         "functor applied to the wrong type",
         "Arithmetic takes arguments of one numeric type, functors on strings take symbols. Symbols are joined"
-        " with `cat`, and `to_number`, `to_unsigned`, `to_float` and `to_string` convert.",
-        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(s + "s") :- word(s).',
+        " with `cat` or `+`, and `to_number`, `to_unsigned`, `to_float` and `to_string` convert.",
+        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(s * "s") :- word(s).',
         '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(cat(s, "s")) :- word(s).',
     ),
     Entry(
@@ -307,6 +307,15 @@ ANALYSIS: tuple[Entry, ...] = (
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*\\\\(", s).',
     ),
     Entry(
+        "E0311",
+        "cast between types that do not fit",
+        "`as(x, T)` takes a value for one of another type without changing it. That is possible between types with the "
+        "same base type, between `number` and `unsigned` (where the value fits), and from a symbol to a number, which "
+        "gives its `ord`. Other conversions change the value and are written as such: `to_number`, `to_string`.",
+        ".decl s(x: number)\ns(1).\n.decl p(x: symbol)\np(as(x, symbol)) :- s(x).",
+        ".decl s(x: number)\ns(1).\n.decl p(x: symbol)\np(to_string(x)) :- s(x).",
+    ),
+    Entry(
         "E0320",
         "variable not grounded",
         "Every variable of a rule must get its values from somewhere: from a positive atom in which it is an "
@@ -342,14 +351,6 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl path(x: number, y: number)\n"
         ".output path\n"
         "path(x, y) :- edge(x, y).",
-    ),
-    Entry(
-        "E0322",
-        "range inside an expression",
-        "`range(a, b)` has many values: it gives a variable each of them in turn. So it stands only beside "
-        "`=`, with a variable on the other side.",
-        ".decl digit(n: number)\ndigit(range(0, 10)).",
-        ".decl digit(n: number)\ndigit(n) :- n = range(0, 10).",
     ),
     Entry(
         "E0323",

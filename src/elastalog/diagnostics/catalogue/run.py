@@ -115,6 +115,7 @@ RUN: tuple[Entry, ...] = (
         "E0613",
         "not a regular expression",
         "The first argument of `match` must be a regular expression in the syntax of Python; here it came from a fact."
+        " This is a warning: neither `match` nor `!match` holds for such a pattern."
         " Characters with a meaning, such as `( [ * + ?`, need a backslash to stand for themselves; in a string of the"
         " program the backslash is written twice.",
         ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"

@@ -128,14 +128,6 @@ SYNTAX: tuple[Entry, ...] = (
         "edge(1, 2).",
     ),
     Entry(
-        "E0118",
-        "negation of something that is no atom",
-        "`!` stands before a single atom. Comparisons have opposites of their own (`!=` for `=`, `>=` for "
-        "`<`). To negate a group, or `match` and `contains`, give it a relation of its own and negate that.",
-        "p(x) :- q(x), !(r(x), s(x)).",
-        "both(x) :- r(x), s(x).\np(x) :- q(x), !both(x).",
-    ),
-    Entry(
         "E0119",
         "bracket that closes nothing",
         "There is a closing bracket more than opening ones.",
@@ -204,14 +196,6 @@ SYNTAX: tuple[Entry, ...] = (
         "A macro with parameters takes as many arguments as it was defined with.",
         "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1)).",
         "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1, 2)).",
-    ),
-    Entry(
-        "E0189",
-        "type casts are not supported yet",
-        "`as(x, T)` reads a value as one of another type. Conversions that change the value exist: "
-        "`to_number`, `to_string`, `itof` and so on.",
-        "p(as(x, symbol)) :- q(x).",
-        "p(to_string(x)) :- q(x).",
     ),
     Entry(
         "E0190",

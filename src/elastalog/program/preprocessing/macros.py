@@ -81,7 +81,7 @@ class Macros:
 
     def expanded(self, text: str) -> str:
         """A single line, macros replaced: what `#include NAME` means. Raises MacroError."""
-        return self._tried(lambda: self._expand(text, 0))
+        return str(self._tried(lambda: self._expand(text, 0)))
 
     def uses(self, text: str, start: int, end: int, line_of_start: int) -> list[Use]:
         """The uses of macros in a stretch of text, in order. Those in comments and strings are none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -14,11 +15,14 @@ from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, sh
 from elastalog.backends.kernel.expressions.ranges import compile_membership
 from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
 from elastalog.backends.kernel.expressions.terms import compile_column
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.diagnostic import Diagnostic, Label
+from elastalog.diagnostics.render import render_text
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.steps import Keep
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
+
+log = logging.getLogger("elastalog.evaluation")
 
 Holds: TypeAlias = Callable[[Matrix, int], Mask]
 """Gives a mask with one element for every row, or one for all of them."""
@@ -137,10 +141,12 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     arguments = [(side, compile_column(side, slots, dictionary, source)) for side in (keep.left, keep.right)]
     function: TextFunction
     match keep.operator:
-        case "match":
-            function = _matcher(keep.left, source)
+        case "match" | "!match":
+            function = _matcher(keep.left, source, keep.operator == "match")
         case "contains":
             function = _contains
+        case "!contains":
+            function = _contains_not
         case _:
             function = ORDERS[keep.operator]
     column = compile_text_function(function, arguments, np.bool_, dictionary)
@@ -156,34 +162,36 @@ def _contains(part: str, text: str) -> bool:
     return part in text
 
 
-def _matcher(pattern: Expression, source: Source) -> TextFunction:
-    known: dict[str, re.Pattern[str]] = {}
+def _contains_not(part: str, text: str) -> bool:
+    return part not in text
+
+
+def _matcher(pattern: Expression, source: Source, is_wanted: bool) -> TextFunction:
+    known: dict[str, re.Pattern[str] | None] = {}
 
     def matches(wanted: str, text: str) -> bool:
-        compiled = known.get(wanted)
-        if compiled is None:
-            compiled = known[wanted] = compile_pattern(wanted, pattern.span, source)
-        return compiled.fullmatch(text) is not None
+        if wanted not in known:
+            known[wanted] = _compiled(wanted, pattern.span, source)
+        compiled = known[wanted]
+        return compiled is not None and (compiled.fullmatch(text) is not None) == is_wanted
 
-    if isinstance(pattern, Constant):
-        # Found wrong at once rather than when the first row arrives.
-        known[str(pattern.value)] = compile_pattern(str(pattern.value), pattern.span, source)
     return matches
 
 
-def compile_pattern(pattern: str, span: Span, source: Source) -> re.Pattern[str]:
-    """The compiled regular expression; E0613 at the span if it is none."""
+def _compiled(pattern: str, span: Span, source: Source) -> re.Pattern[str] | None:
+    """The compiled regular expression. None, and a warning in the log, for one that is none: it came with the facts,
+    since patterns in the program have been checked."""
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ElastalogError(
-            [
-                Diagnostic(
-                    "E0613",
-                    f"{shown_value(pattern)} is not a regular expression: {error}",
-                    (Label(span, "the pattern of `match`"),),
-                    help="put a backslash before characters that stand for themselves, as in `\\\\(`",
-                    source=source,
-                )
-            ]
-        ) from None
+        fault = Diagnostic(
+            "E0613",
+            f"{shown_value(pattern)} is not a regular expression: {error}",
+            (Label(span, "the pattern of `match`"),),
+            ("neither `match` nor `!match` holds with it",),
+            "put a backslash before characters that stand for themselves, as in `\\\\(`",
+            "warning",
+            source,
+        )
+        log.warning("%s", render_text(fault))
+        return None
