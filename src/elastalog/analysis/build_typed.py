@@ -61,7 +61,7 @@ class TypedBuilder:
         head = self.atom_or_none(clause.head)
         if head is None or not self.is_sound:
             return None
-        return TypedRule(head, body, clause.plan, clause.span)
+        return TypedRule(head, body, clause.plan, clause.span, clause.instance)
 
     def body(self, literals: Sequence[FlatLiteral]) -> tuple[Literal, ...]:
         built: list[Literal] = []

@@ -32,8 +32,13 @@ _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 def check_grounded(draft: Draft) -> Outcome:
     """Report every variable that nothing grounds, once per rule, at each place that needs it."""
     findings = Findings(draft.tree.source)
-    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _RuleGrounder(rule, findings).is_grounded()]
+    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _look_closer(rule, findings)]
     return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
+
+
+def _look_closer(rule: TypedRule, findings: Findings) -> bool:
+    findings.instance = rule.instance
+    return _RuleGrounder(rule, findings).is_grounded()
 
 
 def _is_grounded(rule: TypedRule) -> bool:

@@ -38,6 +38,7 @@ def read_directives(
     for item in program.items:
         if type(item) is not tree.Directive:
             continue
+        findings.instance = item.instance
         if item.relation not in declarations:
             _report_unknown(item, declarations, findings)
             continue

@@ -60,6 +60,7 @@ class FlatClause:
     is_plain: bool
     is_fact: bool
     span: Span
+    instance: tree.Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class TypedRule:
     body: tuple[Literal, ...]
     plan: tree.Plan | None
     span: Span
+    instance: tree.Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ def infer_types(draft: Draft) -> Outcome:
     facts: list[Fact] = []
     rules: list[TypedRule] = []
     for clause in draft.flat_clauses:
+        findings.instance = clause.instance
         if clause.is_fact and clause.is_plain:
             fact = _plain_fact(clause.head, bases)
             if fact is not None:
@@ -82,4 +83,4 @@ def _plain_rule(clause: FlatClause, bases: Bases) -> TypedRule | None:
         typed = Atom(atom.relation, tuple(arguments), atom.span)
         body.append(Negation(typed, literal.span) if is_negated else typed)
     head = body.pop()
-    return TypedRule(head, tuple(body), clause.plan, clause.span)  # type: ignore[arg-type]  # the head came last
+    return TypedRule(head, tuple(body), clause.plan, clause.span, clause.instance)  # type: ignore[arg-type]  # the head came last

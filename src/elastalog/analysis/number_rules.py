@@ -30,6 +30,7 @@ def number_rules(draft: Draft) -> Outcome:
         for literal in typed.body:
             if type(literal) is Atom and component_of[literal.relation] == stratum:
                 recursive_atoms += 1
+        findings.instance = typed.instance
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span)
         rules.append(rule)
@@ -65,6 +66,7 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
     filled = {fact.relation for fact in draft.facts} | count_of.keys()
     for name, relation in draft.relations.items():
         if name not in filled and not any(directive.kind == "input" for directive in relation.directives):
+            findings.instance = draft.declarations[name].instance
             findings.warning(
                 "E0223",
                 f"relation {quoted(name)} never holds a fact",

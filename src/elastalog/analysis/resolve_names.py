@@ -23,6 +23,7 @@ def resolve_names(draft: Draft) -> Outcome:
     clauses = []
     for item in draft.tree.items:
         if type(item) is tree.Clause:
+            findings.instance = item.instance
             shape = resolve(item)
             if shape is not None:
                 clauses.append((item, shape))

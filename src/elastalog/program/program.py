@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from elastalog.analysis.check import check, place
+from elastalog.analysis.instantiate import instantiate
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -17,7 +18,7 @@ from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
-from elastalog.syntax.printer import print_item
+from elastalog.syntax.printer import print_item, print_tree
 from elastalog.syntax.tree import Clause, Tree
 
 LARGEST_FILE: Final = 256 * 2**20
@@ -26,12 +27,15 @@ LARGEST_FILE: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program without errors: `tree` is what was written, `checked` what it means, `warnings` what is worth a look
-    (warnings and notes, sorted by place). Nothing in it changes, so that threads may share one."""
+    """A program without errors: `tree` is what was written, components written out for their instances, `checked` what
+    it means, `warnings` what is worth a look (warnings and notes, sorted by place). `is_flattened`: the program had
+    components, so that the items of the tree are not those of its text. Nothing in it changes, so that threads may
+    share one."""
 
     tree: Tree
     checked: CheckedProgram
     warnings: tuple[Diagnostic, ...] = ()
+    is_flattened: bool = False
 
     @classmethod
     def parse(
@@ -73,19 +77,32 @@ class Program:
         """Check a program whose text needs no preprocessing any more."""
         checked = None
         with without_collection():
-            tree, found = parse(source)
-            if not any(diagnostic.severity == "error" for diagnostic in found):
+            written, found = parse(source)
+            tree = written
+            if not _has_errors(found):
+                tree, more = instantiate(written)
+                found = (*found, *more)
+            if not _has_errors(found):
                 checked, more = check(tree)
                 found = (*found, *more)
         found = tuple(sorted(found, key=place))
         if checked is None:
             raise ElastalogError(found)
-        return cls(tree, checked, found)
+        return cls(tree, checked, found, is_flattened=tree is not written)
+
+    @property
+    def flat_text(self) -> str:
+        """The program without components: as it was written, or printed where it had some."""
+        return print_tree(self.tree) if self.is_flattened else self.tree.source.text
+
+
+def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 
 def declarations_in(text: str) -> tuple[str, ...]:
     """What a program text declares: types, relations, directives and pragmas, printed, in order."""
-    tree, _ = parse(Source("<text>", text))
+    tree, _ = instantiate(parse(Source("<text>", text))[0])
     return tuple(print_item(item) for item in tree.items if not isinstance(item, Clause))
 
 

@@ -128,6 +128,8 @@ class ClauseParser(LiteralParser):
     def ends_without_dot(self) -> bool:
         """Whether the token at hand starts something new, so that only a `.` is missing before it."""
         index = self.position
+        if self.components and self.texts[index] == "}":
+            return True
         return self.kinds[index] in (DIRECTIVE, END) or (
             self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.is_first_on_line(index)
         )

@@ -24,6 +24,7 @@ class Cursor:
 
     __slots__ = (
         "closings",
+        "components",
         "depth",
         "diagnostics",
         "ends",
@@ -45,6 +46,7 @@ class Cursor:
         self.ends = tokens.ends
         self.position = 0
         self.depth = 0
+        self.components = 0  # how many are open
         self.operators = 0
         self.unsupported = False  # the item at hand uses a feature that comes later and is left out of the tree
         self.diagnostics: list[Diagnostic] = []

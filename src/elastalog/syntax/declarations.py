@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
 from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
-
-_WRITE_OUT = "write the relations and rules of the component out"
 
 
 class DeclarationParser(ClauseParser):
@@ -37,8 +37,14 @@ class DeclarationParser(ClauseParser):
             self.plan()
             advice = "place it right behind the rule it belongs to"
             self.report("E0122", "`.plan` does not follow a rule", self.span_from(index), advice=advice)
+        elif word in ("comp", "init", "override"):
+            self.component_directive(index, word, into)
         else:
             self.later_directive(index, word)
+
+    @abstractmethod
+    def component_directive(self, first: int, word: str, into: list[Item]) -> None:
+        """`.comp`, `.init` or `.override`"""
 
     def unknown_directive(self) -> None:
         """A `.` where an item should start."""
@@ -235,19 +241,13 @@ class DeclarationParser(ClauseParser):
     # --- features that come later ---
 
     def later_directive(self, index: int, word: str) -> None:
-        if word == "comp":
-            self.skip_to_block()
-            self.report_later("E0192", "components (`.comp`) are", self.span_of(index), _WRITE_OUT)
-        elif word == "lattice":
+        if word == "lattice":
             self.skip_to_block()
             self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
         else:
             self.skip_line()
-            if word == "functor":
-                advice = "compute the values before they are read"
-                self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
-            else:
-                self.report_later("E0192", f"components (`.{word}`) are", self.span_of(index), _WRITE_OUT)
+            advice = "compute the values before they are read"
+            self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
 
     def skip_to_block(self) -> None:
         """Behind the block in braces that follows."""

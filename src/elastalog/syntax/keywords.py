@@ -52,8 +52,11 @@ DIRECTIVES = (
     "limitsize",
     "plan",
     "pragma",
+    "comp",
+    "init",
+    "override",
 )
-LATER_DIRECTIVES = ("comp", "init", "override", "functor", "lattice")
+LATER_DIRECTIVES = ("functor", "lattice")
 
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""

@@ -14,13 +14,17 @@ from elastalog.syntax.tree import (
     Cast,
     Clause,
     Comparison,
+    Component,
+    ComponentType,
     Directive,
     Disjunction,
     Float,
+    Init,
     Integer,
     Item,
     Literal,
     Negation,
+    Override,
     Plan,
     Pragma,
     RelationDeclaration,
@@ -59,8 +63,27 @@ def print_item(item: Item) -> str:
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
         case Clause():
             return print_clause(item)
+        case Component():
+            return _print_component(item)
+        case Init():
+            return f".init {item.name} = {_print_component_type(item.component)}"
+        case Override():
+            return f".override {item.relation}"
         case _:
             assert_never(item)
+
+
+def _print_component(component: Component) -> str:
+    parameters = ", ".join(name for name, _ in component.parameters)
+    bases = ", ".join(map(_print_component_type, component.bases))
+    heading = f".comp {component.name}{f'<{parameters}>' if parameters else ''}{f' : {bases}' if bases else ''}"
+    inside = "".join(f"    {line}\n" for item in component.items for line in print_item(item).split("\n"))
+    return f"{heading} {{\n{inside}}}"
+
+
+def _print_component_type(component: ComponentType) -> str:
+    arguments = ", ".join(name for name, _ in component.arguments)
+    return f"{component.name}<{arguments}>" if arguments else component.name
 
 
 def print_clause(clause: Clause) -> str:

@@ -137,6 +137,17 @@ Body: TypeAlias = tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Instance:
+    """The instance of a component that an item was made for: `name` is all of its name, `span` that of its `.init`,
+    `outer` the instance that holds it."""
+
+    name: str
+    component: str
+    span: Span
+    outer: Instance | None
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     name: str
     type_name: str
@@ -153,6 +164,7 @@ class RelationDeclaration:
     qualifiers: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,7 @@ class TypeDeclaration:
     parents: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +189,7 @@ class Directive:
     parameters: tuple[tuple[str, str, Span], ...]
     relation_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +215,54 @@ class Clause:
     body: Body
     plan: Plan | None
     span: Span
+    instance: Instance | None = None
 
 
-Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause
+# --- components ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentType:
+    """`C<number, T>`"""
+
+    name: str
+    arguments: tuple[tuple[str, Span], ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """`.comp C<T> : B<T>, D { items }`"""
+
+    name: str
+    parameters: tuple[tuple[str, Span], ...]
+    bases: tuple[ComponentType, ...]
+    items: tuple[Item, ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """`.init i = C<number>`"""
+
+    name: str
+    component: ComponentType
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """`.override a, b` in a component: one node per relation, whose inherited rules do not count."""
+
+    relation: str
+    relation_span: Span
+    span: Span
+
+
+Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause | Component | Init | Override
 
 
 @dataclass(frozen=True, slots=True)

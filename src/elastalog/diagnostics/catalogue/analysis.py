@@ -92,6 +92,21 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge",
     ),
     Entry(
+        "E0211",
+        "unknown component",
+        "`.init` and the bases behind the `:` of a component name a component that is declared with `.comp`: in the "
+        "same component, in one that it inherits from, or around it.",
+        ".comp Graph { .decl edge(x: number) edge(1). }\n.init g = Grph",
+        ".comp Graph { .decl edge(x: number) edge(1). }\n.init g = Graph",
+    ),
+    Entry(
+        "E0212",
+        "wrong number of parameters of a component",
+        "A component takes as many types or components between `<` and `>` as its declaration names.",
+        ".comp Graph<T> { .decl edge(x: T) edge(1). }\n.init g = Graph",
+        ".comp Graph<T> { .decl edge(x: T) edge(1). }\n.init g = Graph<number>",
+    ),
+    Entry(
         "E0213",
         "directive given twice",
         "A relation has at most one `.input`, one `.printsize` and one `.limitsize`, and one `.output` "
@@ -191,6 +206,14 @@ ANALYSIS: tuple[Entry, ...] = (
         "near(x, 6), near(x, 7), near(x, 8), near(x, 9).",
     ),
     Entry(
+        "E0222",
+        "component without end",
+        "A component holds an instance of itself, or inherits from itself, directly or through others. Writing it out "
+        "would never end.",
+        ".comp List { .decl item(x: number) item(1). .init rest = List }\n.init list = List",
+        ".comp List { .decl item(x: number) item(1). }\n.init list = List\n.init rest = List",
+    ),
+    Entry(
         "E0223",
         "relation that never holds a fact",
         "The relation has no `.input`, no fact and no rule, so it stays empty and every rule that needs it "
@@ -198,6 +221,21 @@ ANALYSIS: tuple[Entry, ...] = (
         " is filled from Python, `.input` says so.",
         ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
         ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).",
+    ),
+    Entry(
+        "E0224",
+        "relation that cannot be overridden",
+        "`.override R` in a component drops the rules that it inherits for `R`. `R` must be declared in a component "
+        "behind the `:`, with the qualifier `overridable`.",
+        ".comp A { .decl p(x: number) p(1). }\n.comp B : A { .override p p(2). }\n.init b = B",
+        ".comp A { .decl p(x: number) overridable p(1). }\n.comp B : A { .override p p(2). }\n.init b = B",
+    ),
+    Entry(
+        "E0225",
+        "component or instance declared twice",
+        "Two components in one place, or two instances in one component, have the same name.",
+        ".comp A { .decl p(x: number) p(1). }\n.init a = A\n.init a = A",
+        ".comp A { .decl p(x: number) p(1). }\n.init a = A\n.init b = A",
     ),
     Entry(
         "E0230",

@@ -212,13 +212,6 @@ SYNTAX: tuple[Entry, ...] = (
         ".decl circle(r: number)\n.decl square(a: number)",
     ),
     Entry(
-        "E0192",
-        "components are not supported yet",
-        "`.comp`, `.init`, `.override` and names such as `graph.edge` come later. Write the relations and rules out.",
-        ".comp Graph { .decl edge(x: number, y: number) }\n.init graph = Graph",
-        ".decl graph_edge(x: number, y: number)",
-    ),
-    Entry(
         "E0193",
         "equivalence relations are not supported yet",
         "The qualifier `eqrel` comes later. The rules of an equivalence do the same.",
