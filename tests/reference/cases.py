@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elastalog.analysis.instantiate import instantiate
+from elastalog.analysis.flatten import flatten
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
@@ -53,7 +53,7 @@ def parse_accepted(text: str, name: str = "program.dl") -> syntax.Tree:
     """The tree of a program without errors."""
     tree, diagnostics = parse(Source(name, text))
     assert not [d for d in diagnostics if d.severity == "error"], diagnostics
-    flat, diagnostics = instantiate(tree)
+    flat, diagnostics = flatten(tree)
     assert not diagnostics, diagnostics
     return flat
 

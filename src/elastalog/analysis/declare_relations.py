@@ -14,7 +14,7 @@ from elastalog.analysis.program import Attribute, Base, Directive, Relation
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import Pragma, RelationDeclaration
 
-HINTS: Final = frozenset(("btree", "btree_delete", "brie", "magic", "no_magic", "inline", "no_inline"))
+HINTS: Final = frozenset(("btree", "btree_delete", "brie", "magic", "no_magic", "no_inline"))
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 
 

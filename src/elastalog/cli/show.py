@@ -34,6 +34,23 @@ def _tree(source: Source) -> Iterator[str]:
     _fail_on(diagnostics)
 
 
+def _flat(source: Source) -> Iterator[str]:
+    from elastalog.analysis.flatten import flatten
+    from elastalog.syntax.parser import parse
+    from elastalog.syntax.printer import print_item
+
+    tree, diagnostics = parse(source)
+    _fail_on(diagnostics)
+    tree, diagnostics = flatten(tree)
+    _fail_on(diagnostics)
+    for item in tree.items:
+        yield print_item(item)
+
+
+def _text(source: Source) -> Iterator[str]:
+    yield source.text.removesuffix("\n")
+
+
 def _checked(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_program
     from elastalog.program import Program
@@ -65,8 +82,10 @@ def _plan_on_spark(source: Source) -> Iterator[str]:
 
 
 STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
+    "text": _text,
     "tokens": _tokens,
     "tree": _tree,
+    "flat": _flat,
     "checked": _checked,
     "strata": _strata,
     "plan": _plan,
@@ -125,8 +144,10 @@ def show(
 
     \b
     Stages:
+      text      the text after preprocessing
       tokens    the words of the text, with line and column
       tree      what was written, as a tree
+      flat      the same as text, components and inline relations written out
       checked   what it means: one head and one conjunction a rule, every variable typed
       strata    the order in which relations are evaluated
       plan      how each version of a rule is joined, before the sizes of relations are known

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from elastalog.analysis.check import check, place
-from elastalog.analysis.instantiate import instantiate
+from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -27,10 +27,12 @@ LARGEST_FILE: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program without errors: `tree` is what was written, components written out for their instances, `checked` what
-    it means, `warnings` what is worth a look (warnings and notes, sorted by place). `is_flattened`: the program had
-    components, so that the items of the tree are not those of its text. Nothing in it changes, so that threads may
-    share one."""
+    """A program without errors.
+
+    `tree`: what was written, components written out for their instances and inline relations replaced by their rules.
+    `checked`: what it means. `warnings`: what is worth a look (warnings and notes, sorted by place). `is_flattened`:
+    there were components or inline relations, so that the items of the tree are not those of the text. Nothing in it
+    changes, so that threads may share one."""
 
     tree: Tree
     checked: CheckedProgram
@@ -80,7 +82,7 @@ class Program:
             written, found = parse(source)
             tree = written
             if not _has_errors(found):
-                tree, more = instantiate(written)
+                tree, more = flatten(written)
                 found = (*found, *more)
             if not _has_errors(found):
                 checked, more = check(tree)
@@ -102,7 +104,7 @@ def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
 
 def declarations_in(text: str) -> tuple[str, ...]:
     """What a program text declares: types, relations, directives and pragmas, printed, in order."""
-    tree, _ = instantiate(parse(Source("<text>", text))[0])
+    tree, _ = flatten(parse(Source("<text>", text))[0])
     return tuple(print_item(item) for item in tree.items if not isinstance(item, Clause))
 
 
