@@ -350,7 +350,7 @@ def test_range_goes_up_or_down() -> None:
 def test_range_with_step() -> None:
     bases = (NUMBER, NUMBER, NUMBER)
     rows = [(0, 7, 3), (7, 0, -3), (0, 7, -1), (0, 7, 0), (LEAST, MOST, MOST), (MOST, LEAST, LEAST)]
-    expected = [[0, 3, 6], [7, 4, 1], [], [], [LEAST, -1, MOST - 1], [MOST, -1]]
+    expected = [[0, 3, 6], [7, 4, 1], [], [0], [LEAST, -1, MOST - 1], [MOST, -1]]
     assert generated(app("range", X, Y, var("z")), bases, rows) == expected
 
 

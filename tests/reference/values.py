@@ -39,7 +39,11 @@ def apply(functor: str, arguments: tuple[Any, ...], base: str) -> list[Any]:
 
 def range_values(start: Any, end: Any, step: Any = None) -> list[Any]:
     step = (1 if start <= end else -1) if step is None else step
-    return list(takewhile(lambda v: v < end if step > 0 else v > end, count(start, step))) if step else []
+    return (
+        list(takewhile(lambda v: v < end if step > 0 else v > end, count(start, step)))
+        if step
+        else [start][start == end :]
+    )
 
 
 def compare(name: str, left: Any, right: Any) -> bool:
@@ -69,7 +73,9 @@ def power(a: Any, b: Any) -> Any:
 
 def to_integer(a: Any) -> int | None:
     if isinstance(a, str):
-        return int(a) if re.fullmatch("-?[0-9]+", a) else None
+        return (
+            int(a, 0 if "x" in a or "b" in a else 10) if re.fullmatch("-?([0-9]+|0x[0-9a-fA-F]+|0b[01]+)", a) else None
+        )
     return math.trunc(a) if math.isfinite(a) else TOO_LARGE
 
 

@@ -48,7 +48,10 @@ def _flat(source: Source) -> Iterator[str]:
 
 
 def _text(source: Source) -> Iterator[str]:
+    from elastalog.syntax.parser import parse
+
     yield source.text.removesuffix("\n")
+    _fail_on(parse(source)[1])
 
 
 def _checked(source: Source) -> Iterator[str]:
