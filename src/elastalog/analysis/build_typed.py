@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, assert_never
 
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
@@ -53,6 +54,7 @@ class TypedBuilder:
         self.reports = TypeReports(draft.declarations, environment, findings)
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
+        self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
         self.without_type: set[str] = set()  # results of aggregates at fault; their uses say nothing new
 
     def rule(self, clause: FlatClause) -> TypedRule | None:
@@ -232,7 +234,8 @@ class TypedBuilder:
         wanted = self.types[cast.type_name].base
         inner = self.expression(cast.term, self.definite(cast.term) or wanted)
         if inner.base is wanted:
-            return inner
+            self.casts[cast.span] = cast.type_name
+            return replace(inner, span=cast.span) if type(inner) is Variable else inner
         functor = _CASTS.get((inner.base, wanted))
         if functor is None:
             self.reports.cast(cast, inner.base, wanted)

@@ -76,9 +76,11 @@ class TypedRule:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known so far."""
+    """What is known so far. `are_subtypes_strict`: a value in a column of a subtype that it need not have is an error,
+    not a warning."""
 
     tree: Tree
+    are_subtypes_strict: bool = True
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.infer import Bases, infer
 from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
 from elastalog.analysis.subtypes import SubtypeCheck
+from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 
@@ -29,8 +30,11 @@ def infer_types(draft: Draft) -> Outcome:
                 facts.append(fact)
                 continue
         rule = _plain_rule(clause, bases) if clause.is_plain else None
+        casts: dict[Span, str] = {}
         if rule is None:
-            rule = TypedBuilder(draft, bases, infer(clause, bases, draft.types), findings).rule(clause)
+            builder = TypedBuilder(draft, bases, infer(clause, bases, draft.types), findings)
+            rule = builder.rule(clause)
+            casts = builder.casts
         if rule is None:
             continue
         if clause.is_fact and not rule.body and all(type(term) is Constant for term in rule.head.arguments):
@@ -39,7 +43,7 @@ def infer_types(draft: Draft) -> Outcome:
             continue
         rules.append(rule)
         if subtypes.is_needed:
-            subtypes.check(rule)
+            subtypes.check(rule, casts)
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
 
 

@@ -75,17 +75,23 @@ class Program:
         return cls.of(preprocess_source(source, options, read_program_text))
 
     @classmethod
-    def of(cls, source: Source) -> Program:
+    def reopen(cls, text: str, name: str) -> Program:
+        """Check a text that was a program before, of a store or with rules changed. It needs no preprocessing, and what
+        earlier versions accepted (values in columns of a subtype, E0307) is a warning."""
+        return cls.of(Source(name, text), are_subtypes_strict=False)
+
+    @classmethod
+    def of(cls, source: Source, *, are_subtypes_strict: bool = True) -> Program:
         """Check a program whose text needs no preprocessing any more."""
         checked = None
         with without_collection():
             written, found = parse(source)
             tree = written
             if not _has_errors(found):
-                tree, more = flatten(written)
+                tree, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
                 found = (*found, *more)
             if not _has_errors(found):
-                checked, more = check(tree)
+                checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
                 found = (*found, *more)
         found = tuple(sorted(found, key=place))
         if checked is None:

@@ -212,7 +212,7 @@ def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRul
 
 def _after(program: Program, text: str, added: AddedText) -> Program:
     try:
-        return Program.parse(text, _changed_name(program), preprocess=False)
+        return Program.reopen(text, _changed_name(program))
     except ElastalogError as error:
         raise ElastalogError([added.placed(found) for found in _errors(error)]) from None
 
@@ -239,7 +239,7 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     try:
         whole = text + "".join(f"{shown_rule(rule)}\n" for rule in removed)
-        return Program.parse(whole, _changed_name(after), preprocess=False)
+        return Program.reopen(whole, _changed_name(after))
     except ElastalogError as error:
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]

@@ -92,7 +92,7 @@ class KeptEpochs(ABC):
             state = store.state(epoch)
             text = state.program_text()
             is_same = text == self.program.tree.source.text
-            program = self.program if is_same else Program.parse(text, state.program_name, preprocess=False)
+            program = self.program if is_same else Program.reopen(text, state.program_name)
             earlier = self._another(program, self._dictionary)
             restore(state, earlier._epochs, earlier._backend)
             earlier._is_read_only = True

@@ -314,22 +314,14 @@ ANALYSIS: tuple[Entry, ...] = (
     ),
     Entry(
         "E0307",
-        "value passed between unrelated types",
-        "Different subtypes of one base type may meet, since that is how values of both are compared. But a "
-        "head argument declared with one subtype and fed only from another, where neither is above the other,"
-        " is often a swap of two arguments. This is a warning.",
-        ".type City <: symbol\n"
-        ".type Person <: symbol\n"
-        ".decl lives(p: Person, c: City)\n"
-        ".input lives\n"
-        ".decl home(c: City, p: Person)\n"
-        "home(p, c) :- lives(p, c).",
-        ".type City <: symbol\n"
-        ".type Person <: symbol\n"
-        ".decl lives(p: Person, c: City)\n"
-        ".input lives\n"
-        ".decl home(c: City, p: Person)\n"
-        "home(c, p) :- lives(p, c).",
+        "value of a type that the column does not take",
+        "A rule fills a column with a variable whose type is not the declared one, nor below it. Not every value of a "
+        "type is one of its subtypes, and siblings have nothing to do with each other. Different subtypes of one base "
+        "type may meet in a comparison. Constants and results of functors have every type of their base.",
+        ".type City <: symbol\n.type Person <: symbol\n.decl lives(p: Person, c: City)\n.input lives\n"
+        ".decl city(c: City)\ncity(p) :- lives(p, _).",
+        ".type City <: symbol\n.type Person <: symbol\n.decl lives(p: Person, c: City)\n.input lives\n"
+        ".decl city(c: City)\ncity(c) :- lives(_, c).",
     ),
     Entry(
         "E0308",
