@@ -180,7 +180,8 @@ class _Inliner:
             else:
                 variable = terms[wanted.name] = self.fresh(wanted.name, given.span)
                 if type(given) is not tree.Wildcard:
-                    equal.append(tree.Comparison("=", variable, given, given.span, given.span))
+                    meant = substitute_term(given, {}, self.fresh)  # a `_` inside may not stand in a comparison
+                    equal.append(tree.Comparison("=", variable, meant, given.span, given.span))
         own = [v for v in _variables((head, body)) if v.name not in terms]
         if self.aggregate in ("count", "sum", "mean") and (own or any(True for _ in _wildcards(body))):
             faults.changes_aggregate(atom, self.aggregate, head, self.findings)

@@ -47,10 +47,12 @@ def number_rules(draft: Draft) -> Outcome:
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
+    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend on
+    what an instance of a component is made of."""
     versions = max(1, recursive_atoms)
     for version, _ in plan.versions:
         if version >= versions:
-            findings.error(
+            findings.warning(
                 "E0218",
                 f"`.plan` does not fit its rule: it has no version {version}",
                 primary(plan.span, "this plan"),
@@ -58,7 +60,7 @@ def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[
                 advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
             )
             break
-    return MappingProxyType(dict(plan.versions))
+    return MappingProxyType({version: order for version, order in plan.versions if version < versions})
 
 
 def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:

@@ -29,6 +29,10 @@ class TermParser(Cursor):
     def atom(self) -> Atom:
         """`relation(terms)`"""
 
+    @abstractmethod
+    def qualified_atom(self) -> Atom:
+        """`instance.relation(terms)`"""
+
     def term(self, least: int = 1) -> Term:
         """A term whose operators bind at least as strongly as `least`."""
         return self.operators_after(self.operand(), least)
@@ -266,6 +270,8 @@ class TermParser(Cursor):
             body = self.braced_body()
         elif self.kinds[self.position] == NAME and self.texts[self.position + 1] == "(":
             body = (self.atom(),)
+        elif self.kinds[self.position] == NAME and self.is_qualified(self.position):
+            body = (self.qualified_atom(),)
         else:
             raise self.unexpected("`{`", where=f"after `:` of `{word}`", advice=f"write `{shape}`")
         return Aggregate(word, target, body, self.span_from(index))
