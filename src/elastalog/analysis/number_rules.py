@@ -47,8 +47,8 @@ def number_rules(draft: Draft) -> Outcome:
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
-    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend on
-    what an instance of a component is made of."""
+    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend
+    on what an instance of a component is made of."""
     versions = max(1, recursive_atoms)
     for version, _ in plan.versions:
         if version >= versions:
