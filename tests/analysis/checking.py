@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elastalog.analysis.check import check
+from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source
@@ -14,7 +15,11 @@ EDGES = ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y:
 def check_text(text: str) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
     tree, found = parse(Source("test.dl", text))
     assert not [d for d in found if d.severity == "error"], found
-    return check(tree)
+    flat, more = flatten(tree)
+    if any(d.severity == "error" for d in more):
+        return None, more
+    program, rest = check(flat)
+    return program, (*more, *rest)
 
 
 def accepted(text: str) -> CheckedProgram:

@@ -309,7 +309,7 @@ def test_a_relation_without_input_has_no_facts_to_read(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"IO": "sqlite"}, "parameter `IO` cannot be `sqlite`"),
+        ({"IO": "oracle"}, "parameter `IO` cannot be `oracle`"),
         ({"headers": "yes"}, "parameter `headers` cannot be `yes`"),
         ({"delimiter": ""}, "parameter `delimiter` cannot be ``"),
         ({"delimiter": '"'}, 'parameter `delimiter` cannot be `"`'),

@@ -61,7 +61,15 @@ def test_functors_agree_with_the_reference(functor: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "values"),
-    [((1, 4), [1, 2, 3]), ((4, 1), [4, 3, 2]), ((1, 8, 3), [1, 4, 7]), ((1, 4, 0), []), ((1, 4, -1), []), ((2, 2), [])],
+    [
+        ((1, 4), [1, 2, 3]),
+        ((4, 1), [4, 3, 2]),
+        ((1, 8, 3), [1, 4, 7]),
+        ((1, 4, 0), [1]),
+        ((4, 4, 0), []),
+        ((1, 4, -1), []),
+        ((2, 2), []),
+    ],
 )
 def test_ranges(arguments: tuple[int, ...], values: list[int]) -> None:
     assert list(range_of(call("range", *map(constant, arguments)), {})) == values

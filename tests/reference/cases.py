@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elastalog.analysis.flatten import flatten
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
@@ -52,7 +53,9 @@ def parse_accepted(text: str, name: str = "program.dl") -> syntax.Tree:
     """The tree of a program without errors."""
     tree, diagnostics = parse(Source(name, text))
     assert not [d for d in diagnostics if d.severity == "error"], diagnostics
-    return tree
+    flat, diagnostics = flatten(tree)
+    assert not diagnostics, diagnostics
+    return flat
 
 
 def read_lines(path: Path) -> list[str]:

@@ -129,6 +129,8 @@ class Rule:  # head :- body.
                 inner = None if functor in RESULTS else base
                 chosen = product(*(self.values(argument, env, db, inner) for argument in term.arguments))
                 return [value for arguments in chosen for value in apply(functor, arguments, base)]
+            case syntax.Cast():  # between types with one base
+                return self.values(term.term, env, db, want)
             case syntax.Aggregate(operator=operator):
                 members: dict[Any, list[Environment]] = {}  # by assignment: alternatives may find one twice
                 inside = {name: env[name] for name in names(term) & env[AROUND]}

@@ -39,7 +39,11 @@ def apply(functor: str, arguments: tuple[Any, ...], base: str) -> list[Any]:
 
 def range_values(start: Any, end: Any, step: Any = None) -> list[Any]:
     step = (1 if start <= end else -1) if step is None else step
-    return list(takewhile(lambda v: v < end if step > 0 else v > end, count(start, step))) if step else []
+    return (
+        list(takewhile(lambda v: v < end if step > 0 else v > end, count(start, step)))
+        if step
+        else [start][start == end :]
+    )
 
 
 def compare(name: str, left: Any, right: Any) -> bool:
@@ -69,7 +73,9 @@ def power(a: Any, b: Any) -> Any:
 
 def to_integer(a: Any) -> int | None:
     if isinstance(a, str):
-        return int(a) if re.fullmatch("-?[0-9]+", a) else None
+        return (
+            int(a, 0 if "x" in a or "b" in a else 10) if re.fullmatch("-?([0-9]+|0x[0-9a-fA-F]+|0b[01]+)", a) else None
+        )
     return math.trunc(a) if math.isfinite(a) else TOO_LARGE
 
 
@@ -81,7 +87,8 @@ BASES = {float: "float", Unsigned: "unsigned", str: "symbol"}
 AGGREGATES: dict[str, Any] = {"count": len, "sum": lambda v: sum(sorted(v)), "min": min, "max": max}
 AGGREGATES |= {"mean": lambda v: sum(sorted(v)) / len(v)}
 COMPARISONS: dict[str, Any] = {"<": op.lt, "<=": op.le, ">": op.gt, ">=": op.ge, "match": re.fullmatch}
-COMPARISONS |= {"contains": lambda part, text: part in text}
+COMPARISONS |= {"contains": lambda part, text: part in text, "!contains": lambda part, text: part not in text}
+COMPARISONS |= {"!match": lambda pattern, text: not re.fullmatch(pattern, text)}
 FUNCTORS: dict[str, Any] = {"+": op.add, "-": op.sub, "*": op.mul, "^": power, "neg": op.neg, "min": min, "max": max}
 FUNCTORS |= {"/": lambda a, b: a / b if isinstance(a, float) else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)}
 FUNCTORS |= {"%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1), "cat": lambda *texts: "".join(texts)}

@@ -20,5 +20,7 @@ def names(node: Any, is_deep: bool = True) -> set[str]:
 
 
 def name_of(term: Any) -> str | None:
-    """The name of a variable; a wildcard is a variable of its own."""
+    """The name of a variable, cast or not; a wildcard is a variable of its own."""
+    while isinstance(term, syntax.Cast):
+        term = term.term
     return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)

@@ -17,18 +17,11 @@ REST = "\nrest(1)."
         ("p($Condition(1, $Nil)).", "E0191", "algebraic data types (`$A(..)`) are not supported yet"),
         ("p($).", "E0199", "the counter `$` is not supported yet"),
         ("p(autoinc()).", "E0199", "the counter `autoinc()` is not supported yet"),
-        ("p(as(x, number)).", "E0189", "type casts `as(..)` are not supported yet"),
         ("p(@f(x)).", "E0196", "user-defined functors (`@f(..)`) are not supported yet"),
         ("p(x) :- @f(x) = 1.", "E0196", "user-defined functors (`@f(..)`) are not supported yet"),
-        ("p(x) :- g.edge(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
-        ("g.edge(x, y) :- q(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
         ("p(x, y) <= p(x, z) :- z < y.", "E0195", "subsumption (`<=` between heads) is not supported yet"),
-        (".comp G<T> : H { .decl e(x: T)\n e(1). }", "E0192", "components (`.comp`) are not supported yet"),
-        (".init g = G<number>", "E0192", "components (`.init`) are not supported yet"),
-        (".override e", "E0192", "components (`.override`) are not supported yet"),
         (".functor f(x: number): number stateful", "E0196", "user-defined functors (`.functor`) are not supported yet"),
         (".lattice L<> { Lub = @lub(_, _) }", "E0198", "lattices (`.lattice`) are not supported yet"),
-        ('#include "other.dl"', "E0197", "the preprocessor line `#include` is not supported yet"),
     ],
 )
 def test_the_feature_is_named_and_its_item_left_out(text: str, code: str, message: str) -> None:

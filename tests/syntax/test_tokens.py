@@ -122,8 +122,8 @@ def test_bidirectional_marks_are_errors_outside_strings_and_warnings_inside() ->
 def test_preprocessor_lines_are_named_and_skipped() -> None:
     text = '#include "x.dl"\n  #line 3 \\\n more\np().'
     assert wrong(text) == [
-        ("E0197", "error", "the preprocessor line `#include` is not supported yet", '#include "x.dl"'),
-        ("E0197", "error", "the preprocessor line `#line` is not supported yet", "#line 3 \\\n more"),
+        ("E0197", "error", "`#include` is for the preprocessor, which does not read this", '#include "x.dl"'),
+        ("E0197", "error", "`#line` is for the preprocessor, which does not read this", "#line 3 \\\n more"),
     ]
 
 

@@ -49,7 +49,7 @@ def _atoms(inner: st.SearchStrategy[t.Term]) -> st.SearchStrategy[t.Atom]:
 
 
 def _bodies(inner: st.SearchStrategy[t.Term], depth: int) -> st.SearchStrategy[t.Body]:
-    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "match", "contains"])
+    operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "match", "contains", "!match", "!contains"])
     literals: list[st.SearchStrategy[t.Literal]] = [
         _atoms(inner),
         st.builds(t.Negation, _atoms(inner), st.just(NOWHERE)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import assert_never
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, assert_never
 
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
-from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
+from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import AGGREGATES, COMPARISONS, FUNCTORS
 from elastalog.analysis.infer import Bases, Environment
@@ -30,22 +31,31 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
+_CASTS: Final = {
+    (Base.SYMBOL, Base.NUMBER): "ord",
+    (Base.NUMBER, Base.UNSIGNED): "itou",
+    (Base.UNSIGNED, Base.NUMBER): "utoi",
+}
+"""What reads a value of one base type as one of another."""
+
 
 class TypedBuilder:
     """Builds one rule from the types inferred for it."""
 
     def __init__(
         self,
-        declarations: Mapping[str, tree.RelationDeclaration],
+        draft: Draft,
         bases: Bases,
         environment: Environment,
         findings: Findings,
     ) -> None:
         self.bases = bases
+        self.types = draft.types
         self.environment = environment
-        self.reports = TypeReports(declarations, environment, findings)
+        self.reports = TypeReports(draft.declarations, environment, findings)
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
+        self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
         self.without_type: set[str] = set()  # results of aggregates at fault; their uses say nothing new
 
     def rule(self, clause: FlatClause) -> TypedRule | None:
@@ -54,7 +64,7 @@ class TypedBuilder:
         head = self.atom_or_none(clause.head)
         if head is None or not self.is_sound:
             return None
-        return TypedRule(head, body, clause.plan, clause.span)
+        return TypedRule(head, body, clause.plan, clause.span, clause.instance)
 
     def body(self, literals: Sequence[FlatLiteral]) -> tuple[Literal, ...]:
         built: list[Literal] = []
@@ -115,7 +125,7 @@ class TypedBuilder:
             for side, term in ((left, comparison.left), (right, comparison.right)):
                 if side.base is not base:
                     self.reports.operand(comparison, term, side.base, base)
-            if operator == "match" and type(left) is Constant:
+            if operator in ("match", "!match") and type(left) is Constant:
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
         hint = self.definite(comparison.left) or self.definite(comparison.right)
@@ -154,6 +164,8 @@ class TypedBuilder:
                 return Base.FLOAT
             case tree.String():
                 return Base.SYMBOL
+            case tree.Cast():
+                return self.types[term.type_name].base
             case tree.Call():
                 functor = FUNCTORS[term.functor]
                 return self.environment.calls.get(id(term)) if functor.is_uniform else functor.overloads[0].result
@@ -176,6 +188,8 @@ class TypedBuilder:
                 if negated_literal(term) is not None:
                     return self.constant(term, hint)
                 return self.call(term, hint)
+            case tree.Cast():
+                return self.cast(term)
             case _:
                 raise InternalError("types", f"a {type(term).__name__} is left in an expression")
 
@@ -213,7 +227,20 @@ class TypedBuilder:
             if argument.base is not base:
                 self.reports.call(call, functor, term, argument.base, base)
             arguments.append(argument)
-        return Apply(call.functor, tuple(arguments), result, call.span)
+        name = "cat" if call.functor == "+" and result is Base.SYMBOL else call.functor
+        return Apply(name, tuple(arguments), result, call.span)
+
+    def cast(self, cast: tree.Cast) -> Expression:
+        """The value itself where both types have the same base; a symbol as a number is its `ord`."""
+        wanted = self.types[cast.type_name].base
+        inner = self.expression(cast.term, self.definite(cast.term) or wanted)
+        if inner.base is wanted:
+            self.casts[cast.span] = cast.type_name
+            return replace(inner, span=cast.span) if type(inner) is Variable else inner
+        functor = _CASTS.get((inner.base, wanted))
+        if functor is None:
+            self.reports.cast(cast, inner.base, wanted)
+        return Apply(functor, (inner,), wanted, cast.span)
 
     def check_pattern(self, pattern: Constant) -> None:
         try:

@@ -51,20 +51,32 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
 the passes after them speak about the sound ones."""
 
 
-def check(tree: Tree) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
-    """The checked program, or None when there are errors; and all diagnostics, sorted by place."""
-    draft = Draft(tree)
+def check(tree: Tree, *, are_subtypes_strict: bool = True) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
+    """The checked program, or None when there are errors; and all diagnostics, sorted by place. The program is flat:
+    without components and inline relations."""
+    draft, failed, diagnostics = _run(Draft(tree, are_subtypes_strict), len(PASSES))
+    return (None if failed else draft.program), tuple(diagnostics)
+
+
+def check_types(tree: Tree, are_subtypes_strict: bool) -> tuple[Diagnostic, ...]:
+    """What is wrong with the names and types of a program, in which variables need not be grounded."""
+    last = [run for run, _ in PASSES].index(infer_types)
+    return tuple(_run(Draft(tree, are_subtypes_strict), last + 1)[2])
+
+
+def _run(draft: Draft, passes: int) -> tuple[Draft, set[Pass], list[Diagnostic]]:
+    """The first passes."""
     diagnostics: list[Diagnostic] = []
     failed: set[Pass] = set()
     with without_collection():
-        for run, needed in PASSES:
+        for run, needed in PASSES[:passes]:
             if failed.isdisjoint(needed):
                 draft, found = run(draft)
                 diagnostics.extend(found)
                 if any(diagnostic.severity == "error" for diagnostic in found):
                     failed.add(run)
     diagnostics.sort(key=place)
-    return (None if failed else draft.program), tuple(diagnostics)
+    return draft, failed, diagnostics
 
 
 def place(diagnostic: Diagnostic) -> tuple[int, int, str]:

@@ -33,13 +33,13 @@ _MOST_REPORTS: Final = 20  # of one conjunction; each costs a new look at it
 def check_grounded(draft: Draft) -> Outcome:
     """Report every variable that nothing grounds, once per rule, at each place that needs it."""
     findings = Findings(draft.tree.source)
-    inline = {name for name, relation in draft.relations.items() if "inline" in relation.qualifiers}
-    rules = [
-        rule
-        for rule in draft.typed_rules
-        if _is_grounded(rule) or _RuleGrounder(rule, findings, rule.head.relation in inline).is_grounded()
-    ]
+    rules = [rule for rule in draft.typed_rules if _is_grounded(rule) or _look_closer(rule, findings)]
     return replace(draft, typed_rules=tuple(rules)), findings.diagnostics
+
+
+def _look_closer(rule: TypedRule, findings: Findings) -> bool:
+    findings.instance = rule.instance
+    return _RuleGrounder(rule, findings).is_grounded()
 
 
 def _is_grounded(rule: TypedRule) -> bool:
@@ -72,9 +72,8 @@ def _is_grounded(rule: TypedRule) -> bool:
 
 
 class _RuleGrounder:
-    def __init__(self, rule: TypedRule, findings: Findings, is_inline: bool) -> None:
+    def __init__(self, rule: TypedRule, findings: Findings) -> None:
         self.rule = rule
-        self.is_inline = is_inline
         self.findings = findings
 
     def is_grounded(self) -> bool:
@@ -124,15 +123,11 @@ class _RuleGrounder:
         note = "a variable gets its values from a positive atom of the body, or from `=` and grounded variables"
         if any(group.name == name for literal in body if type(literal) is Aggregation for group in literal.groups):
             note = f"{written} also stands outside the aggregate, which is therefore taken for each value of it"
-        if self.is_inline:
-            note = f"{quoted(self.rule.head.relation)} is evaluated as any other relation, although it is `inline`"
         if not self.rule.body:
             advice = "write a constant; text stands in double quotes"
         else:
             advice = f"add a positive atom with {written} to the body"
-            if self.is_inline:
-                advice += ", or write the body where the relation is used"
-            elif self.is_only_negated(name):
+            if self.is_only_negated(name):
                 advice += ", or write `_` if its value does not matter"
         self.findings.error(
             "E0320",

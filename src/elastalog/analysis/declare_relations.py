@@ -14,9 +14,7 @@ from elastalog.analysis.program import Attribute, Base, Directive, Relation
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import Pragma, RelationDeclaration
 
-HINTS: Final = frozenset(
-    ("btree", "btree_delete", "brie", "magic", "no_magic", "inline", "no_inline", "overridable", "override")
-)
+HINTS: Final = frozenset(("btree", "btree_delete", "brie", "magic", "no_magic", "no_inline"))
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 
 
@@ -29,6 +27,7 @@ def declare_relations(draft: Draft) -> Outcome:
     noted: set[Span] = set()  # several names in one declaration share their qualifiers
     for item in draft.tree.items:
         if type(item) is RelationDeclaration:
+            findings.instance = item.instance
             if item.name in declarations:
                 _report_twice(item, declarations[item.name], findings)
                 continue
@@ -36,6 +35,7 @@ def declare_relations(draft: Draft) -> Outcome:
             attributes[item.name] = _attributes(item, draft, findings)
             _note_hints(item, noted, findings)
         elif type(item) is Pragma:
+            findings.instance = None
             pragmas[item.name] = item.value
             findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
     directives = read_directives(draft.tree, declarations, findings)

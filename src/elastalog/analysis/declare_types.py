@@ -31,6 +31,7 @@ def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
     for item in draft.tree.items:
         if type(item) is not TypeDeclaration:
             continue
+        findings.instance = item.instance
         if item.name in BASE_TYPES:
             findings.error(
                 "E0202",
@@ -54,6 +55,7 @@ def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
 def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings) -> dict[str, TypeDeclaration]:
     known = {}
     for name, declaration in declared.items():
+        findings.instance = declaration.instance
         unknown = [(p, span) for p, span in declaration.parents if p not in declared and p not in BASE_TYPES]
         for parent, span in unknown:
             report_unknown_type(parent, span, [*declared, *BASE_TYPES], findings)
@@ -118,6 +120,7 @@ def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
 
 
 def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], findings: Findings) -> None:
+    findings.instance = declaration.instance
     parents = [(meanings[name], span) for name, span in declaration.parents if name in meanings]
     if len(parents) < len(declaration.parents) or not parents:
         return  # a parent is at fault and already reported

@@ -14,15 +14,19 @@ from elastalog.syntax import tree
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "input": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress"),
-        "output": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress"),
+        "input": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress", "dbname", "name", "format"),
+        "output": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress", "dbname", "name", "format"),
         "printsize": ("IO",),
         "limitsize": ("n",),
     }
 )
 """The parameters that each directive takes."""
 
-_PLACES: Final = {"input": ("file", "stdin"), "output": ("file", "stdout"), "printsize": ("stdout",)}
+_PLACES: Final = {
+    "input": ("file", "stdin", "json", "jsonfile", "sqlite"),
+    "output": ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite"),
+    "printsize": ("stdout",),
+}
 _SWITCHES: Final = frozenset(("headers", "rfc4180", "compress"))
 
 
@@ -38,6 +42,7 @@ def read_directives(
     for item in program.items:
         if type(item) is not tree.Directive:
             continue
+        findings.instance = item.instance
         if item.relation not in declarations:
             _report_unknown(item, declarations, findings)
             continue
@@ -117,7 +122,7 @@ def _check_value(kind: str, name: str, value: str, span: Span, findings: Finding
             primary(span, expected),
             advice=f"give {expected}",
         )
-    elif name == "filename":
+    elif name in ("filename", "dbname"):
         reason = path_fault(value)
         folder, does = ("-F", "reads") if kind == "input" else ("-D", "writes")
         if reason is not None:
@@ -136,6 +141,8 @@ def _expected(kind: str, name: str, value: str) -> str | None:
         return " or ".join(f"`{place}`" for place in _PLACES[kind])
     if name in _SWITCHES and value not in ("true", "false"):
         return "`true` or `false`"
+    if name == "format" and value not in ("list", "object"):
+        return "`list` or `object`"
     if name == "n" and not (value.isascii() and value.isdigit() and 0 < int(value[:20]) < 2**63):
         return "a whole number above 0"
     if name == "delimiter" and value in ("", "\n", "\r", '"'):

@@ -60,6 +60,7 @@ class FlatClause:
     is_plain: bool
     is_fact: bool
     span: Span
+    instance: tree.Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,16 @@ class TypedRule:
     body: tuple[Literal, ...]
     plan: tree.Plan | None
     span: Span
+    instance: tree.Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known so far."""
+    """What is known so far. `are_subtypes_strict`: a value in a column of a subtype that it need not have is an error,
+    not a warning."""
 
     tree: Tree
+    are_subtypes_strict: bool = True
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)

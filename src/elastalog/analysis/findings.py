@@ -9,6 +9,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
 from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.source import Source, Span
+from elastalog.syntax.tree import Instance
 
 # Looking for a near name costs a scan of all names; a program with thousands of unknown names has another problem.
 _MOST_WORK: Final = 3_000_000
@@ -16,11 +17,16 @@ _MOST_CANDIDATES: Final = 1_000_000
 
 
 class Findings:
-    """The diagnostics of one pass over one source, in the order found."""
+    """The diagnostics of one pass over one source, in the order found.
+
+    `instance` is set by a pass to that of the item at hand: a finding in the text of a component says how it was
+    reached, and stands for the same one in further instances."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
+        self.instance: Instance | None = None
+        self._reported: set[tuple[str, tuple[Label, ...]]] = set()
         self._suggestions: dict[str, str | None] = {}
         self._effort = Effort(_MOST_WORK)
         self._candidates_left = _MOST_CANDIDATES
@@ -60,6 +66,13 @@ class Findings:
         advice: str | None,
     ) -> None:
         notes = () if note is None else (note,)
+        if self.instance is not None:
+            if (code, labels) in self._reported:
+                return
+            self._reported.add((code, labels))
+            place = self.source.place(self.instance.span.start)
+            way = f"in {quoted(self.instance.name)}, an instance of {quoted(self.instance.component)} made at {place}"
+            notes = (*notes, way)
         self.diagnostics.append(Diagnostic(code, message, labels, notes, advice, severity, self.source))
 
 

@@ -2,6 +2,7 @@
 
 Semantics that every evaluator keeps (integers have 64 bits):
 
+- `+` of symbols joins them, as `cat` does.
 - `+ - *`, `neg`: a result outside the type is a run-time diagnostic, never a silent wrap.
 - `/` truncates towards zero, `%` has the sign of the dividend; by zero the instantiation fails (floats too).
 - `^`: power; with integers a negative exponent makes the instantiation fail and overflow is a diagnostic.
@@ -12,12 +13,13 @@ Semantics that every evaluator keeps (integers have 64 bits):
 - `cat`: the symbols joined; `strlen`: the number of characters.
 - `substr(s, i, n)`: n characters of s from the i-th (from 0), fewer at its end; `""` when i or n is out of range.
 - `ord(s)`: the number of the symbol in this run. It is stable within a session and says nothing more.
-- `to_number to_unsigned to_float`: of a symbol that does not spell such a value the instantiation fails; of a float the
-  fraction is cut off; a value outside the type is a run-time diagnostic.
+- `to_number to_unsigned to_float`: of a symbol that does not spell such a value the instantiation fails, integers being
+  spelt as literals are (`-12`, `0x1f`, `0b101`); of a float the fraction is cut off; a value outside the type is a
+  run-time diagnostic.
 - `to_string`: integers in decimal, floats in the shortest form that reads back the same, as Python writes them.
 - `itof itou ftoi ftou utoi utof`: conversions between number (i), unsigned (u) and float (f), like the `to_` ones.
-- `range(a, b)`: a, a+1, … below b; when a > b: a, a-1, … above b. `range(a, b, step)`: a, a+step, … before b; step 0
-  makes the instantiation fail. It is the only generator and stands only as `x = range(…)`.
+- `range(a, b)`: a, a+1, … below b; when a > b: a, a-1, … above b. `range(a, b, step)`: a, a+step, … before b; with step
+  0 only a, unless that is b. It is the only generator.
 
 Comparisons: `=` and `!=` on every type; `< <= > >=` too, symbols by their characters; `match(pattern, text)`: the whole
 text matches the regular expression; `contains(part, text)`: the text contains the part.
@@ -30,6 +32,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from elastalog.analysis.program import Base
+from elastalog.syntax.keywords import TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -94,7 +97,8 @@ _ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)
 _ANY_ONE = ((_SYMBOL,), (_NUMBER,), (_UNSIGNED,), (_FLOAT,))
 
 _TABLE: tuple[Functor, ...] = (
-    *(_uniform(name, 2, 2, *_NUMERIC) for name in ("+", "-", "*", "/", "^")),
+    _uniform("+", 2, 2, *_ALL),  # of symbols: `cat`
+    *(_uniform(name, 2, 2, *_NUMERIC) for name in ("-", "*", "/", "^")),
     _uniform("%", 2, 2, *_INTEGERS),
     _uniform("neg", 1, 1, _NUMBER, _FLOAT),
     *(_uniform(name, 2, 2, *_INTEGERS) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")),
@@ -123,7 +127,7 @@ FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for fu
 """Every functor of the dialect, by surface name."""
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
-    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(("match", "contains"), (_SYMBOL,))}
+    {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}
 )
 """The base types each comparison takes."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate
+from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Base
 from elastalog.analysis.scopes import variables_of
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
+from elastalog.syntax.keywords import TEXT_TESTS
 
 Bases: TypeAlias = dict[str, tuple[Base, ...]]
 
@@ -29,10 +30,10 @@ class Environment:
 _Equation: TypeAlias = tuple[tree.Term, tree.Term | Base | None]
 
 
-def infer(clause: FlatClause, bases: Bases) -> Environment:
+def infer(clause: FlatClause, bases: Bases, types: Mapping[str, TypeMeaning]) -> Environment:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
     head, equations settles a variable. What nothing settles is a number."""
-    solver = _Solver(bases)
+    solver = _Solver(bases, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
     solver.solve()
@@ -40,8 +41,9 @@ def infer(clause: FlatClause, bases: Bases) -> Environment:
 
 
 class _Solver:
-    def __init__(self, bases: Bases) -> None:
+    def __init__(self, bases: Bases, types: Mapping[str, TypeMeaning]) -> None:
         self.bases = bases
+        self.types = types
         self.environment = Environment({}, {}, {})
         self.equations: list[_Equation] = []
         self.settled: list[str] = []  # variables settled since last looked at
@@ -55,7 +57,7 @@ class _Solver:
                 case tree.Negation():
                     self.read_atom(literal.atom)
                 case tree.Comparison():
-                    if literal.operator in ("match", "contains"):
+                    if literal.operator in TEXT_TESTS:
                         self.equations.append((literal.left, Base.SYMBOL))
                         self.equations.append((literal.right, Base.SYMBOL))
                     else:
@@ -67,7 +69,7 @@ class _Solver:
         for term, base in zip(atom.arguments, self.bases[atom.relation], strict=True):
             if type(term) is tree.Variable:
                 self.settle(term, base)
-            elif type(term) is tree.Call:
+            elif type(term) is tree.Call or type(term) is tree.Cast:
                 self.equations.append((term, base))
 
     def read_aggregate(self, aggregate: SeparatedAggregate) -> None:
@@ -156,6 +158,10 @@ class _Solver:
                 return Base.SYMBOL
             case tree.Call():
                 return self.push_call(term, expected)
+            case tree.Cast():
+                base = self.types[term.type_name].base
+                self.push(term.term, None)
+                return base
             case _:
                 return None
 

@@ -12,6 +12,7 @@ from elastalog.analysis.infer import Bases, infer
 from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
 from elastalog.analysis.subtypes import SubtypeCheck
 from elastalog.analysis.variable_names import wildcard_name
+from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 
@@ -23,14 +24,18 @@ def infer_types(draft: Draft) -> Outcome:
     facts: list[Fact] = []
     rules: list[TypedRule] = []
     for clause in draft.flat_clauses:
+        findings.instance = clause.instance
         if clause.is_fact and clause.is_plain:
             fact = _plain_fact(clause.head, bases)
             if fact is not None:
                 facts.append(fact)
                 continue
         rule = _plain_rule(clause, bases) if clause.is_plain else None
+        casts: dict[Span, str] = {}
         if rule is None:
-            rule = TypedBuilder(draft.declarations, bases, infer(clause, bases), findings).rule(clause)
+            builder = TypedBuilder(draft, bases, infer(clause, bases, draft.types), findings)
+            rule = builder.rule(clause)
+            casts = builder.casts
         if rule is None:
             continue
         if clause.is_fact and not rule.body and all(type(term) is Constant for term in rule.head.arguments):
@@ -39,7 +44,7 @@ def infer_types(draft: Draft) -> Outcome:
             continue
         rules.append(rule)
         if subtypes.is_needed:
-            subtypes.check(rule)
+            subtypes.check(rule, casts)
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
 
 
@@ -83,4 +88,4 @@ def _plain_rule(clause: FlatClause, bases: Bases) -> TypedRule | None:
         typed = Atom(atom.relation, tuple(arguments), atom.span)
         body.append(Negation(typed, literal.span) if is_negated else typed)
     head = body.pop()
-    return TypedRule(head, tuple(body), clause.plan, clause.span)  # type: ignore[arg-type]  # the head came last
+    return TypedRule(head, tuple(body), clause.plan, clause.span, clause.instance)  # type: ignore[arg-type]  # the head came last

@@ -17,7 +17,7 @@ MOST_DEFAULTS: Final = 8
 
 
 def limit_rules(draft: Draft) -> Outcome:
-    """Leaves rules out that are too long (E0224) or have too many counts and sums (E0225)."""
+    """Leaves rules out that are too long (E0227) or have too many counts and sums (E0228)."""
     findings = Findings(draft.tree.source)
     kept = []
     told = set()
@@ -46,7 +46,7 @@ def _bodies(body: FlatBody) -> Iterator[FlatBody]:
 def _problem(body: FlatBody) -> tuple[str, str, str, str] | None:
     if len(body) > MOST_LITERALS:
         return (
-            "E0224",
+            "E0227",
             f"a body of {len(body):,} literals",
             f"a body may have {MOST_LITERALS} literals",
             "give parts of it relations of their own",
@@ -54,7 +54,7 @@ def _problem(body: FlatBody) -> tuple[str, str, str, str] | None:
     defaults = sum(type(literal) is SeparatedAggregate and literal.operator in ("count", "sum") for literal in body)
     if defaults > MOST_DEFAULTS:
         return (
-            "E0225",
+            "E0228",
             f"a body with {defaults} counts and sums",
             f"a body may have {MOST_DEFAULTS}: each can be 0 of nothing, which doubles the rules that it stands for",
             "give some of them relations of their own, and join these",

@@ -24,6 +24,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.syntax.constants import write_string
+from elastalog.syntax.keywords import TEXT_TESTS
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
@@ -81,7 +82,7 @@ def show_literal(literal: Literal) -> str:
             return f"!{show_literal(literal.atom)}"
         case Comparison():
             left, right = show_expression(literal.left), show_expression(literal.right)
-            if literal.operator in ("match", "contains"):
+            if literal.operator in TEXT_TESTS:
                 return f"{literal.operator}({left}, {right})"
             return f"{left} {literal.operator} {right}"
         case Aggregation():

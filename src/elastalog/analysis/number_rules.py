@@ -30,6 +30,7 @@ def number_rules(draft: Draft) -> Outcome:
         for literal in typed.body:
             if type(literal) is Atom and component_of[literal.relation] == stratum:
                 recursive_atoms += 1
+        findings.instance = typed.instance
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(
             number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
@@ -48,10 +49,12 @@ def number_rules(draft: Draft) -> Outcome:
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
+    """The orders of the versions that a rule has. Those of others do no harm: whether an atom is recursive may depend
+    on what an instance of a component is made of."""
     versions = max(1, recursive_atoms)
     for version, _ in plan.versions:
         if version >= versions:
-            findings.error(
+            findings.warning(
                 "E0218",
                 f"`.plan` does not fit its rule: it has no version {version}",
                 primary(plan.span, "this plan"),
@@ -59,7 +62,7 @@ def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[
                 advice=f"use versions up to {versions - 1}" if versions > 1 else "use version 0",
             )
             break
-    return MappingProxyType(dict(plan.versions))
+    return MappingProxyType({version: order for version, order in plan.versions if version < versions})
 
 
 def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findings: Findings) -> None:
@@ -67,6 +70,7 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
     filled = {fact.relation for fact in draft.facts} | count_of.keys()
     for name, relation in draft.relations.items():
         if name not in filled and not any(directive.kind == "input" for directive in relation.directives):
+            findings.instance = draft.declarations[name].instance
             findings.warning(
                 "E0223",
                 f"relation {quoted(name)} never holds a fact",

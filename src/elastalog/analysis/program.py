@@ -84,7 +84,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides have base type `base`; operator one of `= != < <= > >= match contains`."""
+    """Both sides have base type `base`; operator one of `= != < <= > >= match contains !match !contains`."""
 
     operator: str
     base: Base

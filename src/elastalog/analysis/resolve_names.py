@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.syntax import tree
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
+_NESTING: Final = frozenset((tree.Call, tree.Cast, tree.Aggregate))
+"""The terms that hold others."""
 
 
 def resolve_names(draft: Draft) -> Outcome:
     """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
     findings = Findings(draft.tree.source)
-    resolve = _ClauseResolver(draft.declarations, findings).resolve
+    resolve = _ClauseResolver(draft, findings).resolve
     clauses = []
     for item in draft.tree.items:
         if type(item) is tree.Clause:
+            findings.instance = item.instance
             shape = resolve(item)
             if shape is not None:
                 clauses.append((item, shape))
@@ -30,8 +33,9 @@ def resolve_names(draft: Draft) -> Outcome:
 class _ClauseResolver:
     """Looks up the names of one clause after the other."""
 
-    def __init__(self, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings) -> None:
-        self.declarations = declarations
+    def __init__(self, draft: Draft, findings: Findings) -> None:
+        self.declarations = declarations = draft.declarations
+        self.types = draft.types
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
@@ -51,7 +55,7 @@ class _ClauseResolver:
                     if type(term) is tree.Variable:
                         name = term.name
                         variables[name] = None if name in variables else term
-                    elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                    elif type(term) in _NESTING:
                         pending.append(term)
             elif type(literal) is tree.Negation:
                 if arities.get(literal.atom.relation) != len(literal.atom.arguments):
@@ -59,7 +63,7 @@ class _ClauseResolver:
                 for term in literal.atom.arguments:
                     if type(term) is tree.Variable:
                         variables[term.name] = None
-                    elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                    elif type(term) in _NESTING:
                         pending.append(term)
             else:
                 pending.append(literal)
@@ -71,7 +75,7 @@ class _ClauseResolver:
                     variables[term.name] = None
                 elif type(term) is tree.Wildcard:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
-                elif type(term) is tree.Call or type(term) is tree.Aggregate:
+                elif type(term) in _NESTING:
                     pending.append(term)
         shape = self.walk(pending) if pending else Shape.PLAIN
         is_sound = len(self.findings.diagnostics) == errors
@@ -95,6 +99,10 @@ class _ClauseResolver:
                         shape = Shape.NESTED
                     self.check_call(node)
                     self.push_operands(node.arguments, f"an argument of {quoted(node.functor)}", pending)
+                case tree.Cast():
+                    if node.type_name not in self.types:
+                        report_unknown_type(node.type_name, node.type_span, list(self.types), self.findings)
+                    self.push_operands((node.term,), "a cast", pending)
                 case tree.Aggregate():
                     shape = Shape.NESTED
                     pending.extend(node.body)

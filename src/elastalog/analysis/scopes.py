@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
-from elastalog.analysis.findings import Findings, primary
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.variable_names import fresh_name
 from elastalog.diagnostics.diagnostic import InternalError
@@ -121,9 +121,10 @@ class _Scope:
             case tree.Variable():
                 return self.variable(term)
             case tree.Call():
-                if FUNCTORS[term.functor].is_generator:
-                    self.report_range(term)
-                return replace(term, arguments=tuple([self.term(argument) for argument in term.arguments]))
+                call = replace(term, arguments=tuple([self.term(argument) for argument in term.arguments]))
+                return self.generated(call) if FUNCTORS[term.functor].is_generator else call
+            case tree.Cast():
+                return replace(term, term=self.term(term.term))
             case tree.Aggregate():
                 result = self.separator.fresh(term.operator, term.span)
                 self.literals.append(self.aggregate(result, term))
@@ -153,13 +154,11 @@ class _Scope:
         groups = tuple([self.variable(inside[name]) for name in shared])
         return SeparatedAggregate(result, aggregate.operator, target, tuple(bodies), groups, aggregate.span)
 
-    def report_range(self, call: tree.Call) -> None:
-        self.separator.findings.error(
-            "E0322",
-            "`range` stands only as `x = range(…)`",
-            primary(call.span, "has many values, and one is needed here"),
-            advice="bind a variable with `x = range(…)` in the body and use `x` here",
-        )
+    def generated(self, call: tree.Call) -> tree.Variable:
+        """A new variable that runs through the values of a generator."""
+        result = self.separator.fresh(call.functor, call.span)
+        self.literals.append(tree.Comparison("=", result, call, call.span, call.span))
+        return result
 
 
 def _is_special(term: tree.Term) -> bool:
@@ -195,6 +194,8 @@ def variables_of(nodes: Iterable[tree.Term | tree.Literal], is_deep: bool) -> It
                 pending.extend(reversed(node.arguments))
             case tree.Negation():
                 pending.append(node.atom)
+            case tree.Cast():
+                pending.append(node.term)
             case tree.Comparison():
                 pending.extend((node.right, node.left))
             case tree.Disjunction():

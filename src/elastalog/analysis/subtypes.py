@@ -1,71 +1,160 @@
-"""Declared subtypes: a head argument should be fed by a type that has to do with its own."""
+"""Declared subtypes: a value may go into a column of its own type or of one above it, nowhere else."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, TypedRule
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Atom, Variable
+from elastalog.analysis.program import Atom, Comparison, Expression, Variable, Wildcard
+from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
+
+_Source: TypeAlias = tuple[str, Span, tuple[Span, ...]]
+"""A type, where it comes from, and the equations it came through."""
 
 
 class SubtypeCheck:
-    """Warns where a variable of a head comes only from types unrelated to the declared one. Two types are related when
-    one is above the other; a base type is related to all of its own."""
+    """Reports head arguments that a rule fills with values of a type that is not below the declared one.
+
+    A variable has all the types of the positive atoms that it, or a variable that equals it, stands in; it is enough
+    that one of them, or what they have in common, is below the type of the head. Constants and results of functors have
+    every type of their base."""
 
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.types = draft.types
         self.relations = draft.relations
         self.findings = findings
+        self.is_strict = draft.are_subtypes_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
-        self._known: dict[tuple[str, str], bool] = {}
+        self._above: dict[str, frozenset[str]] = {}
+        self._members: dict[str, list[str]] = {}
+        for name, meaning in draft.types.items():
+            for above in meaning.above:
+                self._members.setdefault(self.canonical(above), []).append(name)
 
-    def check(self, rule: TypedRule) -> None:
-        """Report the arguments of the head that are fed by unrelated types only."""
+    def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
+        """Report the arguments of the head at fault. `casts`: the types of the occurrences that are casts."""
         attributes = self.relations[rule.head.relation].attributes
-        wanted = {
-            term.name: (self.canonical(attribute.type_name), term.span)
+        wanted = [
+            (term, self.canonical(attribute.type_name))
             for term, attribute in zip(rule.head.arguments, attributes, strict=True)
             if type(term) is Variable and self.canonical(attribute.type_name) not in BASE_TYPES
-        }
+        ]
         if not wanted:
             return
-        sources: dict[str, list[tuple[str, Span]]] = {}
+        sources = self._sources(rule, casts)
+        for term, head_type in wanted:
+            if term.span in casts:
+                found: list[_Source] = [(self.canonical(casts[term.span]), term.span, ())]
+            else:
+                found = sources.get(term.name, [])
+            if found and not self._fits([name for name, _, _ in found], head_type):
+                self._report(term, head_type, *found[0])
+
+    def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
+        """The types of each variable, where they come from, and the equations they came through."""
+        found: dict[str, list[_Source]] = {}
+        equal: dict[str, list[tuple[str, Span]]] = {}
         for literal in rule.body:
             if type(literal) is Atom:
-                for term, attribute in zip(literal.arguments, self.relations[literal.relation].attributes, strict=True):
-                    if type(term) is Variable and term.name in wanted:
-                        sources.setdefault(term.name, []).append((self.canonical(attribute.type_name), term.span))
-        for name, found in sources.items():
-            head_type, span = wanted[name]
-            if not any(self.are_related(source, head_type) for source, _ in found):
-                source, source_span = found[0]
-                self.findings.warning(
-                    "E0307",
-                    f"variable {quoted(name)} goes from type {quoted(source)} to unrelated type {quoted(head_type)}",
-                    primary(span, f"declared as {quoted(head_type)}"),
-                    secondary(source_span, f"{quoted(source)} here"),
-                    advice=f"declare the argument as {quoted(source)}, or one of the types as a subtype of the other",
-                )
+                attributes = self.relations[literal.relation].attributes
+                for term, attribute in zip(literal.arguments, attributes, strict=True):
+                    if type(term) is Variable and term.span not in casts:
+                        found.setdefault(term.name, []).append((self.canonical(attribute.type_name), term.span, ()))
+            elif type(literal) is Comparison and literal.operator == "=":
+                for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                    if type(one) is Variable and one.span not in casts:
+                        self._equate(one.name, other, literal.span, casts, found, equal)
+        for name in list(equal):
+            found.setdefault(name, []).extend(self._through(name, equal, found))
+        return found
+
+    def _equate(
+        self,
+        name: str,
+        other: Expression | Wildcard,
+        span: Span,
+        casts: Mapping[Span, str],
+        found: dict[str, list[_Source]],
+        equal: dict[str, list[tuple[str, Span]]],
+    ) -> None:
+        if type(other) is Variable:
+            if other.span in casts:
+                found.setdefault(name, []).append((self.canonical(casts[other.span]), other.span, ()))
+            else:
+                equal.setdefault(name, []).append((other.name, span))
+
+    def _through(
+        self,
+        name: str,
+        equal: dict[str, list[tuple[str, Span]]],
+        found: dict[str, list[_Source]],
+    ) -> list[_Source]:
+        """The types of the variables that equal one, directly or through others."""
+        seen = {name}
+        pending: list[tuple[str, tuple[Span, ...]]] = [(name, ())]
+        types: list[_Source] = []
+        while pending:
+            current, way = pending.pop(0)
+            for other, span in equal.get(current, ()):
+                if other not in seen:
+                    seen.add(other)
+                    further = (*way, span)
+                    pending.append((other, further))
+                    types += [(kind, place, further) for kind, place, before in found.get(other, ()) if not before]
+        return types
+
+    def _report(self, term: Variable, head_type: str, source: str, place: Span, way: tuple[Span, ...]) -> None:
+        labels: list[Label] = [] if place == term.span else [secondary(place, f"it is a {quoted(source)} here")]
+        labels += [secondary(span, "and goes on here") for span in reversed(way[:8])]
+        report = self.findings.error if self.is_strict else self.findings.warning
+        report(
+            "E0307",
+            f"a {quoted(source)} cannot go into a column of type {quoted(head_type)}",
+            primary(term.span, f"declared as {quoted(head_type)}"),
+            *labels,
+            note=f"not every {quoted(source)} is a {quoted(head_type)}",
+            advice=f"declare the column as {quoted(source)}, or write `as({term.name.partition('@')[0]}, {head_type})`",
+        )
+
+    # --- the order of types ----------------------------------------------------------------------------------------
 
     def canonical(self, name: str) -> str:
         """The type that an alias stands for."""
         return self.types[name].same_as or name
 
-    def are_related(self, one: str, other: str) -> bool:
-        """Whether one of two types is the other or above it."""
-        key = (one, other)
-        if key not in self._known:
-            self._known[key] = one == other or other in self._above(one) or one in self._above(other)
-        return self._known[key]
+    def _fits(self, sources: list[str], wanted: str) -> bool:
+        if any(self.is_below(source, wanted) for source in sources):
+            return True
+        if len(set(sources)) < 2:
+            return False
+        common = [n for n in self.types if all(self.is_below(self.canonical(n), source) for source in sources)]
+        # Types that have nothing in common meet only in comparisons; nothing can be said of the values.
+        return all(self.is_below(self.canonical(name), wanted) for name in common)
 
-    def _above(self, name: str) -> set[str]:
-        seen: set[str] = set()
-        pending = [name]
-        while pending:
-            for above in self.types[pending.pop()].above:
-                above = self.canonical(above)
-                if above not in seen:
-                    seen.add(above)
-                    pending.append(above)
-        return seen
+    def is_below(self, one: str, other: str) -> bool:
+        """Whether every value of a type is one of the other."""
+        if one == other or other in self._all_above(one):
+            return True
+        meaning = self.types[one]
+        is_union = one not in BASE_TYPES and not meaning.above and self._members.get(one)
+        if not is_union:
+            return False
+        return meaning.base.value == other or all(self.is_below(self.canonical(m), other) for m in self._members[one])
+
+    def _all_above(self, name: str) -> frozenset[str]:
+        known = self._above.get(name)
+        if known is None:
+            seen: set[str] = set()
+            pending = [name]
+            while pending:
+                for above in self.types[pending.pop()].above:
+                    above = self.canonical(above)
+                    if above not in seen:
+                        seen.add(above)
+                        pending.append(above)
+            known = self._above[name] = frozenset(seen)
+        return known

@@ -17,10 +17,13 @@ def take_apart(draft: Draft) -> Outcome:
     findings = Findings(draft.tree.source)
     flat: list[FlatClause] = []
     for clause, shape in draft.clauses:
+        findings.instance = clause.instance
         if shape is not Shape.NESTED:
             body = cast(FlatBody, clause.body)  # atoms, negations and comparisons only
             is_plain = shape is Shape.PLAIN
-            flat.append(FlatClause(clause.heads[0], body, clause.plan, is_plain, not body, clause.span))
+            flat.append(
+                FlatClause(clause.heads[0], body, clause.plan, is_plain, not body, clause.span, clause.instance)
+            )
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
         else:
@@ -46,7 +49,7 @@ def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClau
                 _check_plan(clause.plan, body, findings)
             if len(findings.diagnostics) > errors:
                 return []  # every further alternative would repeat the report
-            flat.append(FlatClause(new_head, body, clause.plan, False, not clause.body, clause.span))
+            flat.append(FlatClause(new_head, body, clause.plan, False, not clause.body, clause.span, clause.instance))
     return flat
 
 

@@ -158,6 +158,17 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
+    def cast(self, cast: tree.Cast, found: Base, expected: Base) -> NoReturn:
+        self.findings.error(
+            "E0311",
+            f"{with_article(found)} cannot be taken for {with_article(expected)}",
+            primary(cast.type_span, f"{quoted(cast.type_name)} is {with_article(expected)}"),
+            *self.origin(cast.term, found),
+            note="`as` keeps the value; types with the same base, and number and unsigned, can stand for each other",
+            advice=f"convert the value with `{_CONVERSIONS[expected]}(…)`",
+        )
+        raise ClauseAtFaultError
+
     def pattern(self, span: Span, reason: str) -> NoReturn:
         self.findings.error(
             "E0310",

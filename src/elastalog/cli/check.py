@@ -6,7 +6,7 @@ import click
 
 from elastalog.cli.exits import exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.session_options import read_program
+from elastalog.cli.preprocessor_options import read_program
 
 
 @click.command()

@@ -67,6 +67,7 @@ def compare(
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         from elastalog.cli.comparison import Workload, run_alone
+        from elastalog.cli.preprocessor_options import preprocessing_given
         from elastalog.cli.session_options import load_program
         from elastalog.evaluation.strategies import STRATEGIES
 
@@ -77,7 +78,7 @@ def compare(
                 raise click.BadParameter(f"'{name}' is none of {', '.join(STRATEGIES)}.", param_hint="'--strategies'")
             if name.partition("+")[2] not in ("", "eager", "linked"):
                 raise click.BadParameter(f"'{name}': marks are eager or linked.", param_hint="'--strategies'")
-        workload = Workload(program, facts, updates, jobs, timeout, most_updates)
+        workload = Workload(program, facts, updates, jobs, timeout, most_updates, preprocessing_given())
         outcomes: list[Outcome] = []
         for name in chosen:
             if verbosity == "verbose":

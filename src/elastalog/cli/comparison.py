@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from elastalog.program.preprocessing.options import Preprocessing
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import ElastalogError
@@ -24,6 +25,7 @@ class Workload:
     jobs: int = 1
     timeout: float | None = None
     most_updates: int | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
 
 
 @dataclass(slots=True)
@@ -68,9 +70,11 @@ def run_here(workload: Workload, strategy: str) -> Outcome:
     totals: dict[str, int] = {}
     try:
         began = time.perf_counter()
-        session = elastalog.open(
-            Path(workload.program), workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout
+        options = workload.preprocessing
+        program = elastalog.Program.load(
+            workload.program, include=options.include, macros=dict(options.macros), preprocess=options.is_on
         )
+        session = elastalog.open(program, workload.facts, strategy=name, jobs=workload.jobs, timeout=workload.timeout)
         outcome.bootstrap = time.perf_counter() - began
         with session as db:
             stream = list(read_stream(workload.updates, db.program))[: workload.most_updates]

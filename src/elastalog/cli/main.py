@@ -16,6 +16,7 @@ from elastalog import __version__
 COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
     "show": "elastalog.cli.show:show",
+    "format": "elastalog.cli.format:format_command",
     "run": "elastalog.cli.run:run",
     "shell": "elastalog.cli.shell:shell",
     "init": "elastalog.cli.init:init",

@@ -8,10 +8,15 @@ from typing import Any, Final, TypeVar
 import click
 
 from elastalog.cli.exits import Verbosity
+from elastalog.cli.preprocessor_options import preprocessor_options
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-program_argument: Final = click.argument("program", type=click.Path())
+
+def program_argument(command: _Command) -> _Command:
+    """PROGRAM, a path or `-` for standard input, and the options of the preprocessor that reads it."""
+    return click.argument("program", type=click.Path())(preprocessor_options(command))
+
 
 format_option: Final = click.option(
     "--format",

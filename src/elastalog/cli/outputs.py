@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def write_outputs(session: Session, output: str) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written."""
-    from elastalog.pipeline.files.write import print_facts, write_output
+    from elastalog.pipeline.files.write import print_facts, print_size, write_output
 
     files: list[Path] = []
     out = fit_for_terminal(sys.stdout.buffer)
@@ -24,9 +24,11 @@ def write_outputs(session: Session, output: str) -> list[Path]:
             files += write_output(relation, session[name].to_arrow(), output)
             continue
         for directive in relation.directives:
-            if directive.kind == "output":
+            if directive.kind == "output" and directive.parameters.get("IO") == "stdoutprintsize":
+                print_size(name, len(session[name]), out)
+            elif directive.kind == "output":
                 print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
             elif directive.kind == "printsize":
-                sys.stdout.buffer.write(f"{name}\t{len(session[name])}\n".encode())
+                print_size(name, len(session[name]), sys.stdout.buffer)
     sys.stdout.buffer.flush()
     return files

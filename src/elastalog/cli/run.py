@@ -11,6 +11,7 @@ import click
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.outputs import write_outputs
+from elastalog.cli.preprocessor_options import preprocessor_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.standard_output import checked_output
 
@@ -23,6 +24,7 @@ _TO_TERMINAL = "-"
 
 @click.command()
 @click.argument("program", type=click.Path(), required=False, metavar="PROGRAM")
+@preprocessor_options
 @session_options
 @click.option(
     "-D", "--output", default=".", metavar="DIR",

@@ -13,7 +13,7 @@ import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
-from elastalog.cli.standard_input import NAME, standard_input
+from elastalog.cli.preprocessor_options import read_program
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -124,15 +124,6 @@ def load_program(path: str, form: str, verbosity: Verbosity) -> Program:
     if program.warnings:
         show_diagnostics(program.warnings, form, verbosity)
     return program
-
-
-def read_program(path: str) -> Program:
-    """The checked program at a path, or, for `-`, on standard input."""
-    from elastalog.program import Program
-
-    if path != "-":
-        return Program.load(path)
-    return Program.parse(standard_input(), NAME)
 
 
 def open_session(

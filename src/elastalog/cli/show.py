@@ -9,6 +9,7 @@ import click
 
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.preprocessor_options import read_source
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
@@ -19,8 +20,8 @@ def _tokens(source: Source) -> Iterator[str]:
 
     tokens, diagnostics = tokenize(source)
     for kind, text, span in tokens:
-        line, column = source.locate(span.start)
-        yield f"{line}:{column}\t{kind}\t{text}"
+        place = source.place(span.start) if source.pieces else source.place(span.start).removeprefix(f"{source.name}:")
+        yield f"{place}\t{kind}\t{text}"
     _fail_on(diagnostics)
 
 
@@ -33,18 +34,38 @@ def _tree(source: Source) -> Iterator[str]:
     _fail_on(diagnostics)
 
 
+def _flat(source: Source) -> Iterator[str]:
+    from elastalog.analysis.flatten import flatten
+    from elastalog.syntax.parser import parse
+    from elastalog.syntax.printer import print_item
+
+    tree, diagnostics = parse(source)
+    _fail_on(diagnostics)
+    tree, diagnostics = flatten(tree)
+    _fail_on(diagnostics)
+    for item in tree.items:
+        yield print_item(item)
+
+
+def _text(source: Source) -> Iterator[str]:
+    from elastalog.syntax.parser import parse
+
+    yield source.text.removesuffix("\n")
+    _fail_on(parse(source)[1])
+
+
 def _checked(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_program
     from elastalog.program import Program
 
-    yield from list_program(Program.parse(source.text, source.name).checked)
+    yield from list_program(Program.of(source).checked)
 
 
 def _strata(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_strata
     from elastalog.program import Program
 
-    yield from list_strata(Program.parse(source.text, source.name).checked)
+    yield from list_strata(Program.of(source).checked)
 
 
 def _plan(source: Source) -> Iterator[str]:
@@ -53,19 +74,21 @@ def _plan(source: Source) -> Iterator[str]:
     from elastalog.planning.order import NoStatistics
     from elastalog.program import Program
 
-    yield from list_plans(lower(Program.parse(source.text, source.name).checked), NoStatistics())
+    yield from list_plans(lower(Program.of(source).checked), NoStatistics())
 
 
 def _plan_on_spark(source: Source) -> Iterator[str]:
     from elastalog.planning.decompose import decomposition_report
     from elastalog.program import Program
 
-    yield from decomposition_report(Program.parse(source.text, source.name).checked)
+    yield from decomposition_report(Program.of(source).checked)
 
 
 STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
+    "text": _text,
     "tokens": _tokens,
     "tree": _tree,
+    "flat": _flat,
     "checked": _checked,
     "strata": _strata,
     "plan": _plan,
@@ -95,11 +118,9 @@ def _facts(store: str, wanted: str) -> Iterator[str]:
 def _source(path: str, is_store: bool) -> Source:
     """The program in a file, or that of the last epoch of a store."""
     from elastalog.cli.store_options import reading
-    from elastalog.diagnostics.source import Source
-    from elastalog.program import read_program_text
 
     if not is_store:
-        return Source(path, read_program_text(path))
+        return read_source(path)
     with reading(path) as session:
         return session.program.tree.source
 
@@ -126,8 +147,10 @@ def show(
 
     \b
     Stages:
+      text      the text after preprocessing
       tokens    the words of the text, with line and column
       tree      what was written, as a tree
+      flat      the same as text, components and inline relations written out
       checked   what it means: one head and one conjunction a rule, every variable typed
       strata    the order in which relations are evaluated
       plan      how each version of a rule is joined, before the sizes of relations are known

@@ -18,17 +18,21 @@ def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
     style = SEVERITIES[diagnostic.severity]
     heading = palette.paint(f"{diagnostic.severity}[{diagnostic.code}]", style)
     lines = [f"{heading}{palette.paint(': ' + show_text(diagnostic.message), BOLD if color else '')}"]
-    source = diagnostic.source
     gutter = 1
-    if source is not None and diagnostic.labels:
-        labels = [Label(clip(source, label.span), label.text, label.primary) for label in diagnostic.labels]
-        gutter = len(str(max(source.locate(last_offset(label.span))[0] for label in labels)))
-        line, column = source.locate(_main_label(labels).span.start)
-        lines.append(_arrow(palette, gutter, f"{source.name}:{line}:{column}"))
-        lines.extend(excerpt(source, labels, gutter, palette, style))
-    elif source is not None or diagnostic.location is not None:
-        lines.append(_arrow(palette, gutter, diagnostic.location or (source.name if source else "")))
-    for word, text in [("note", note) for note in diagnostic.notes] + [("help", diagnostic.help or "")]:
+    notes = list(diagnostic.notes)
+    if diagnostic.source is not None and diagnostic.labels:
+        by_source, ways = _by_source(diagnostic.source, diagnostic.labels)
+        notes += ways
+        ends = [(source, max(last_offset(label.span) for label in labels)) for source, labels in by_source]
+        gutter = max(len(str(source.locate(end)[0])) for source, end in ends)
+        for source, labels in by_source:
+            line, column = source.locate(_main_label(labels).span.start)
+            lines.append(_arrow(palette, gutter, f"{source.name}:{line}:{column}"))
+            lines.extend(excerpt(source, labels, gutter, palette, style))
+    elif diagnostic.source is not None or diagnostic.location is not None:
+        name = diagnostic.source.name if diagnostic.source else ""
+        lines.append(_arrow(palette, gutter, diagnostic.location or name))
+    for word, text in [("note", note) for note in notes] + [("help", diagnostic.help or "")]:
         if text:
             lines.extend(_remark(palette, gutter, word, text))
     return "\n".join(lines)
@@ -37,6 +41,20 @@ def render_text(diagnostic: Diagnostic, *, color: bool = False) -> str:
 def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     """A JSON list with one object for each diagnostic; lines and columns start at 1, the end is exclusive."""
     return json.dumps([_as_json(diagnostic) for diagnostic in diagnostics], indent=2)
+
+
+def _by_source(whole: Source, labels: tuple[Label, ...]) -> tuple[list[tuple[Source, list[Label]]], list[str]]:
+    """The labels by the file they point into, that of the main label first; and how the text of that got there."""
+    found: dict[int, tuple[Source, list[Label]]] = {}
+    main = _main_label(list(labels))
+    ways: tuple[str, ...] = ()
+    for label in (main, *(label for label in labels if label is not main)):
+        source, span, notes = whole.origin(clip(whole, label.span))
+        if label is main:
+            ways = notes
+        own = found.setdefault(id(source), (source, []))[1]
+        own.append(Label(clip(source, span), label.text, label.primary))
+    return list(found.values()), list(ways)
 
 
 def clip(source: Source, span: Span) -> Span:
@@ -73,13 +91,20 @@ def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
         "message": diagnostic.message,
         "location": diagnostic.location,
         "labels": [_label_as_json(source, label) for label in diagnostic.labels] if source is not None else [],
-        "notes": list(diagnostic.notes),
+        "notes": [*diagnostic.notes, *_ways(diagnostic)],
         "help": diagnostic.help,
     }
 
 
+def _ways(diagnostic: Diagnostic) -> tuple[str, ...]:
+    if diagnostic.source is None or not diagnostic.labels:
+        return ()
+    main = _main_label(list(diagnostic.labels))
+    return diagnostic.source.origin(clip(diagnostic.source, main.span)).notes
+
+
 def _label_as_json(source: Source, label: Label) -> dict[str, object]:
-    span = clip(source, label.span)
+    source, span, _ = source.origin(clip(source, label.span))
     line, column = source.locate(span.start)
     end_line, end_column = source.locate(span.end)
     return {

@@ -16,10 +16,15 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named text. Line and column numbers start at 1."""
+    """A named text. Line numbers start at `first_line`, columns at 1.
+
+    A text that was put together from several files (by `#include`, by macros) knows by its `pieces` where each stretch
+    of it was written; `origin` leads back there."""
 
     name: str
     text: str
+    pieces: tuple[Piece, ...] = field(default=(), repr=False, compare=False)
+    first_line: int = field(default=1, compare=False)
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -33,10 +38,60 @@ class Source:
     def locate(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""
         line = bisect_right(self.line_starts, offset)
-        return line, offset - self.line_starts[line - 1] + 1
+        return line + self.first_line - 1, offset - self.line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
         """The text of a line, without its line ending."""
+        number -= self.first_line - 1
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    def origin(self, span: Span) -> Origin:
+        """Where a span was written."""
+        if not self.pieces:
+            return Origin(self, span, ())
+        first = self._piece_at(span.start)
+        last = self._piece_at(max(span.start, span.end - 1))
+        start = first.written(span.start).start
+        end = first.span.end
+        if last.source is first.source:
+            end = last.written(max(span.start, span.end - 1)).end
+        return Origin(first.source, Span(start, max(start, end)), first.notes)
+
+    def _piece_at(self, offset: int) -> Piece:
+        return self.pieces[max(bisect_right(self.pieces, offset, key=lambda piece: piece.start) - 1, 0)]
+
+    def place(self, offset: int) -> str:
+        """`file:line:column` where the character at an offset was written."""
+        source, span, _ = self.origin(Span(offset, offset))
+        line, column = source.locate(span.start)
+        return f"{source.name}:{line}:{column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a text put together from files, from `start` to the next piece, and the `span` of the file it comes
+    from: character by character if `is_verbatim`, as a whole (the use of a macro) if not. `notes` say how it got
+    there."""
+
+    start: int
+    source: Source
+    span: Span
+    is_verbatim: bool = True
+    notes: tuple[str, ...] = ()
+
+    def written(self, offset: int) -> Span:
+        """What was written for the character at an offset of the whole text."""
+        if not self.is_verbatim:
+            return self.span
+        at = min(self.span.start + offset - self.start, self.span.end)
+        return Span(at, min(at + 1, self.span.end))
+
+
+class Origin(NamedTuple):
+    """A span of a file, and notes on how its text got into the program."""
+
+    source: Source
+    span: Span
+    notes: tuple[str, ...]

@@ -109,7 +109,7 @@ def stored_program(
     store: Store, state: StoredState, program: Program | None, strategy: str | None, levels: str | None
 ) -> tuple[Program, Options]:
     """The program of a state and the options of its store, which must be those given, if any are."""
-    stored = Program.parse(state.program_text(), state.program_name)
+    stored = Program.reopen(state.program_text(), state.program_name)
     if program is not None and program.tree.source.text != stored.tree.source.text and _differ(stored, program):
         raise faults.other_program(store.root)
     options = store.manifest.options

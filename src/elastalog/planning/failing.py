@@ -1,5 +1,4 @@
-"""Tests whose evaluation may end in an error instead of a value: an overflow, a range that is too
-long."""
+"""Tests whose evaluation may end in an error instead of a value: an overflow, a range that is too long."""
 
 from __future__ import annotations
 

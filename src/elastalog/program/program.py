@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from elastalog.analysis.check import check, place
+from elastalog.analysis.flatten import flatten
 from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.program.preprocessing import Preprocessing, preprocessing
+from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
-from elastalog.syntax.printer import print_item
+from elastalog.syntax.printer import print_item, print_tree
 from elastalog.syntax.tree import Clause, Tree
 
 LARGEST_FILE: Final = 256 * 2**20
@@ -23,50 +27,104 @@ LARGEST_FILE: Final = 256 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program without errors: `tree` is what was written, `checked` what it means, `warnings` what is worth a look
-    (warnings and notes, sorted by place). Nothing in it changes, so that threads may share one."""
+    """A program without errors.
+
+    `tree`: what was written, components written out for their instances and inline relations replaced by their rules.
+    `checked`: what it means. `warnings`: what is worth a look (warnings and notes, sorted by place). `is_flattened`:
+    there were components or inline relations, so that the items of the tree are not those of the text. Nothing in it
+    changes, so that threads may share one."""
 
     tree: Tree
     checked: CheckedProgram
     warnings: tuple[Diagnostic, ...] = ()
+    is_flattened: bool = False
 
     @classmethod
-    def parse(cls, text: str, name: str = "<text>") -> Program:
+    def parse(
+        cls,
+        text: str,
+        name: str = "<text>",
+        *,
+        include: Iterable[str | os.PathLike[str]] = (),
+        macros: Mapping[str, object] | None = None,
+        preprocess: bool = True,
+    ) -> Program:
         """Read and check a program text. Raises ElastalogError with every diagnostic when it has errors; `name` stands
-        for the file name in them."""
+        for the file name in them, and files that the text includes are looked for beside it, then in the folders
+        `include`. `macros` are defined beforehand; without `preprocess` lines that begin with `#` are errors."""
         require_text("a program text is a text", text, "give the text itself; `Program.load` takes a path")
+        return cls._read(Source(name, text), preprocessing(include, macros, preprocess))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        include: Iterable[str | os.PathLike[str]] = (),
+        macros: Mapping[str, object] | None = None,
+        preprocess: bool = True,
+    ) -> Program:
+        """Read and check a program file in UTF-8; the options are those of `parse`. Raises ElastalogError when it, or a
+        file that it includes, cannot be read or has errors."""
+        require_path("a program file is named by its path", path, "give a text or a `Path`")
+        name = os.fspath(path)
+        return cls._read(Source(name, read_program_text(name)), preprocessing(include, macros, preprocess))
+
+    @classmethod
+    def _read(cls, source: Source, options: Preprocessing) -> Program:
+        return cls.of(preprocess_source(source, options, read_program_text))
+
+    @classmethod
+    def reopen(cls, text: str, name: str) -> Program:
+        """Check a text that was a program before, of a store or with rules changed. It needs no preprocessing, and what
+        earlier versions accepted (values in columns of a subtype, E0307) is a warning."""
+        return cls.of(Source(name, text), are_subtypes_strict=False)
+
+    @classmethod
+    def of(cls, source: Source, *, are_subtypes_strict: bool = True) -> Program:
+        """Check a program whose text needs no preprocessing any more."""
         checked = None
         with without_collection():
-            tree, found = parse(Source(name, text))
-            if not any(diagnostic.severity == "error" for diagnostic in found):
-                checked, more = check(tree)
+            written, found = parse(source)
+            tree = written
+            if not _has_errors(found):
+                tree, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
+                found = (*found, *more)
+            if not _has_errors(found):
+                checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
                 found = (*found, *more)
         found = tuple(sorted(found, key=place))
         if checked is None:
             raise ElastalogError(found)
-        return cls(tree, checked, found)
+        return cls(tree, checked, found, is_flattened=tree is not written)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Program:
-        """Read and check a program file in UTF-8. Raises ElastalogError when it cannot be read or has errors."""
-        require_path("a program file is named by its path", path, "give a text or a `Path`")
-        name = os.fspath(path)
-        return cls.parse(read_program_text(name), name)
+    @property
+    def flat_text(self) -> str:
+        """The program without components: as it was written, or printed where it had some."""
+        return print_tree(self.tree) if self.is_flattened else self.tree.source.text
 
 
-def as_program(program: str | os.PathLike[str] | Program) -> Program:
-    """A program given as such, as its text, or as the path of its file."""
+def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def as_program(
+    program: str | os.PathLike[str] | Program,
+    include: Iterable[str | os.PathLike[str]] = (),
+    macros: Mapping[str, object] | None = None,
+) -> Program:
+    """A program given as such, as its text, or as the path of its file; the options are those of `Program.parse`."""
     if isinstance(program, Program):
         return program
     require_path("a program is a path, a text, or a `Program`", program, "give one of these")
     if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
-        return Program.parse(program)
-    return Program.load(program)
+        return Program.parse(program, include=include, macros=macros)
+    return Program.load(program, include=include, macros=macros)
 
 
 def declarations_in(text: str) -> tuple[str, ...]:
     """What a program text declares: types, relations, directives and pragmas, printed, in order."""
-    tree, _ = parse(Source("<text>", text))
+    tree, _ = flatten(parse(Source("<text>", text))[0])
     return tuple(print_item(item) for item in tree.items if not isinstance(item, Clause))
 
 

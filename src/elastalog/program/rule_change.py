@@ -73,7 +73,10 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     """Applies edits to a program. As with facts, a rule that is both added and removed ends up present, and adding one
     that is there changes nothing. Raises ElastalogError when a text has errors, a rule to remove is unknown, the new
     program has errors, or it cannot be stratified together with the rules that go."""
-    rules = single_rules(program.tree.items, program.tree.source)
+    # Rules of components are written out first: each instance has its own, to be changed by itself.
+    text_before = program.flat_text
+    written = _parsed(text_before, program.tree.source.name) if program.is_flattened else program.tree
+    rules = single_rules(written.items, written.source)
     added_text = "\n".join(edits.added)
     coming = _parsed(added_text, ADDED)
     coming_rules = single_rules(coming.items, coming.source)
@@ -86,7 +89,7 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
             present.add(rule.shown)
             fresh.append(rule)
 
-    kept_text = _without(program.tree.source.text, rules, {id(rules[n - 1]) for n in gone})
+    kept_text = _without(text_before, rules, {id(rules[n - 1]) for n in gone})
     if kept_text and not kept_text.endswith("\n"):
         kept_text += "\n"
     appended = _blanked(added_text, coming_rules, {id(rule) for rule in fresh}) if added_text.strip() else ""
@@ -209,7 +212,7 @@ def _by_clause(rules: Sequence[SingleRule]) -> list[tuple[Clause, list[SingleRul
 
 def _after(program: Program, text: str, added: AddedText) -> Program:
     try:
-        return Program.parse(text, _changed_name(program))
+        return Program.reopen(text, _changed_name(program))
     except ElastalogError as error:
         raise ElastalogError([added.placed(found) for found in _errors(error)]) from None
 
@@ -235,7 +238,8 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
     source = after.tree.source
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     try:
-        return Program.parse(text + "".join(f"{shown_rule(rule)}\n" for rule in removed), _changed_name(after))
+        whole = text + "".join(f"{shown_rule(rule)}\n" for rule in removed)
+        return Program.reopen(whole, _changed_name(after))
     except ElastalogError as error:
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from elastalog.analysis.alternatives import alternatives_of
+from elastalog.analysis.constants import negated_literal
 from elastalog.analysis.findings import Findings
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.printer import print_clause
-from elastalog.syntax.tree import Clause, Item, Truth
+from elastalog.syntax.tree import Aggregate, Call, Cast, Clause, Item, String, Term, Truth
 
 _NOWHERE = Span(0, 0)
 
@@ -36,7 +37,22 @@ def shown_rule(text: str) -> str:
 
 def single_rules(items: Iterable[Item], source: Source) -> list[SingleRule]:
     """The rules of a tree without errors, in the order of their numbers."""
-    return [rule for item in items if isinstance(item, Clause) and item.body for rule in _of_clause(item, source)]
+    return [rule for item in items if isinstance(item, Clause) and _is_rule(item) for rule in _of_clause(item, source)]
+
+
+def _is_rule(clause: Clause) -> bool:
+    """Whether it derives: it has a body, or computes what its head says."""
+    return bool(clause.body) or any(_is_computed(term) for head in clause.heads for term in head.arguments)
+
+
+def _is_computed(term: Term) -> bool:
+    match term:
+        case Call():
+            return negated_literal(term) is None
+        case Cast():
+            return isinstance(term.term, String) or _is_computed(term.term)
+        case _:
+            return isinstance(term, Aggregate)
 
 
 def _of_clause(clause: Clause, source: Source) -> list[SingleRule]:

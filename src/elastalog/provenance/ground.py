@@ -79,6 +79,8 @@ def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal
     start, end = numbers[:2]
     step = numbers[2] if len(numbers) > 2 else 1 if start <= end else -1
     if step == 0:
+        if start != end:
+            yield start
         return
     for _ in range(MOST_IN_RANGE):
         if not (start < end if step > 0 else start > end):
@@ -102,13 +104,15 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left > right)
         case ">=":
             return bool(left >= right)
-        case "match":
+        case "match" | "!match":
             try:
-                return matcher(left)(right)
+                return matcher(left)(right) == (operator == "match")
             except NotRegular:
-                return False
+                return False  # a pattern that is none matches nothing, and its negation does not hold either
         case "contains":
             return left in right
+        case "!contains":
+            return left not in right
         case _:
             raise ValueError(operator)
 
@@ -271,9 +275,12 @@ def _float_divide(a: float, b: float) -> float:
 
 def _to_integer(value: Any) -> int:
     if isinstance(value, str):
-        if re.fullmatch(r"-?[0-9]+", value) is None or len(value.lstrip("-0")) > 20:
+        spelt = re.fullmatch(r"(-?)(?:0x([0-9a-fA-F]+)|0b([01]+)|([0-9]+))", value)
+        if spelt is None or len(value) > 200:
             raise NoValue(f"{value!r} does not spell an integer of 64 bits")
-        return int(value)
+        sign, hexadecimal, binary, decimal = spelt.groups()
+        magnitude = int(hexadecimal, 16) if hexadecimal else int(binary, 2) if binary else int(decimal)
+        return -magnitude if sign else magnitude
     if isinstance(value, float) and not math.isfinite(value):
         raise NoValue(f"{value} is no integer")
     return int(value)

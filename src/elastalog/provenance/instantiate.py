@@ -22,6 +22,7 @@ from elastalog.analysis.program import (
 from elastalog.analysis.variable_names import is_wildcard_name, written_name
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, no_ordinal, value_of
+from elastalog.syntax.keywords import TEXT_TESTS
 
 
 def substitute(term: Expression | Wildcard, bindings: Bindings) -> Expression | Wildcard:
@@ -84,7 +85,7 @@ def show(literal: Literal, bindings: Bindings) -> str:
             return f"{'!' if isinstance(ground, Negation) else ''}{atom.relation}({arguments})"
         case Comparison():
             left, right = _bare(ground.left), _bare(ground.right)
-            if ground.operator in ("match", "contains"):
+            if ground.operator in TEXT_TESTS:
                 return f"{ground.operator}({left}, {right})"
             return f"{left} {ground.operator} {right}"
         case Aggregation():

@@ -160,7 +160,7 @@ class History:
             state = store.state(epoch)
             text = state.program_text()
             is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.parse(text, state.program_name)
+            program = now.program if is_same else Program.reopen(text, state.program_name)
             earlier = now.another(program, now.dictionary)
             restore(state, earlier.epochs, earlier.backend)
             with unmoved(store.root):
@@ -178,7 +178,7 @@ class History:
             state = store.state()
             text = state.program_text()
             is_same = text == now.program.tree.source.text
-            program = now.program if is_same else Program.parse(text, state.program_name)
+            program = now.program if is_same else Program.reopen(text, state.program_name)
             latest = now.another(program)
             restore(state, latest.epochs, latest.backend, latest.dictionary)
             return latest, History(latest, store)

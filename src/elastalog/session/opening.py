@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +62,8 @@ def open(  # noqa: A001  # its public name
     max_expansion: int = MOST_EXPANSION,
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
+    include: Iterable[str | os.PathLike[str]] = (),
+    macros: Mapping[str, object] | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -83,7 +85,9 @@ def open(  # noqa: A001  # its public name
     facts ago. `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too.
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
-    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
+    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`.
+
+    `include`: folders to search for files that the program includes. `macros`: names that its preprocessor knows."""
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
@@ -114,7 +118,7 @@ def open(  # noqa: A001  # its public name
             raise ElastalogError(
                 [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
             )
-        given = None if program is None else as_program(program)
+        given = None if program is None else as_program(program, include, macros)
         with unmoved(Path(store)) if read_only else nullcontext():
             materialisation, history = _open_store(Path(store), given, read_only, at, strategy, levels, settings)
         if retention is not None and history.store is not None:
@@ -126,7 +130,7 @@ def open(  # noqa: A001  # its public name
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), settings.strategy)
-    materialisation = Materialisation(as_program(program), settings)
+    materialisation = Materialisation(as_program(program, include, macros), settings)
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)

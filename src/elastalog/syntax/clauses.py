@@ -14,6 +14,7 @@ from elastalog.syntax.tree import (
     Atom,
     Body,
     Call,
+    Cast,
     Clause,
     Comparison,
     Disjunction,
@@ -79,12 +80,7 @@ class ClauseParser(LiteralParser):
             if follow == "(":
                 return self.atom()
             if follow == "." and self.is_qualified(index):
-                self.skip_qualified(index)
-                self.position -= 1
-                if self.texts[self.position + 1] == "(":
-                    return self.atom()
-                self.position += 1
-                return Atom(self.texts[index], (), self.span_of(index), self.span_of(index))
+                return self.qualified_atom()
             if follow in (".", ",", ":-"):
                 return self.bare_atom()
             raise self.failure(
@@ -132,6 +128,8 @@ class ClauseParser(LiteralParser):
     def ends_without_dot(self) -> bool:
         """Whether the token at hand starts something new, so that only a `.` is missing before it."""
         index = self.position
+        if self.components and self.texts[index] == "}":
+            return True
         return self.kinds[index] in (DIRECTIVE, END) or (
             self.kinds[index] == NAME and self.texts[index + 1] == "(" and self.is_first_on_line(index)
         )
@@ -213,6 +211,8 @@ class ClauseParser(LiteralParser):
                     inner = node.atom.arguments
                 case Comparison():
                     inner = (node.left, node.right)
+                case Cast():
+                    inner = (node.term,)
                 case Aggregate():
                     inner = node.body if node.target is None else (node.target, *node.body)
                 case Disjunction():

@@ -24,6 +24,7 @@ class Cursor:
 
     __slots__ = (
         "closings",
+        "components",
         "depth",
         "diagnostics",
         "ends",
@@ -45,6 +46,7 @@ class Cursor:
         self.ends = tokens.ends
         self.position = 0
         self.depth = 0
+        self.components = 0  # how many are open
         self.operators = 0
         self.unsupported = False  # the item at hand uses a feature that comes later and is left out of the tree
         self.diagnostics: list[Diagnostic] = []
@@ -160,6 +162,24 @@ class Cursor:
             raise self.unexpected(what)
         self.position = index + 1
         return index
+
+    def qualified_name(self, what: str) -> tuple[str, Span]:
+        """`name`, or `instance.name`: what an instance of a component holds."""
+        first = self.name(what)
+        if not self.is_qualified(first):
+            return self.texts[first], self.span_of(first)
+        while self.is_qualified(self.position - 1):
+            self.position += 2
+        return "".join(self.texts[first : self.position]), self.span_from(first)
+
+    def is_qualified(self, index: int) -> bool:
+        """Whether a name is followed by `.name` without spaces."""
+        return (
+            self.texts[index + 1] == "."
+            and self.kinds[index + 2] == NAME
+            and self.ends[index] == self.starts[index + 1]
+            and self.ends[index + 1] == self.starts[index + 2]
+        )
 
     def reserved(self, index: int, what: str) -> UnreadableItemError:
         word = self.texts[index]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
 from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
-
-_WRITE_OUT = "write the relations and rules of the component out"
 
 
 class DeclarationParser(ClauseParser):
@@ -37,8 +37,14 @@ class DeclarationParser(ClauseParser):
             self.plan()
             advice = "place it right behind the rule it belongs to"
             self.report("E0122", "`.plan` does not follow a rule", self.span_from(index), advice=advice)
+        elif word in ("comp", "init", "override"):
+            self.component_directive(index, word, into)
         else:
             self.later_directive(index, word)
+
+    @abstractmethod
+    def component_directive(self, first: int, word: str, into: list[Item]) -> None:
+        """`.comp`, `.init` or `.override`"""
 
     def unknown_directive(self) -> None:
         """A `.` where an item should start."""
@@ -77,35 +83,26 @@ class DeclarationParser(ClauseParser):
         span = Span(self.starts[first], self.ends[max(end, self.position) - 1])
         self.skip_if_stray_dot(".decl")
         shared = tuple(attributes)
-        for index in names:
-            name, name_span = self.texts[index], self.span_of(index)
+        for name, name_span in names:
             into.append(RelationDeclaration(name, shared, qualifiers, name_span, span))
             into.extend(Directive(kind, name, (), place, place) for kind, place in directives)
 
-    def names(self, what: str) -> list[int]:
+    def names(self, what: str) -> list[tuple[str, Span]]:
         """`a, b, c`"""
-        names = [self.relation_name(what)]
+        names = [self.qualified_name(what)]
         while self.skip_if(","):
-            names.append(self.relation_name(what))
+            names.append(self.qualified_name(what))
         return names
-
-    def relation_name(self, what: str) -> int:
-        index = self.name(what)
-        if self.is_qualified(index):
-            self.skip_qualified(index)
-        return index
 
     def attribute(self) -> Attribute:
         name = self.name("the name of an attribute", allow_reserved=True)
         self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
-        type_name = self.name("a type")
-        type_span = self.span_of(type_name)
-        if self.is_qualified(type_name):
-            self.skip_qualified(type_name)
+        type_first = self.position
+        type_name, type_span = self.qualified_name("a type")
         if self.texts[self.position] == "<>" or self.texts[self.position : self.position + 2] == ["<", ">"]:
             self.position += 1 if self.texts[self.position] == "<>" else 2
-            self.report_later("E0198", "lattice attributes (`<>`) are", self.span_from(type_name), "use an aggregate")
-        return Attribute(self.texts[name], self.texts[type_name], self.span_of(name), type_span)
+            self.report_later("E0198", "lattice attributes (`<>`) are", self.span_from(type_first), "use an aggregate")
+        return Attribute(self.texts[name], type_name, self.span_of(name), type_span)
 
     def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
         """The qualifiers proper, and those of the old style that stand for directives."""
@@ -161,9 +158,7 @@ class DeclarationParser(ClauseParser):
     # --- types ---
 
     def type_declaration(self, first: int, word: str, into: list[Item]) -> None:
-        name = self.name("the name of a type")
-        if self.is_qualified(name):
-            self.skip_qualified(name)
+        name, name_span = self.qualified_name("the name of a type")
         kind = "subtype"
         parents: list[tuple[str, Span]] = []
         if word != "type":
@@ -183,17 +178,13 @@ class DeclarationParser(ClauseParser):
                     kind = "union"
                     parents.append(self.type_name())
         else:
-            parents.append(("symbol", self.span_of(name)))
+            parents.append(("symbol", name_span))
         span = self.span_from(first)
         self.skip_if_stray_dot("." + word)
-        into.append(TypeDeclaration(self.texts[name], kind, tuple(parents), self.span_of(name), span))
+        into.append(TypeDeclaration(name, kind, tuple(parents), name_span, span))
 
     def type_name(self) -> tuple[str, Span]:
-        index = self.name("a type")
-        span = self.span_of(index)
-        if self.is_qualified(index):
-            self.skip_qualified(index)
-        return self.texts[index], span
+        return self.qualified_name("a type")
 
     def later_type(self, first: int, is_record: bool) -> None:
         """Skips a record or an algebraic data type. It stays declared, so that its uses are no further errors."""
@@ -218,7 +209,7 @@ class DeclarationParser(ClauseParser):
             names = self.names("the name of a relation")
             parameters = self.parameters() if self.texts[self.position] == "(" else ()
             span = self.span_from(first)
-            into.extend(Directive(kind, self.texts[index], parameters, self.span_of(index), span) for index in names)
+            into.extend(Directive(kind, name, parameters, name_span, span) for name, name_span in names)
             if not self.skip_if(","):
                 break
         self.skip_if_stray_dot("." + kind)
@@ -250,19 +241,13 @@ class DeclarationParser(ClauseParser):
     # --- features that come later ---
 
     def later_directive(self, index: int, word: str) -> None:
-        if word == "comp":
-            self.skip_to_block()
-            self.report_later("E0192", "components (`.comp`) are", self.span_of(index), _WRITE_OUT)
-        elif word == "lattice":
+        if word == "lattice":
             self.skip_to_block()
             self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
         else:
             self.skip_line()
-            if word == "functor":
-                advice = "compute the values before they are read"
-                self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
-            else:
-                self.report_later("E0192", f"components (`.{word}`) are", self.span_of(index), _WRITE_OUT)
+            advice = "compute the values before they are read"
+            self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
 
     def skip_to_block(self) -> None:
         """Behind the block in braces that follows."""

@@ -12,6 +12,8 @@ FUNCTORS = frozenset([
 AGGREGATES = frozenset({"count", "sum", "min", "max", "mean"})
 CONSTRAINTS = frozenset({"match", "contains"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+TEXT_TESTS = CONSTRAINTS | {"!match", "!contains"}
+"""The comparisons that are written like atoms, and their negations."""
 RESERVED = FUNCTORS | AGGREGATES | CONSTRAINTS | {"true", "false", "nil", "as", "autoinc"}
 """Words that can not name a relation or a variable."""
 
@@ -50,8 +52,11 @@ DIRECTIVES = (
     "limitsize",
     "plan",
     "pragma",
+    "comp",
+    "init",
+    "override",
 )
-LATER_DIRECTIVES = ("comp", "init", "override", "functor", "lattice")
+LATER_DIRECTIVES = ("functor", "lattice")
 
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""

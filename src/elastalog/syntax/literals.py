@@ -5,6 +5,7 @@ from __future__ import annotations
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
+from elastalog.syntax.negation import negate
 from elastalog.syntax.terms import TermParser, new_span
 from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
 from elastalog.syntax.tree import Atom, Body, Call, Comparison, Disjunction, Literal, Negation, Term, Truth
@@ -27,6 +28,15 @@ class LiteralParser(TermParser):
         start, ends = self.starts[first], self.ends
         name_span = new_span(Span, (start, ends[first]))
         return Atom(self.texts[first], arguments, name_span, new_span(Span, (start, ends[self.position - 1])))
+
+    def qualified_atom(self) -> Atom:
+        """`instance.relation(terms)`"""
+        first = self.position
+        name, name_span = self.qualified_name("the name of a relation")
+        if self.texts[self.position] != "(":
+            raise self.unexpected("`(`", where="after the name of a relation")
+        self.position -= 1
+        return Atom(name, self.arguments(), name_span, self.span_from(first))
 
     def body(self) -> Body:
         """Conjunctions separated by `;`, up to what can not continue them."""
@@ -95,13 +105,10 @@ class LiteralParser(TermParser):
                 return
             if text in _NEGATION_HABITS and self.kinds[index + 1] == NAME:
                 self.report_habit(index, f"`{text}` does not negate an atom", "!")
-                into.append(self.negated_atom(index))
+                into.extend(self.negated(index))
                 return
             if follow == "." and self.is_qualified(index):
-                self.skip_qualified(index)
-                if self.texts[self.position] == "(":
-                    self.position -= 1
-                    self.arguments()
+                into.append(self.qualified_atom())
                 return
             if not self.continues_term(follow):
                 into.append(self.bare_atom())
@@ -109,7 +116,7 @@ class LiteralParser(TermParser):
         elif text == "!" or text in _NEGATION_HABITS:
             if text != "!":
                 self.report_habit(index, f"`{text}` does not negate an atom", "!")
-            into.append(self.negated_atom(index))
+            into.extend(self.negated(index))
             return
         elif text == "(":
             if self.is_group(index):
@@ -185,40 +192,20 @@ class LiteralParser(TermParser):
             )
         return Comparison(word, arguments[0], arguments[1], self.span_of(index), span)
 
-    def negated_atom(self, first: int) -> Negation:
-        """Behind a `!`, or a habit for it, at `first`."""
-        index = first + 1
-        self.position = index
-        parentheses = 0
-        while self.texts[index] == "(":
-            parentheses += 1
-            index += 1
-        if self.kinds[index] == NAME and self.texts[index + 1] == "(":
-            self.position = index
+    def negated(self, first: int) -> Body:
+        """Behind a `!`, or a habit for it, at `first`: what its negation says."""
+        index = self.position = first + 1
+        if self.kinds[index] == NAME and self.texts[index + 1] == "(":  # nearly always
             atom = self.atom()
-            if self.texts[self.position : self.position + parentheses] == [
-                ")"
-            ] * parentheses and not self.continues_term(self.texts[self.position + parentheses]):
-                self.position += parentheses
-                return Negation(atom, self.span_from(first))
-        elif self.kinds[index] == NAME and not parentheses and not self.continues_term(self.texts[index + 1]):
-            return Negation(self.bare_atom(), self.span_from(first))
-        raise self.failure(
-            "E0118",
-            "`!` can only negate an atom",
-            Span(self.starts[first], self.ends[first + 1]),
-            "negation of something else",
-            advice=self._instead_of_negating(first + 1),
-        )
-
-    def _instead_of_negating(self, index: int) -> str:
-        """What to write where `!` stands before something else than an atom."""
-        text = self.texts[index]
-        if text in ("match", "contains"):
-            return f'give it a relation of its own: `fits(x) :- all(x), {text}("a", x).`, and negate that: `!fits(x)`'
-        if text == "(":
-            return "give the group a relation of its own: `both(x) :- p(x), q(x).`, and negate that: `!both(x)`"
-        return "write the opposite comparison: `!=` for `=`, `>=` for `<`"
+            after = self.texts[self.position]
+            if after == "," or after == "." or not self.continues_term(after):
+                return (Negation(atom, self.span_from(first)),)
+            self.position = index
+        self.enter(first)
+        literals: list[Literal] = []
+        self.literal(literals)
+        self.depth -= 1
+        return negate(tuple(literals), self.span_from(first))
 
     def bare_atom(self) -> Atom:
         """A name where an atom should be; read as an atom without arguments."""
@@ -270,26 +257,3 @@ class LiteralParser(TermParser):
                 index += 1
             self.matched_to = index
         return closings.get(opened)
-
-    # --- qualified names ---
-
-    def is_qualified(self, index: int) -> bool:
-        """`a.b` without spaces: a name inside a component."""
-        return (
-            self.texts[index + 1] == "."
-            and self.kinds[index + 2] == NAME
-            and self.ends[index] == self.starts[index + 1]
-            and self.ends[index + 1] == self.starts[index + 2]
-        )
-
-    def skip_qualified(self, index: int) -> None:
-        """Reports a name inside a component and moves behind it."""
-        self.position = index + 1
-        while self.is_qualified(self.position - 1):
-            self.position += 2
-        self.report_later(
-            "E0192",
-            f"components (`{crop(self.source.text[self.starts[index] : self.ends[self.position - 1]])}`) are",
-            self.span_from(index),
-            "write the relations and rules of the component out",
-        )

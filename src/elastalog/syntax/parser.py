@@ -5,8 +5,8 @@ from __future__ import annotations
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.collection import without_collection
+from elastalog.syntax.components import ComponentParser
 from elastalog.syntax.cursor import TooManyFindingsError, UnreadableItemError
-from elastalog.syntax.declarations import DeclarationParser
 from elastalog.syntax.tokens import DIRECTIVE, END, MOST_ERRORS, tokenize
 from elastalog.syntax.tree import Item, Tree
 
@@ -26,7 +26,7 @@ def parse(source: Source) -> tuple[Tree, tuple[Diagnostic, ...]]:
     return Tree(source, tuple(items)), tuple(diagnostics)
 
 
-class _ProgramParser(DeclarationParser):
+class _ProgramParser(ComponentParser):
     __slots__ = ()
 
     def program(self) -> list[Item]:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.syntax.constants import write_string
-from elastalog.syntax.keywords import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
+from elastalog.syntax.keywords import PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
     Body,
     Call,
+    Cast,
     Clause,
     Comparison,
+    Component,
+    ComponentType,
     Directive,
     Disjunction,
     Float,
+    Init,
     Integer,
     Item,
     Literal,
     Negation,
+    Override,
     Plan,
     Pragma,
     RelationDeclaration,
@@ -58,8 +63,27 @@ def print_item(item: Item) -> str:
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
         case Clause():
             return print_clause(item)
+        case Component():
+            return _print_component(item)
+        case Init():
+            return f".init {item.name} = {_print_component_type(item.component)}"
+        case Override():
+            return f".override {item.relation}"
         case _:
             assert_never(item)
+
+
+def _print_component(component: Component) -> str:
+    parameters = ", ".join(name for name, _ in component.parameters)
+    bases = ", ".join(map(_print_component_type, component.bases))
+    heading = f".comp {component.name}{f'<{parameters}>' if parameters else ''}{f' : {bases}' if bases else ''}"
+    inside = "".join(f"    {line}\n" for item in component.items for line in print_item(item).split("\n"))
+    return f"{heading} {{\n{inside}}}"
+
+
+def _print_component_type(component: ComponentType) -> str:
+    arguments = ", ".join(name for name, _ in component.arguments)
+    return f"{component.name}<{arguments}>" if arguments else component.name
 
 
 def print_clause(clause: Clause) -> str:
@@ -91,7 +115,7 @@ def print_literal(literal: Literal) -> str:
             return f"{literal.relation}({_print_arguments(literal.arguments)})"
         case Negation():
             return f"!{print_literal(literal.atom)}"
-        case Comparison() if literal.operator in CONSTRAINTS:
+        case Comparison() if literal.operator in TEXT_TESTS:
             return f"{literal.operator}({print_term(literal.left)}, {print_term(literal.right)})"
         case Comparison():
             return f"{print_term(literal.left)} {literal.operator} {print_term(literal.right)}"
@@ -131,6 +155,8 @@ def _print_term(term: Term, least: int) -> str:
         case Call():
             text, precedence = _print_call(term)
             return f"({text})" if precedence < least else text
+        case Cast():
+            return f"as({print_term(term.term)}, {term.type_name})"
         case Aggregate():
             target = "" if term.target is None else f" {print_term(term.target)}"
             return f"{term.operator}{target} : {{ {_print_body(term.body)} }}"

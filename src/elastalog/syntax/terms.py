@@ -10,7 +10,7 @@ from elastalog.syntax.constants import read_integer
 from elastalog.syntax.cursor import MOST_NESTED, Cursor
 from elastalog.syntax.keywords import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
 from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
-from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Float, Integer, String, Term, Variable, Wildcard
+from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Cast, Float, Integer, String, Term, Variable, Wildcard
 
 # Half the time of `Span(start, end)`, for the places that make most of the spans.
 new_span = tuple.__new__
@@ -28,6 +28,10 @@ class TermParser(Cursor):
     @abstractmethod
     def atom(self) -> Atom:
         """`relation(terms)`"""
+
+    @abstractmethod
+    def qualified_atom(self) -> Atom:
+        """`instance.relation(terms)`"""
 
     def term(self, least: int = 1) -> Term:
         """A term whose operators bind at least as strongly as `least`."""
@@ -207,10 +211,21 @@ class TermParser(Cursor):
         if word == "autoinc":
             return self.skip_call("E0199", "the counter `autoinc()` is", "number the facts before they are read")
         if word == "as":
-            return self.skip_call(
-                "E0189", "type casts `as(..)` are", "declare the variable's column with the other type"
-            )
+            return self.cast()
         raise self.reserved(index, "a term")
+
+    def cast(self) -> Cast:
+        """`as(term, type)`"""
+        first = self.position
+        self.position = opened = first + 1
+        self.expect("(", "after `as`", advice="a cast is written `as(term, type)`")
+        self.enter(opened)
+        term = self.term()
+        self.expect(",", "after the term of a cast", advice="a cast is written `as(term, type)`")
+        type_name, type_span = self.qualified_name("a type")
+        self.expect_close(")", opened, "after the type of a cast")
+        self.depth -= 1
+        return Cast(term, type_name, type_span, self.span_from(first))
 
     def minimum_or_maximum(self) -> Term:
         """`min(a, b)` is a functor, `min (a) : { body }` an aggregate."""
@@ -255,6 +270,8 @@ class TermParser(Cursor):
             body = self.braced_body()
         elif self.kinds[self.position] == NAME and self.texts[self.position + 1] == "(":
             body = (self.atom(),)
+        elif self.kinds[self.position] == NAME and self.is_qualified(self.position):
+            body = (self.qualified_atom(),)
         else:
             raise self.unexpected("`{`", where=f"after `:` of `{word}`", advice=f"write `{shape}`")
         return Aggregate(word, target, body, self.span_from(index))

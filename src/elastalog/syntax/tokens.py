@@ -208,9 +208,9 @@ def _report(source: Source, kind: int, piece: str, span: Span) -> Diagnostic:
         word = piece[1:].split(maxsplit=1)
         return Diagnostic(
             "E0197",
-            f"the preprocessor line `#{crop(word[0]) if word else ''}` is not supported yet",
+            f"`#{crop(word[0]) if word else ''}` is for the preprocessor, which does not read this",
             (Label(Span(span.start, span.start + len(piece.rstrip())), "preprocessor line"),),
-            help="put the text to include into this file; comments start with `//`",
+            help="begin a line with it, and leave the preprocessor on; comments start with `//`",
             source=source,
         )
     found = _BIDI.search(piece)

@@ -61,6 +61,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Cast:
+    """`as(term, type)`: the value of the term, taken to be of another type."""
+
+    term: Term
+    type_name: str
+    type_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """`sum x : { body }`; `operator` is count, sum, min, max or mean; `count` has no target."""
 
@@ -70,7 +80,7 @@ class Aggregate:
     span: Span
 
 
-Term: TypeAlias = Variable | Wildcard | Integer | Float | String | Call | Aggregate
+Term: TypeAlias = Variable | Wildcard | Integer | Float | String | Call | Cast | Aggregate
 
 # --- literals ------------------------------------------------------------------------------------------------------
 
@@ -93,7 +103,8 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`."""
+    """`left operator right`, operator one of `= != < <= > >=`, or `match(left, right)`, `contains(left, right)`
+    and their negations `!match`, `!contains`."""
 
     operator: str
     left: Term
@@ -112,7 +123,8 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group does not exist in the dialect."""
+    """`( a, b ; c )`: at least two alternatives, each a conjunction. A negated group is written out
+    by De Morgan."""
 
     alternatives: tuple[Body, ...]
     span: Span
@@ -122,6 +134,17 @@ Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
 Body: TypeAlias = tuple[Literal, ...]
 
 # --- declarations and clauses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """The instance of a component that an item was made for: `name` is all of its name, `span` that of its `.init`,
+    `outer` the instance that holds it."""
+
+    name: str
+    component: str
+    span: Span
+    outer: Instance | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +164,7 @@ class RelationDeclaration:
     qualifiers: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +176,7 @@ class TypeDeclaration:
     parents: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +189,7 @@ class Directive:
     parameters: tuple[tuple[str, str, Span], ...]
     relation_span: Span
     span: Span
+    instance: Instance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +215,54 @@ class Clause:
     body: Body
     plan: Plan | None
     span: Span
+    instance: Instance | None = None
 
 
-Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause
+# --- components ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentType:
+    """`C<number, T>`"""
+
+    name: str
+    arguments: tuple[tuple[str, Span], ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """`.comp C<T> : B<T>, D { items }`"""
+
+    name: str
+    parameters: tuple[tuple[str, Span], ...]
+    bases: tuple[ComponentType, ...]
+    items: tuple[Item, ...]
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Init:
+    """`.init i = C<number>`"""
+
+    name: str
+    component: ComponentType
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """`.override a, b` in a component: one node per relation, whose inherited rules do not count."""
+
+    relation: str
+    relation_span: Span
+    span: Span
+
+
+Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause | Component | Init | Override
 
 
 @dataclass(frozen=True, slots=True)

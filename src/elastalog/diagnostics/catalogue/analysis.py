@@ -92,6 +92,21 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl edge(x: number, y: number)\n.input edge",
     ),
     Entry(
+        "E0211",
+        "unknown component",
+        "`.init` and the bases behind the `:` of a component name a component that is declared with `.comp`: in the "
+        "same component, in one that it inherits from, or around it.",
+        ".comp Graph { .decl edge(x: number) edge(1). }\n.init g = Grph",
+        ".comp Graph { .decl edge(x: number) edge(1). }\n.init g = Graph",
+    ),
+    Entry(
+        "E0212",
+        "wrong number of parameters of a component",
+        "A component takes as many types or components between `<` and `>` as its declaration names.",
+        ".comp Graph<T> { .decl edge(x: T) edge(1). }\n.init g = Graph",
+        ".comp Graph<T> { .decl edge(x: T) edge(1). }\n.init g = Graph<number>",
+    ),
+    Entry(
         "E0213",
         "directive given twice",
         "A relation has at most one `.input`, one `.printsize` and one `.limitsize`, and one `.output` "
@@ -191,6 +206,14 @@ ANALYSIS: tuple[Entry, ...] = (
         "near(x, 6), near(x, 7), near(x, 8), near(x, 9).",
     ),
     Entry(
+        "E0222",
+        "component without end",
+        "A component holds an instance of itself, or inherits from itself, directly or through others. Writing it out "
+        "would never end.",
+        ".comp List { .decl item(x: number) item(1). .init rest = List }\n.init list = List",
+        ".comp List { .decl item(x: number) item(1). }\n.init list = List\n.init rest = List",
+    ),
+    Entry(
         "E0223",
         "relation that never holds a fact",
         "The relation has no `.input`, no fact and no rule, so it stays empty and every rule that needs it "
@@ -201,6 +224,30 @@ ANALYSIS: tuple[Entry, ...] = (
     ),
     Entry(
         "E0224",
+        "relation that cannot be overridden",
+        "`.override R` in a component drops the rules that it inherits for `R`. `R` must be declared in a component "
+        "behind the `:`, with the qualifier `overridable`.",
+        ".comp A { .decl p(x: number) p(1). }\n.comp B : A { .override p p(2). }\n.init b = B",
+        ".comp A { .decl p(x: number) overridable p(1). }\n.comp B : A { .override p p(2). }\n.init b = B",
+    ),
+    Entry(
+        "E0225",
+        "component or instance declared twice",
+        "Two components in one place, or two instances in one component, have the same name.",
+        ".comp A { .decl p(x: number) p(1). }\n.init a = A\n.init a = A",
+        ".comp A { .decl p(x: number) p(1). }\n.init a = A\n.init b = A",
+    ),
+    Entry(
+        "E0226",
+        "relation that cannot be inlined",
+        "The rules of an `inline` relation take the place of the atoms that use it, and the relation itself has no "
+        "facts. So it cannot be read or written, use itself, be negated where a rule for it has variables of its own, "
+        "or be aggregated where these would count.",
+        ".decl e(x: number, y: number)\ne(1, 2).\n.decl p(x: number, y: number) inline\np(x, y) :- e(x, y).\n.output p",
+        ".decl e(x: number, y: number)\ne(1, 2).\n.decl p(x: number, y: number)\np(x, y) :- e(x, y).\n.output p",
+    ),
+    Entry(
+        "E0227",
         "rule too long",
         "Every literal of a rule is a place where an update can begin, so that planning takes time that grows with the"
         " square of their number. A body, of a rule or of an aggregate, may have 256 literals.",
@@ -213,7 +260,7 @@ ANALYSIS: tuple[Entry, ...] = (
         + ".",
     ),
     Entry(
-        "E0225",
+        "E0228",
         "too many counts and sums in one rule",
         "A count or sum of nothing is 0, and where there is nothing there is no fact to join with: a rule with a count"
         " stands for two, one for groups that have members and one for those that have none. Two counts make four, ten"
@@ -295,28 +342,20 @@ ANALYSIS: tuple[Entry, ...] = (
         "E0305",
         "functor applied to the wrong type",
         "Arithmetic takes arguments of one numeric type, functors on strings take symbols. Symbols are joined"
-        " with `cat`, and `to_number`, `to_unsigned`, `to_float` and `to_string` convert.",
-        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(s + "s") :- word(s).',
+        " with `cat` or `+`, and `to_number`, `to_unsigned`, `to_float` and `to_string` convert.",
+        '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(s * "s") :- word(s).',
         '.decl word(s: symbol)\n.input word\n.decl plural(s: symbol)\nplural(cat(s, "s")) :- word(s).',
     ),
     Entry(
         "E0307",
-        "value passed between unrelated types",
-        "Different subtypes of one base type may meet, since that is how values of both are compared. But a "
-        "head argument declared with one subtype and fed only from another, where neither is above the other,"
-        " is often a swap of two arguments. This is a warning.",
-        ".type City <: symbol\n"
-        ".type Person <: symbol\n"
-        ".decl lives(p: Person, c: City)\n"
-        ".input lives\n"
-        ".decl home(c: City, p: Person)\n"
-        "home(p, c) :- lives(p, c).",
-        ".type City <: symbol\n"
-        ".type Person <: symbol\n"
-        ".decl lives(p: Person, c: City)\n"
-        ".input lives\n"
-        ".decl home(c: City, p: Person)\n"
-        "home(c, p) :- lives(p, c).",
+        "value of a type that the column does not take",
+        "A rule fills a column with a variable whose type is not the declared one, nor below it. Not every value of a "
+        "type is one of its subtypes, and siblings have nothing to do with each other. Different subtypes of one base "
+        "type may meet in a comparison. Constants and results of functors have every type of their base.",
+        ".type City <: symbol\n.type Person <: symbol\n.decl lives(p: Person, c: City)\n.input lives\n"
+        ".decl city(c: City)\ncity(p) :- lives(p, _).",
+        ".type City <: symbol\n.type Person <: symbol\n.decl lives(p: Person, c: City)\n.input lives\n"
+        ".decl city(c: City)\ncity(c) :- lives(_, c).",
     ),
     Entry(
         "E0308",
@@ -340,6 +379,15 @@ ANALYSIS: tuple[Entry, ...] = (
         "references (`\\\\1`) and looking ahead or behind (`(?=…)`, `(?<!…)`); a repetition counts up to 1000.",
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*(", s).',
         '.decl word(s: symbol)\n.input word\n.decl call(s: symbol)\ncall(s) :- word(s), match(".*\\\\(", s).',
+    ),
+    Entry(
+        "E0311",
+        "cast between types that do not fit",
+        "`as(x, T)` takes a value for one of another type without changing it. That is possible between types with the "
+        "same base type, between `number` and `unsigned` (where the value fits), and from a symbol to a number, which "
+        "gives its `ord`. Other conversions change the value and are written as such: `to_number`, `to_string`.",
+        ".decl s(x: number)\ns(1).\n.decl p(x: symbol)\np(as(x, symbol)) :- s(x).",
+        ".decl s(x: number)\ns(1).\n.decl p(x: symbol)\np(to_string(x)) :- s(x).",
     ),
     Entry(
         "E0320",
@@ -377,14 +425,6 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl path(x: number, y: number)\n"
         ".output path\n"
         "path(x, y) :- edge(x, y).",
-    ),
-    Entry(
-        "E0322",
-        "range inside an expression",
-        "`range(a, b)` has many values: it gives a variable each of them in turn. So it stands only beside "
-        "`=`, with a variable on the other side.",
-        ".decl digit(n: number)\ndigit(range(0, 10)).",
-        ".decl digit(n: number)\ndigit(n) :- n = range(0, 10).",
     ),
     Entry(
         "E0323",

@@ -114,9 +114,9 @@ RUN: tuple[Entry, ...] = (
     Entry(
         "E0613",
         "not a regular expression",
-        "The first argument of `match` must be a regular expression; here it came from a fact, and is none. Nothing"
-        " matches it, and evaluation goes on. Characters with a meaning, such as `( [ * + ?`, need a backslash to stand"
-        " for themselves; in a string of the program the backslash is written twice.",
+        "The first argument of `match` must be a regular expression; here it came from a fact, and is none. Neither"
+        " `match` nor `!match` holds with it, and evaluation goes on. Characters with a meaning, such as `( [ * + ?`,"
+        " need a backslash to stand for themselves; in a string of the program the backslash is written twice.",
         ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"
         'name("f()"). pattern("f(").\nfound(x) :- name(x), pattern(p), match(p, x).',
         ".decl name(x: symbol)\n.decl pattern(p: symbol)\n.decl found(x: symbol)\n"

@@ -128,14 +128,6 @@ SYNTAX: tuple[Entry, ...] = (
         "edge(1, 2).",
     ),
     Entry(
-        "E0118",
-        "negation of something that is no atom",
-        "`!` stands before a single atom. Comparisons have opposites of their own (`!=` for `=`, `>=` for "
-        "`<`). To negate a group, or `match` and `contains`, give it a relation of its own and negate that.",
-        "p(x) :- q(x), !(r(x), s(x)).",
-        "both(x) :- r(x), s(x).\np(x) :- q(x), !both(x).",
-    ),
-    Entry(
         "E0119",
         "bracket that closes nothing",
         "There is a closing bracket more than opening ones.",
@@ -174,12 +166,36 @@ SYNTAX: tuple[Entry, ...] = (
         'p(x) :- q(x), match("a.*", x).',
     ),
     Entry(
-        "E0189",
-        "type casts are not supported yet",
-        "`as(x, T)` reads a value as one of another type. Conversions that change the value exist: "
-        "`to_number`, `to_string`, `itof` and so on.",
-        "p(as(x, symbol)) :- q(x).",
-        "p(to_string(x)) :- q(x).",
+        "E0125",
+        "included file that cannot be read",
+        '`#include "f"` and `.include "f"` look for the file beside the one that names it, then in the folders given '
+        "with `-I DIR`; `#include <f>` only in the latter. It is not there, or cannot be read.",
+        '#include "edges_of_nowhere.dl"',
+        "// elastalog check -I ../rules program.dl",
+    ),
+    Entry(
+        "E0126",
+        "preprocessor line at fault",
+        "A line that begins with `#` is not what the preprocessor expects: `#include`, `#define`, `#undef`, `#if`, "
+        "`#ifdef`, `#ifndef`, `#elif`, `#else`, `#endif`, `#line`, `#pragma` and `#error` exist, every `#if` is closed "
+        "by `#endif`, and `#error` is there to stop.",
+        "#ifdef DEBUG\n.decl log(x: number)",
+        "#ifdef DEBUG\n.decl log(x: number)\n#endif",
+    ),
+    Entry(
+        "E0127",
+        "files that include each other",
+        "A file includes itself, directly or through others, without end. `.once` or `#pragma once` in a file makes "
+        "every further inclusion of it count for nothing.",
+        '// a.dl: #include "b.dl"\n// b.dl: #include "a.dl"',
+        '// a.dl: .once #include "b.dl"\n// b.dl: .once #include "a.dl"',
+    ),
+    Entry(
+        "E0128",
+        "macro that cannot be expanded",
+        "A macro with parameters takes as many arguments as it was defined with.",
+        "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1)).",
+        "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1, 2)).",
     ),
     Entry(
         "E0190",
@@ -194,13 +210,6 @@ SYNTAX: tuple[Entry, ...] = (
         "Types with branches and their terms `$Branch(x)` come later. Use one relation for each kind of value.",
         ".type Shape = Circle {r: number} | Square {a: number}",
         ".decl circle(r: number)\n.decl square(a: number)",
-    ),
-    Entry(
-        "E0192",
-        "components are not supported yet",
-        "`.comp`, `.init`, `.override` and names such as `graph.edge` come later. Write the relations and rules out.",
-        ".comp Graph { .decl edge(x: number, y: number) }\n.init graph = Graph",
-        ".decl graph_edge(x: number, y: number)",
     ),
     Entry(
         "E0193",
@@ -235,11 +244,12 @@ SYNTAX: tuple[Entry, ...] = (
     ),
     Entry(
         "E0197",
-        "the preprocessor is not supported yet",
-        "Lines that start with `#`, such as `#include` and `#define`, come later. Put the text to include into "
-        "the file.",
-        '#include "edges.dl"',
-        "edge(1, 2).",
+        "preprocessor line that is not read",
+        "`#` starts a line for the preprocessor, such as `#include` or `#define`. It is obeyed only at the beginning "
+        "of a line, and not at all with `--no-preprocessor` (`preprocess=False` in Python), nor in rules that are "
+        "added to a program that runs.",
+        "edge(1, 2). #define SIZE 3",
+        "edge(1, 2).\n#define SIZE 3",
     ),
     Entry(
         "E0198",

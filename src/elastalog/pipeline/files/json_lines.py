@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -41,10 +42,18 @@ def read_json_lines(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, l
         else:
             rows.append(row)
             numbers.append(number)
+    return table_of_rows(schema, rows, bad, lambda i, fault: _bad_row(file, numbers[i], fault, lines[numbers[i] - 1]))
+
+
+def table_of_rows(
+    schema: Schema, rows: list[list[Any]], bad: list[BadRow], bad_row: Callable[[int, Fault], BadRow]
+) -> tuple[pa.Table, list[BadRow]]:
+    """Rows of the right length as a table; those with values that do not fit are left out and join the bad ones, as
+    `bad_row` has them by index."""
     arrays = _arrays(schema, rows)
     if arrays is None:
         found = [first_fault(schema, row) for row in rows]
-        bad += [_bad_row(file, n, f, lines[n - 1]) for n, f in zip(numbers, found, strict=True) if f is not None]
+        bad = [*bad, *(bad_row(i, fault) for i, fault in enumerate(found) if fault is not None)]
         bad.sort(key=lambda row: row.line)
         rows = [row for row, fault in zip(rows, found, strict=True) if fault is None]
         arrays = _arrays(schema, rows)
@@ -63,7 +72,12 @@ def _bad_row(file: str, number: int, fault: Fault, raw: bytes) -> BadRow:
 
 def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:
     """A table as the contents of a file of JSON lines, objects by attribute name."""
-    lines = []
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in json_rows(schema, table)]
+    return "".join(lines).encode()
+
+
+def json_rows(schema: Schema, table: pa.Table) -> Iterator[dict[str, Any]]:
+    """The facts as objects by attribute name that JSON can hold."""
     for row in table.rename_columns(list(schema.names)).to_pylist() if schema.arity else [{}] * table.num_rows:
         for column in schema.columns:
             if column.base is Base.FLOAT and not math.isfinite(row[column.name]):
@@ -71,8 +85,7 @@ def json_lines_bytes(schema: Schema, table: pa.Table) -> bytes:
                 row[column.name] = next(
                     name for name, special in _SPECIAL.items() if value == special or value != value
                 )
-        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    return "".join(lines).encode()
+        yield row
 
 
 def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
@@ -83,6 +96,11 @@ def _row(schema: Schema, raw: bytes) -> list[Any] | Fault:
     except (ValueError, RecursionError) as error:
         reason = error.msg.lower() if isinstance(error, json.JSONDecodeError) else "too deep or too long a number"
         return Fault(faults.JSON, f"not JSON: {reason}")
+    return row_of_json(schema, value)
+
+
+def row_of_json(schema: Schema, value: Any) -> list[Any] | Fault:
+    """The row that a JSON object or array is."""
     if isinstance(value, dict):
         value = values_by_name(schema, value)
         if isinstance(value, Fault):

@@ -16,9 +16,11 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines
+from elastalog.pipeline.files.json_list import read_json_list
 from elastalog.pipeline.files.parquet import read_parquet
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
+from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
@@ -56,7 +58,16 @@ def read_input(
         if directive.kind != "input":
             continue
         parameters = directive.parameters
-        if medium(parameters, ("file", "stdin")) == "stdin":
+        source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite"))
+        if source == "sqlite":
+            path = require_file(root, relation.name, database_of(parameters, relation.name))
+            table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
+            files.append(str(path))
+        elif source in ("json", "jsonfile"):
+            path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
+            table, bad_here = read_json_list(schema, file_bytes(path, False), str(path))
+            files.append(str(path))
+        elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)
             table, bad_here = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
             files.append("<stdin>")

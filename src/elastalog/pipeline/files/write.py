@@ -18,8 +18,10 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import json_lines_bytes
+from elastalog.pipeline.files.json_list import json_list_bytes
 from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
+from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.schema import Column, Schema
@@ -48,18 +50,38 @@ def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: 
     written: list[Path] = []
     for directive in relation.directives:
         if directive.kind == "printsize":
-            (stdout or sys.stdout.buffer).write(f"{relation.name}\t{table.num_rows}\n".encode())
+            print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
         if directive.kind != "output":
             continue
         parameters = directive.parameters
-        if medium(parameters, ("file", "stdout")) == "stdout":
+        to = medium(parameters, ("file", "stdout", "stdoutprintsize", "json", "jsonfile", "sqlite"))
+        if to == "stdout":
             print_facts(schema, table, stdout or sys.stdout.buffer, parameters)
+            continue
+        if to == "stdoutprintsize":
+            print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
+            continue
+        if to == "sqlite":
+            path = resolve_under(root, database_of(parameters, relation.name))
+            write_sqlite(schema, table, path, parameters.get("name", relation.name))
+            written.append(path)
+            continue
+        if to in ("json", "jsonfile"):
+            path = resolve_under(root, parameters.get("filename", f"{relation.name}.json"))
+            with replacing(path) as out:
+                out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
+            written.append(path)
             continue
         default = f"{relation.name}.csv" + (".gz" if parameters.get("compress", "").lower() == "true" else "")
         path = resolve_under(root, parameters.get("filename", default))
         write_facts(schema, table, path, parameters)
         written.append(path)
     return written
+
+
+def print_size(name: str, count: int, stdout: BinaryIO) -> None:
+    """The number of facts of a relation, as `.printsize` has it."""
+    stdout.write(f"{name}\t{count}\n".encode())
 
 
 def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: Mapping[str, str] | None = None) -> None:

@@ -4,7 +4,7 @@ handled by the policy for bad rows."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, assert_never
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
-from elastalog.pipeline.files.read import FactsRead
+from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
 from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
@@ -62,6 +62,13 @@ def read_inputs(spark: SparkSession, relation: Relation, root: str, policy: Poli
     files: list[str] = []
     for directive in relation.directives:
         if directive.kind != "input":
+            continue
+        if directive.parameters.get("IO") in ("json", "jsonfile", "sqlite"):
+            # One file that cannot be split: the driver reads it as it would without Spark.
+            one = replace(relation, directives=(directive,))
+            facts = read_input(one, root, policy)
+            tables.append(facts.table)
+            files.extend(facts.report.files)
             continue
         source = _input_source(relation.name, root, directive.parameters)
         table, bad_here = _read(spark, schema, source)

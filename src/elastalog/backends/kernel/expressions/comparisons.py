@@ -143,10 +143,12 @@ def _compare_texts(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary,
     arguments = [(side, compile_column(side, slots, dictionary, source)) for side in (keep.left, keep.right)]
     function: TextFunction
     match keep.operator:
-        case "match":
-            function = _matcher(keep.left, source)
+        case "match" | "!match":
+            function = _matcher(keep.left, source, keep.operator == "match")
         case "contains":
             function = _contains
+        case "!contains":
+            function = _contains_not
         case _:
             function = ORDERS[keep.operator]
     column = compile_text_function(function, arguments, np.bool_, dictionary)
@@ -162,13 +164,17 @@ def _contains(part: str, text: str) -> bool:
     return part in text
 
 
-def _matcher(pattern: Expression, source: Source) -> TextFunction:
-    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then nothing
-    matches it, and that is said once."""
-    known: dict[str, Matches] = {}
+def _contains_not(part: str, text: str) -> bool:
+    return part not in text
+
+
+def _matcher(pattern: Expression, source: Source, is_wanted: bool) -> TextFunction:
+    """A regular expression that is a constant has been checked. One that comes from a fact may be none: then neither
+    `match` nor `!match` holds, and that is said once."""
+    known: dict[str, Matches | None] = {}
     wrong = 0
 
-    def compiled(wanted: str) -> Matches:
+    def compiled(wanted: str) -> Matches | None:
         nonlocal wrong
         try:
             return matcher(wanted)
@@ -176,13 +182,13 @@ def _matcher(pattern: Expression, source: Source) -> TextFunction:
             wrong += 1
             if wrong <= MOST_TOLD:
                 log.warning("%s", ElastalogError([_not_regular(wanted, fault, pattern.span, source)]))
-            return lambda text: False
+            return None
 
     def matches(wanted: str, text: str) -> bool:
-        found = known.get(wanted)
-        if found is None:
-            found = known[wanted] = compiled(wanted)
-        return found(text)
+        if wanted not in known:
+            known[wanted] = compiled(wanted)
+        found = known[wanted]
+        return found is not None and found(text) == is_wanted
 
     return matches
 

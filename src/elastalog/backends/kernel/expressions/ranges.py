@@ -33,8 +33,9 @@ def compile_range(
         start, end, step, valid = limits(block, used)
         is_upward, magnitude, is_stepping = _direction(start, end, step)
         count = np.where(is_upward, _count(start, end, magnitude), _count(end, start, magnitude))
-        # A range against its direction is empty, as is one without step.
-        count[~(is_stepping & np.where(is_upward, start < end, start > end))] = 0
+        # A range against its direction is empty; one without step has its start only, unless that is the end.
+        count[~np.where(is_upward, start < end, start > end)] = 0
+        count[~is_stepping] = (start != end)[~is_stepping]
         if valid is not None:
             count[~valid] = 0
         # Counts have 64 bits, their sum may have more.
@@ -77,7 +78,8 @@ def compile_membership(
         is_upward, magnitude, is_stepping = _direction(start, end, step)
         is_between = np.where(is_upward, (start <= value) & (value < end), (end < value) & (value <= start))
         distance = np.where(is_upward, _distance(start, value), _distance(value, start))
-        is_member: Mask = is_between & is_stepping & (distance % magnitude == 0)
+        is_start = (value == start) & (start != end)
+        is_member: Mask = np.where(is_stepping, is_between & (distance % magnitude == 0), is_start)
         return is_member if valid is None else is_member & valid
 
     def floats(block: Matrix, used: int) -> Mask:
@@ -158,6 +160,8 @@ def _float_ranges(
 
 def float_range(start: float, end: float, step: float) -> Values | None:
     """The floats start, start + step, (start + step) + step, … before end; None if they are too many or never end."""
+    if step == 0 and start != end:
+        return np.array([start]) + 0.0
     if step == 0 or not (start < end if step > 0 else start > end):
         return np.empty(0, np.float64)
     expected = (end - start) / step

@@ -18,7 +18,8 @@ from elastalog.backends.kernel.expressions.columns import FULL, Column, Evaluate
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.words import Dictionary
 
-INTEGER = re.compile(r"-?[0-9]+")
+INTEGER = re.compile(r"-?(?:[0-9]+|0x[0-9a-fA-F]+|0b[01]+)")
+_BASES = {"0x": 16, "0b": 2}
 FLOAT = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 MOST_DIGITS = 20
 MOST_CHARACTERS = 1 << 26
@@ -35,10 +36,13 @@ def integer_of(text: str) -> int | None:
     some integer that is as much outside."""
     if INTEGER.fullmatch(text) is None:
         return None
-    digits = text.lstrip("-").lstrip("0")
-    if len(digits) > MOST_DIGITS:
-        digits = digits[: MOST_DIGITS + 1]
-    value = int(digits or "0")
+    digits = text.lstrip("-")
+    base = _BASES.get(digits[:2], 10)
+    digits = (digits if base == 10 else digits[2:]).lstrip("0")
+    most = MOST_DIGITS if base != 2 else 64
+    if len(digits) > most:
+        digits = digits[: most + 1]
+    value = int(digits or "0", base)
     return -value if text.startswith("-") else value
 
 

@@ -1,0 +1,93 @@
+"""What names mean inside an instance of a component: from the inside out, its own, inherited, and enclosing ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from elastalog.syntax.tree import Component
+
+
+@dataclass(slots=True, eq=False)
+class Definition:
+    """A component where it is written: `outer` is the component around it, `nested` are those inside."""
+
+    component: Component
+    outer: Definition | None
+    nested: dict[str, Definition] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a parameter stands for: the name of a type, resolved where the instance is made, or a component."""
+
+    type_name: str
+    definition: Definition | None
+
+
+Binding = Mapping[str, Argument]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """The names that an instance declares, without its `prefix`; the whole program's for the outermost, whose prefix is
+    empty."""
+
+    prefix: str
+    relations: frozenset[str]
+    types: frozenset[str]
+    instances: frozenset[str]
+    outer: Scope | None
+    _known_relations: dict[str, str] = field(default_factory=dict)
+    _known_types: dict[str, str] = field(default_factory=dict)
+
+    def relation(self, name: str) -> str:
+        """The full name of a relation; itself where nothing of the name is known, for a later pass to report."""
+        known = self._known_relations.get(name)
+        if known is None:
+            known = self._known_relations[name] = self._resolve(name, lambda scope: scope.relations)
+        return known
+
+    def type_name(self, name: str) -> str:
+        """The full name of a type, like `relation`."""
+        known = self._known_types.get(name)
+        if known is None:
+            known = self._known_types[name] = self._resolve(name, lambda scope: scope.types)
+        return known
+
+    def _resolve(self, name: str, declared: Callable[[Scope], frozenset[str]]) -> str:
+        first, dot, _ = name.partition(".")
+        scope: Scope | None = self
+        while scope is not None:
+            if name in declared(scope) or (dot and first in scope.instances):
+                return scope.prefix + name
+            scope = scope.outer
+        return name
+
+
+def look_up(name: str, inside: Definition | None, binding: Binding, top: Mapping[str, Definition]) -> Definition | None:
+    """The component of a name: a parameter, one nested in the component at hand or in its bases, or one around it."""
+    if name in binding:
+        return binding[name].definition
+    seen: set[int] = set()
+    while inside is not None:
+        found = _inherited(name, inside, top, seen)
+        if found is not None:
+            return found
+        inside = inside.outer
+    return top.get(name)
+
+
+def _inherited(name: str, inside: Definition, top: Mapping[str, Definition], seen: set[int]) -> Definition | None:
+    if id(inside) in seen:
+        return None
+    seen.add(id(inside))
+    if name in inside.nested:
+        return inside.nested[name]
+    for base in inside.component.bases:
+        if base.name != name:
+            definition = look_up(base.name, inside.outer, {}, top)
+            found = _inherited(name, definition, top, seen) if definition is not None else None
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,66 @@
+"""Why a relation cannot be inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+_ADVICE = "remove the qualifier `inline`"
+
+
+def has_directive(item: tree.Directive, declared: tree.RelationDeclaration, findings: Findings) -> None:
+    """E0226."""
+    findings.instance = item.instance
+    findings.error(
+        "E0226",
+        f"relation {quoted(item.relation)} is inline and has no facts of its own",
+        primary(item.span, f"`.{item.kind}` needs them"),
+        secondary(_place(declared), "declared inline here"),
+        advice=f"{_ADVICE}, or the directive",
+    )
+
+
+def is_cyclic(members: list[tree.RelationDeclaration], uses: Mapping[str, Span], findings: Findings) -> None:
+    """E0226."""
+    first = members[0]
+    findings.instance = first.instance
+    names = ", ".join(quoted(member.name) for member in members[:8])
+    message = f"relation {names} is inline and uses itself" if len(members) == 1 else f"{names} are inline, in a circle"
+    findings.error(
+        "E0226",
+        message,
+        primary(_place(first), "declared inline here"),
+        *(secondary(span, f"{quoted(name)} uses it here") for name, span in list(uses.items())[:8]),
+        advice=_ADVICE if len(members) == 1 else f"{_ADVICE} from one of them",
+    )
+
+
+def negated_with_own(atom: tree.Atom, head: tree.Atom, variable: str, findings: Findings) -> None:
+    """E0226."""
+    findings.error(
+        "E0226",
+        f"relation {quoted(atom.relation)} is inline and cannot be negated here",
+        primary(atom.span, "negated here"),
+        secondary(head.span, f"a rule for it has the variable {quoted(variable)} of its own, or `_` stands for it"),
+        note="a negated rule may have no variables but those of its head, which must have values",
+        advice=_ADVICE,
+    )
+
+
+def changes_aggregate(atom: tree.Atom, operator: str, head: tree.Atom, findings: Findings) -> None:
+    """E0226."""
+    findings.error(
+        "E0226",
+        f"relation {quoted(atom.relation)} is inline and would change what {quoted(operator)} ranges over",
+        primary(atom.span, "aggregated here"),
+        secondary(head.span, "a rule for it has variables of its own"),
+        note="an aggregate ranges over all variables of its body, also those of rules that take the place of an atom",
+        advice=_ADVICE,
+    )
+
+
+def _place(declared: tree.RelationDeclaration) -> Span:
+    return next((span for text, span in declared.qualifiers if text == "inline"), declared.name_span)

@@ -1,0 +1,212 @@
+"""From a program with components to a flat one: every `.init` writes out what its component holds, under its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from elastalog.analysis import component_faults as faults
+from elastalog.analysis.component_names import Argument, Binding, Definition, Scope, look_up
+from elastalog.analysis.findings import Findings
+from elastalog.analysis.rename_items import Renamer
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.syntax import tree
+from elastalog.syntax.collection import without_collection
+from elastalog.syntax.tree import Component, Init, Item, Override, RelationDeclaration, Tree, TypeDeclaration
+
+MOST_ITEMS: Final = 5_000_000
+"""How many items a program may have when all is written out."""
+DEEPEST: Final = 100
+"""How deep instances may hold others, and components inherit."""
+
+
+def instantiate(program: Tree) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """The flat program; the program itself when it has no components. What is at fault is reported and left out."""
+    if not any(type(item) in (Component, Init, Override) for item in program.items):
+        return program, ()
+    findings = Findings(program.source)
+    with without_collection():
+        items = _Instantiation(program, findings).flat()
+    return replace(program, items=tuple(items)), tuple(findings.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What an instance takes over from one component, itself or one that it inherits from."""
+
+    definition: Definition
+    binding: Binding
+    dropped: frozenset[str]  # relations that a component which inherits from this one overrides
+
+
+class _Instantiation:
+    def __init__(self, program: Tree, findings: Findings) -> None:
+        self.program = program
+        self.findings = findings
+        self.top: dict[str, Definition] = {}
+        self.active: list[tuple[int, tuple[Argument, ...]]] = []
+        self.items: list[Item] = []
+        self.reported: set[int] = set()
+
+    def flat(self) -> list[Item]:
+        items = self.program.items
+        self._define(items, None, self.top)
+        scope = Scope("", _relations(items), _types(items), _instances(items, self.findings), None)
+        for item in items:
+            if type(item) is Init:
+                self._init(item, scope, None, {}, None)
+            elif type(item) is Override:
+                faults.override_outside(item, self.findings)
+            elif type(item) is not Component:
+                self.items.append(item)
+        return self.items
+
+    def _define(self, items: tuple[Item, ...], outer: Definition | None, into: dict[str, Definition]) -> None:
+        for item in items:
+            if type(item) is not Component:
+                continue
+            if item.name in into:
+                faults.declared_twice(item, into[item.name].component, self.findings)
+                continue
+            definition = into[item.name] = Definition(item, outer)
+            self._define(item.items, definition, definition.nested)
+
+    # --- one instance ----------------------------------------------------------------------------------------------
+
+    def _init(
+        self, init: Init, scope: Scope, inside: Definition | None, binding: Binding, outer: tree.Instance | None
+    ) -> None:
+        found = self._component(init.component, scope, inside, binding)
+        if found is None:
+            return
+        definition, arguments = found
+        active = (id(definition), tuple(arguments.values()))
+        name = scope.prefix + init.name
+        if active in self.active or len(self.active) >= DEEPEST:
+            self._once(init, lambda: faults.instantiates_itself(init, definition.component, outer, self.findings))
+            return
+        layers = self._layers(definition, arguments, scope, frozenset(), ())
+        instance = tree.Instance(name, init.component.name, init.span, outer)
+        self.active.append(active)
+        self._write_out(layers, instance, scope)
+        self.active.pop()
+
+    def _component(
+        self, wanted: tree.ComponentType, scope: Scope, inside: Definition | None, binding: Binding
+    ) -> tuple[Definition, dict[str, Argument]] | None:
+        """The component that is named, and what its parameters stand for."""
+        definition = look_up(wanted.name, inside, binding, self.top)
+        if definition is None:
+            known = [*self.top, *(inside.nested if inside else ())]
+            self._once(wanted, lambda: faults.unknown(wanted, known, self.findings))
+            return None
+        parameters = definition.component.parameters
+        if len(parameters) != len(wanted.arguments):
+            self._once(wanted, lambda: faults.wrong_count(wanted, definition.component, self.findings))
+            return None
+        # Inside a component, one that is nested in it knows its parameters.
+        arguments = dict(binding) if definition.outer is not None else {}
+        arguments |= {
+            parameter: binding[name]
+            if name in binding
+            else Argument(scope.type_name(name), look_up(name, inside, binding, self.top))
+            for (parameter, _), (name, _) in zip(parameters, wanted.arguments, strict=True)
+        }
+        return definition, arguments
+
+    def _layers(
+        self, definition: Definition, binding: Binding, scope: Scope, dropped: frozenset[str], below: tuple[int, ...]
+    ) -> list[_Layer]:
+        """The components that an instance consists of, what is inherited first."""
+        component = definition.component
+        if id(definition) in below or len(below) >= DEEPEST:
+            self._once(component, lambda: faults.inherits_from_itself(component, self.findings))
+            return []
+        overridden = frozenset(item.relation for item in component.items if type(item) is Override)
+        layers: list[_Layer] = []
+        for base in component.bases:
+            found = self._component(base, scope, definition.outer, binding)
+            if found is not None:
+                layers += self._layers(*found, scope, dropped | overridden, (*below, id(definition)))
+        self._check_overrides(component, layers)
+        layers.append(_Layer(definition, binding, dropped))
+        return layers
+
+    def _check_overrides(self, component: Component, inherited: list[_Layer]) -> None:
+        for item in component.items:
+            if type(item) is Override:
+                declared = [d for layer in inherited for d in _declarations(layer, item.relation)]
+                is_overridable = any(text == "overridable" for d in declared for text, _ in d.qualifiers)
+                if not is_overridable:
+                    first = declared[0] if declared else None
+                    self._once(item, partial(faults.cannot_override, item, first, self.findings))
+
+    def _write_out(self, layers: list[_Layer], instance: tree.Instance, scope: Scope) -> None:
+        parts = [layer.definition.component.items for layer in layers]
+        own = Scope(
+            instance.name + ".",
+            frozenset().union(*map(_relations, parts)),
+            frozenset().union(*map(_types, parts)),
+            frozenset().union(*(_instances(items, self.findings) for items in parts)),
+            scope,
+        )
+        for layer in layers:
+            self._write_layer(layer, own, instance)
+        if len(self.items) > MOST_ITEMS:
+            self._once(MOST_ITEMS, lambda: faults.too_large(instance, MOST_ITEMS, self.findings))
+
+    def _write_layer(self, layer: _Layer, scope: Scope, instance: tree.Instance) -> None:
+        binding = layer.binding
+
+        def type_name(name: str) -> str:
+            return binding[name].type_name if name in binding else scope.type_name(name)
+
+        renamer = Renamer(scope.relation, type_name, instance)
+        for item in layer.definition.component.items:
+            match item:
+                case tree.Clause():
+                    heads = tuple([head for head in item.heads if head.relation not in layer.dropped])
+                    if heads:
+                        self.items.append(renamer.clause(item, heads))
+                case tree.RelationDeclaration():
+                    self.items.append(renamer.declaration(item, scope.prefix + item.name))
+                case tree.TypeDeclaration():
+                    self.items.append(renamer.type_declaration(item, scope.prefix + item.name))
+                case tree.Directive():
+                    self.items.append(renamer.directive(item))
+                case tree.Init():
+                    self._init(item, scope, layer.definition, binding, instance)
+                case tree.Component() | tree.Override():
+                    pass
+                case _:
+                    self.items.append(item)
+
+    def _once(self, what: object, report: Callable[[], None]) -> None:
+        """What is wrong with the text of a component is reported once, not for every instance."""
+        if id(what) not in self.reported:
+            self.reported.add(id(what))
+            report()
+
+
+def _relations(items: tuple[Item, ...]) -> frozenset[str]:
+    return frozenset([item.name for item in items if type(item) is RelationDeclaration])
+
+
+def _types(items: tuple[Item, ...]) -> frozenset[str]:
+    return frozenset([item.name for item in items if type(item) is TypeDeclaration])
+
+
+def _instances(items: tuple[Item, ...], findings: Findings) -> frozenset[str]:
+    first: dict[str, Init] = {}
+    for item in items:
+        if type(item) is Init and first.setdefault(item.name, item) is not item:
+            faults.instance_twice(item, first[item.name], findings)
+    return frozenset(first)
+
+
+def _declarations(layer: _Layer, relation: str) -> Iterator[RelationDeclaration]:
+    for item in layer.definition.component.items:
+        if type(item) is RelationDeclaration and item.name == relation:
+            yield item

@@ -1,0 +1,141 @@
+"""Facts in tables of SQLite (`IO=sqlite`): a table or view is read, a table is written.
+
+Integers of SQLite have 64 bits with a sign: an `unsigned` from 2^63 on is kept as the negative number with the same
+bits. A float that is no number is kept as NULL. A relation without attributes is a table with a column without
+meaning."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.nearest import nearest
+from elastalog.pipeline.files.json_lines import table_of_rows
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault
+from elastalog.relations.schema import Schema
+
+_TYPES: Final = {Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT"}
+
+
+def database_of(parameters: Mapping[str, str], relation: str) -> str:
+    """The file of the database that a directive names."""
+    return parameters.get("dbname") or parameters.get("filename") or f"{relation}.sqlite"
+
+
+def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[BadRow]]:
+    """The good rows of a table or view and the bad ones. If a column has the name of an attribute, but for case,
+    columns go by name; otherwise by position."""
+    with _faults_of(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        known = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
+        if name not in known:
+            raise ElastalogError([_no_table(path, name, known)])
+        cursor = database.execute(f"SELECT * FROM {_quoted(name)}")
+        columns = [column[0] for column in cursor.description]
+        if not schema.arity:
+            is_there = cursor.fetchone() is not None
+            return table_of_rows(schema, [[]] if is_there else [], [], lambda i, fault: _bad(path, i, fault, ()))
+        order = _order(schema, columns, path, name)
+        readers = [_READERS[column.base] for column in schema.columns]
+        rows = [[read(row[i]) for read, i in zip(readers, order, strict=True)] for row in cursor]
+    return table_of_rows(schema, rows, [], lambda i, fault: _bad(path, i, fault, rows[i]))
+
+
+def write_sqlite(schema: Schema, table: pa.Table, path: Path, name: str) -> None:
+    """Puts a table in the place of one with its name, in a database that is made if need be."""
+    columns = ", ".join(f"{_quoted(c.name)} {_TYPES[c.base]}" for c in schema.columns) or '"()" INTEGER'
+    places = ", ".join("?" * max(schema.arity, 1))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _faults_of(path), closing(sqlite3.connect(path)) as database, database:
+        database.execute("BEGIN IMMEDIATE")
+        (kind,) = database.execute("SELECT max(type) FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+        database.execute(f"DROP {'VIEW' if kind == 'view' else 'TABLE'} IF EXISTS {_quoted(name)}")
+        database.execute(f"CREATE TABLE {_quoted(name)} ({columns})")
+        database.executemany(f"INSERT INTO {_quoted(name)} VALUES ({places})", _rows(schema, table))
+
+
+def _rows(schema: Schema, table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    if not schema.arity:
+        yield from [(1,)] * table.num_rows
+        return
+    writers = [_signed if column.base is Base.UNSIGNED else None for column in schema.columns]
+    for batch in table.to_batches():
+        values = [column.to_pylist() for column in batch.columns]
+        for column, writer in zip(values, writers, strict=True):
+            if writer is not None:
+                column[:] = map(writer, column)
+        yield from zip(*values, strict=True)
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+def _unsigned(value: Any) -> Any:
+    return value + 2**64 if isinstance(value, int) and value < 0 else value
+
+
+def _float(value: Any) -> Any:
+    return float("nan") if value is None else float(value) if isinstance(value, int) else value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_READERS: Final[Mapping[Base, Callable[[Any], Any]]] = {
+    Base.NUMBER: _same, Base.UNSIGNED: _unsigned, Base.FLOAT: _float, Base.SYMBOL: _same,
+}  # fmt: skip
+
+
+def _order(schema: Schema, columns: list[str], path: Path, name: str) -> list[int]:
+    """Where the attributes are among the columns."""
+    places = {column.lower(): index for index, column in enumerate(columns)}
+    wanted = [attribute.lower() for attribute in schema.names]
+    if any(attribute in places for attribute in wanted):
+        missing = next((attribute for attribute in wanted if attribute not in places), None)
+        if missing is not None:
+            raise ElastalogError([_columns(path, name, f"there is no column for the attribute `{missing}`", columns)])
+        return [places[attribute] for attribute in wanted]
+    if len(columns) != schema.arity:
+        reason = f"it has {len(columns)} columns, the relation {schema.arity} attributes"
+        raise ElastalogError([_columns(path, name, reason, columns)])
+    return list(range(schema.arity))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _bad(path: Path, index: int, fault: Fault, row: Any) -> BadRow:
+    return BadRow(str(path), index + 1, fault, repr(tuple(row)))
+
+
+@contextmanager
+def _faults_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        advice = "check that the file is a database of SQLite, and that no one else is writing it"
+        fault = Diagnostic("E0515", f"cannot use `{path}`: {error}", help=advice, location=str(path))
+        raise ElastalogError([fault]) from None
+
+
+def _no_table(path: Path, name: str, known: list[str]) -> Diagnostic:
+    near = nearest(name, known)
+    advice = f"did you mean `{near}`?" if near else 'name the table or view: `name="…"`'
+    return Diagnostic("E0510", f"`{path}` has no table or view `{name}`", help=advice, location=str(path))
+
+
+def _columns(path: Path, name: str, reason: str, columns: list[str]) -> Diagnostic:
+    notes = (f"the columns of `{name}` are {', '.join(columns[:20])}",)
+    advice = "name the columns like the attributes, all of them, or none"
+    return Diagnostic(faults.ARITY, f"table `{name}` does not fit: {reason}", (), notes, advice, location=str(path))

@@ -1,0 +1,176 @@
+"""Macros: their definitions, their expansion, and conditions over them. pcpp does the work; what it finds wrong comes
+back as text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from elastalog.diagnostics.source import Span
+
+# What can hold a name that is none, and names.
+_WORD: Final = re.compile(
+    r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|(?P<number>\.?[0-9](?:[eE][+-]|[\w.])*)|(?P<name>[A-Za-z_]\w*)',
+    re.DOTALL,
+)
+_SKIPPED: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BRACKET: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|(?P<bracket>[()])', re.DOTALL)
+_COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_BUILT_IN: Final = frozenset(("__LINE__", "__COUNTER__"))
+_NAMES: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A stretch of text that is the use of a macro, and what becomes of it. `fault` says why nothing does."""
+
+    span: Span
+    macro: str
+    text: str
+    fault: str | None
+
+
+class MacroError(Exception):
+    """A definition or condition is wrong; the text says how."""
+
+
+class Macros:
+    """The macros defined so far. `places` says where, as `file:line`, for those that a file defines."""
+
+    def __init__(self) -> None:
+        from pcpp.preprocessor import Preprocessor  # takes a while to load, and most programs do without
+
+        self._faults: list[str] = []
+        self._pcpp: Any = Preprocessor()
+        self._pcpp.on_error = lambda file, line, message: self._faults.append(message)
+        self.places: dict[str, str] = {}
+        # What uses became under the present definitions, unless one of them differs from use to use.
+        self._expansions: dict[str, str] = {}
+        self._varies = False
+
+    def define(self, text: str, place: str | None) -> None:
+        """`NAME`, `NAME text` or `NAME(a, b) text`. Raises MacroError."""
+        text = without_comments(text).strip()
+        name = _NAMES.match(text)
+        if name is None:
+            raise MacroError("a macro needs a name" if not text else f"`{text.split()[0][:40]}` cannot name a macro")
+        if name[0] == "defined":
+            raise MacroError("`defined` cannot name a macro")
+        self._tried(lambda: self._pcpp.define(text))
+        self._expansions.clear()
+        self._varies = self._varies or any(word in text for word in _BUILT_IN)
+        self.places.pop(name[0], None)
+        if place is not None:
+            self.places[name[0]] = place
+
+    def undefine(self, name: str) -> None:
+        self._pcpp.macros.pop(name, None)
+        self._expansions.clear()
+
+    def is_defined(self, name: str) -> bool:
+        return name in self._pcpp.macros or name in _BUILT_IN
+
+    def holds(self, condition: str) -> bool:
+        """Whether the condition of `#if` holds. Raises MacroError."""
+        condition = without_comments(condition).strip()
+        if not condition:
+            raise MacroError("the condition is missing")
+        value, _ = self._tried(lambda: self._pcpp.evalexpr(self._pcpp.tokenize(condition)))
+        return bool(value)
+
+    def expanded(self, text: str) -> str:
+        """A single line, macros replaced: what `#include NAME` means. Raises MacroError."""
+        return str(self._tried(lambda: self._expand(text, 0)))
+
+    def uses(self, text: str, start: int, end: int, line_of_start: int) -> list[Use]:
+        """The uses of macros in a stretch of text, in order. Those in comments and strings are none."""
+        known = self._pcpp.macros.keys() | _BUILT_IN
+        # Most stretches use no macro, and this is quick.
+        if known.isdisjoint(_NAMES.findall(text, start, end)):
+            return []
+        found: list[Use] = []
+        position = counted = start
+        line = line_of_start
+        while (word := _WORD.search(text, position, end)) is not None:
+            position = word.end()
+            if word["name"] is None or word["name"] not in known:
+                continue
+            line += text.count("\n", counted, word.start())
+            counted = word.start()
+            use = self._use(text, word, end, line)
+            if use is not None:
+                found.append(use)
+                position = use.span.end
+        return found
+
+    def _use(self, text: str, word: re.Match[str], end: int, line: int) -> Use | None:
+        stop: int = word.end()
+        last = name = word["name"]
+        while True:
+            if self._takes_arguments(last):
+                closed = _closed(text, stop, end)
+                if closed is None:
+                    if stop == word.end():
+                        return None  # without its arguments it is an ordinary name
+                    break
+                stop = closed
+            try:
+                expanded = self._expanded_use(text[word.start() : stop], line)
+            except MacroError as fault:
+                return Use(Span(word.start(), stop), name, "", str(fault))
+            # A macro may end in the name of another whose arguments follow in the text.
+            ending = re.search(r"[A-Za-z_]\w*\s*\Z", expanded)
+            last = ending[0].strip() if ending else ""
+            if not self._takes_arguments(last) or _closed(text, stop, end) is None:
+                break
+        return Use(Span(word.start(), stop), name, expanded, None)
+
+    def _expanded_use(self, use: str, line: int) -> str:
+        known = self._expansions.get(use)
+        if known is None:
+            known = self._tried(lambda: self._expand(use, line))
+            if not self._varies and use not in _BUILT_IN:
+                self._expansions[use] = known
+        return known
+
+    def _takes_arguments(self, name: str) -> bool:
+        macro = self._pcpp.macros.get(name)
+        return macro is not None and macro.arglist is not None
+
+    def _expand(self, text: str, line: int) -> str:
+        self._pcpp.lexer.lineno = line
+        tokens = self._pcpp.tokenize(without_comments(text).replace("\n", " "))
+        return "".join(str(token.value) for token in self._pcpp.expand_macros(tokens))
+
+    def _tried(self, work: Any) -> Any:
+        """The result of some work of pcpp. It may fail on what it does not expect, whatever that is."""
+        self._faults.clear()
+        try:
+            result = work()
+        except Exception as fault:
+            raise MacroError(str(fault) or type(fault).__name__) from None
+        if self._faults:
+            message = self._faults[0].partition(" (passed to evaluator")[0]
+            raise MacroError(message[:1].lower() + message[1:] if message[1:2].islower() else message)
+        return result
+
+
+def without_comments(text: str) -> str:
+    """A text with a blank for every comment; strings stay."""
+    return _COMMENT.sub(lambda found: found[1] or " ", text) if "/" in text else text
+
+
+def _closed(text: str, position: int, end: int) -> int | None:
+    """Behind the `)` of the arguments that follow a name; None when none follow."""
+    skipped = _SKIPPED.match(text, position, end)
+    position = skipped.end() if skipped else position
+    if text[position : position + 1] != "(" or position >= end:
+        return None
+    depth = 0
+    for found in _BRACKET.finditer(text, position, end):
+        if found["bracket"]:
+            depth += 1 if found["bracket"] == "(" else -1
+            if depth == 0:
+                return found.end()
+    return None

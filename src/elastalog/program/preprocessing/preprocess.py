@@ -1,0 +1,297 @@
+"""From the text of a program to the text it stands for. Every character of that knows where it was written.
+
+Which lines count and which files they name is decided here; macros and conditions are pcpp's. Stretches without macros
+are taken over as they are, so that a program pays only for what it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.source import Source, Span
+from elastalog.program.preprocessing import faults
+from elastalog.program.preprocessing.expansion import Expansion
+from elastalog.program.preprocessing.macros import MacroError, Macros, without_comments
+from elastalog.program.preprocessing.options import Preprocessing
+
+DEEPEST: Final = 100
+"""How deep files may include each other."""
+LARGEST: Final = 256 * 2**20
+"""How many characters macros may make of a program."""
+
+# Lines to obey, and what may hold something that only looks like one.
+_LINE: Final = re.compile(
+    r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?'
+    r"|^[ \t]*(?P<hash>\#)[ \t]*(?P<word>[A-Za-z]+|[0-9]+|)(?P<rest>(?:/\*.*?\*/|[^\n\\]|\\\r?\n|\\)*)"
+    r"|^[ \t]*\.(?P<dot>include[ \t]*(?P<file>\"[^\"\n]*\")|once)(?![\w?(])",
+    re.DOTALL | re.MULTILINE,
+)
+_NEEDED: Final = re.compile(r"^[ \t]*(?:\#|\.include\b|\.once\b)", re.MULTILINE)
+_NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
+
+Reader = Callable[[str], str]
+"""Gives the text of a file. Raises ElastalogError when it cannot be read."""
+
+
+def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
+    """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
+    is_needed = _NEEDED.search(source.text) is not None
+    if not is_needed and not (options.is_on and options.macros):
+        return source
+    run = _Run(options, read)
+    run.file(source, ())
+    if run.faults:
+        raise ElastalogError(run.faults)
+    return run.expansion.source(source.name)
+
+
+@dataclass(slots=True)
+class _Condition:
+    """An `#if` that is open. `is_taken`: one of its branches was, so that no other is."""
+
+    word: str
+    span: Span
+    was_active: bool
+    is_taken: bool
+    has_else: bool = False
+
+
+class _Run:
+    """One program: the macros and the files read once are shared by all files."""
+
+    def __init__(self, options: Preprocessing, read: Reader) -> None:
+        self.options = options
+        self.read = read
+        self.macros = Macros()
+        self.expansion = Expansion()
+        self.faults: list[Diagnostic] = []
+        self.once: set[Path] = set()
+        self.depth = 0
+        self.made = 0
+        for name, text in options.macros:
+            try:
+                self.macros.define(f"{name} {text}", None)
+            except MacroError as fault:
+                self.faults.append(Diagnostic("E0126", f"the macro `{name}` that was given is wrong: {fault}"))
+
+    def file(self, source: Source, notes: tuple[str, ...]) -> None:
+        if self.options.is_on:
+            self.macros.define(f'__FILE__ "{source.name}"', None)
+        _File(self, source, notes).obey()
+
+
+class _File:
+    """One file being read; `source` is the rest of it from the last `#line` on, under the name given there."""
+
+    def __init__(self, run: _Run, source: Source, notes: tuple[str, ...]) -> None:
+        self.run = run
+        self.source = source
+        self.path = Path(source.name)
+        self.text = source.text
+        self.shift = 0  # where `source` begins in `text`
+        self.notes = notes
+        self.conditions: list[_Condition] = []
+        self.is_active = True
+
+    def obey(self) -> None:
+        done = 0
+        is_on = self.run.options.is_on
+        for found in _LINE.finditer(self.text):
+            if not (found["hash"] and is_on) and not found["dot"]:
+                continue
+            self.stretch(done, found.start())
+            done = found.end()
+            span = self.span(found)
+            if found["dot"]:
+                if self.is_active:
+                    self.dot_line(found["file"], span)
+            else:
+                rest = re.sub(r"\\\r?\n", "", found["rest"])
+                self.hash_line(found["word"], rest, span, found.end())
+                done = max(done, self.shift)
+        self.stretch(done, len(self.text))
+        for condition in self.conditions:
+            self.fault(faults.not_closed(self.source, condition.span, condition.word))
+
+    def span(self, found: re.Match[str]) -> Span:
+        start = found.start() + len(found[0]) - len(found[0].lstrip())
+        return Span(start - self.shift, max(found.end(), start + 1) - self.shift)
+
+    def fault(self, fault: Diagnostic) -> None:
+        fault = Diagnostic(
+            fault.code, fault.message, fault.labels, (*fault.notes, *self.notes), fault.help, fault.severity,
+            fault.source,
+        )  # fmt: skip
+        if len(self.run.faults) < 50:
+            self.run.faults.append(fault)
+
+    # --- text ------------------------------------------------------------------------------------------------------
+
+    def stretch(self, start: int, end: int) -> None:
+        """Text between lines to obey."""
+        if not self.is_active or start >= end:
+            return
+        run, source, shift = self.run, self.source, self.shift
+        done = start
+        if run.options.is_on:
+            line, _ = source.locate(start - shift)
+            for use in run.macros.uses(self.text, start, end, line):
+                span = Span(use.span.start - shift, use.span.end - shift)
+                place = run.macros.places.get(use.macro)
+                if use.fault is not None:
+                    self.fault(faults.wrong_use(source, span, use.macro, use.fault, place))
+                    continue
+                run.made += len(use.text)
+                if run.made > LARGEST:
+                    run.faults.append(faults.too_large(source, span, LARGEST))
+                    raise ElastalogError(run.faults)
+                run.expansion.copy(source, done - shift, span.start, self.notes)
+                way = f"expanded from macro `{use.macro}`" + (f", defined at {place}" if place else "")
+                run.expansion.replace(source, span, use.text, (way, *self.notes))
+                done = use.span.end
+        run.expansion.copy(source, done - shift, end - shift, self.notes)
+
+    # --- lines that begin with a dot -------------------------------------------------------------------------------
+
+    def dot_line(self, file: str | None, span: Span) -> None:
+        if file is None:
+            self.run.once.add(_identity(self.path))
+        else:
+            self.include(file[1:-1], True, span)
+
+    # --- lines that begin with `#` ---------------------------------------------------------------------------------
+
+    def hash_line(self, word: str, rest: str, span: Span, end: int) -> None:
+        match word:
+            case "if" | "ifdef" | "ifndef":
+                holds = self.is_active and self.condition(word, rest, span)
+                self.conditions.append(_Condition(word, span, self.is_active, holds or not self.is_active))
+                self.is_active = self.is_active and holds
+            case "elif" | "elifdef" | "elifndef" | "else":
+                self.branch(word, rest, span)
+            case "endif":
+                if not self.conditions:
+                    self.fault(faults.wrong_line(self.source, span, "`#endif` closes no `#if`"))
+                else:
+                    self.is_active = self.conditions.pop().was_active
+            case _ if self.is_active:
+                self.command(word, rest, span, end)
+
+    def condition(self, word: str, rest: str, span: Span) -> bool:
+        word = word.removeprefix("el")
+        try:
+            if word == "if":
+                return self.run.macros.holds(rest)
+            name = without_comments(rest).split()
+            if not name:
+                raise MacroError(f"`#{word}` needs the name of a macro")
+            return self.run.macros.is_defined(name[0]) == (word == "ifdef")
+        except MacroError as fault:
+            self.fault(faults.wrong_line(self.source, span, f"this condition cannot be judged: {fault}"))
+            return False
+
+    def branch(self, word: str, rest: str, span: Span) -> None:
+        if not self.conditions:
+            self.fault(faults.wrong_line(self.source, span, f"`#{word}` belongs to no `#if`"))
+            return
+        current = self.conditions[-1]
+        if current.has_else:
+            self.fault(faults.wrong_line(self.source, span, f"`#{word}` follows the `#else` of the same `#if`"))
+            return
+        current.has_else = word == "else"
+        may = current.was_active and not current.is_taken
+        self.is_active = may and (word == "else" or self.condition(word, rest, span))
+        current.is_taken = current.is_taken or self.is_active
+
+    def command(self, word: str, rest: str, span: Span, end: int) -> None:
+        try:
+            match word:
+                case "define":
+                    line, _ = self.source.locate(span.start)
+                    self.run.macros.define(rest, f"{self.source.name}:{line}")
+                case "undef":
+                    self.run.macros.undefine(without_comments(rest).strip())
+                case "include":
+                    self.include_line(rest, span)
+                case "line":
+                    self.line(rest, span, end)
+                case "pragma":
+                    if rest.split() == ["once"]:
+                        self.run.once.add(_identity(self.path))
+                case "error":
+                    self.fault(faults.wrong_line(self.source, span, f"`#error`: {rest.strip() or 'without a text'}"))
+                case "warning" | "ident" | "":
+                    pass
+                case _ if word.isdecimal():  # what compilers write for `#line`
+                    self.line(word + rest, span, end)
+                case _:
+                    advice = "comments start with `//`"
+                    message = f"unknown preprocessor line `#{word[:40]}`"
+                    self.fault(faults.wrong_line(self.source, span, message, advice))
+        except MacroError as fault:
+            self.fault(faults.wrong_line(self.source, span, f"`#{word}` is wrong: {fault}"))
+
+    def line(self, rest: str, span: Span, end: int) -> None:
+        """`#line 12 "file"`: what follows counts as line 12 of that file."""
+        words = re.fullmatch(r'\s*([0-9]{1,9})(?:\s+"([^"\n]*)")?[\s0-9]*', self.run.macros.expanded(rest))
+        if words is None:
+            raise MacroError('write a number and, if it changes, the file: `#line 12 "file"`')
+        self.shift = min(end + 1, len(self.text))
+        name = words[2] if words[2] is not None else self.source.name
+        self.source = Source(name, self.text[self.shift :], first_line=int(words[1]))
+        self.run.expansion.end_line(self.source, 0, self.notes)
+
+    # --- including -------------------------------------------------------------------------------------------------
+
+    def include_line(self, rest: str, span: Span) -> None:
+        written = without_comments(rest).strip()
+        named = _NAMED.fullmatch(written) or _NAMED.fullmatch(self.run.macros.expanded(written).strip())
+        if named is None:
+            raise MacroError('the file is written `"file"` or `<file>`')
+        self.include(named[1] or named[2], named[1] is not None, span)
+
+    def include(self, name: str, is_beside: bool, span: Span) -> None:
+        run = self.run
+        folders = [str(self.path.parent)] if is_beside else []
+        folders += run.options.include
+        found = next((path for folder in folders if _is_file(path := Path(folder) / name)), None)
+        if found is None:
+            self.fault(faults.not_found(self.source, span, name, folders))
+            return
+        if _identity(found) in run.once:
+            return
+        if run.depth >= DEEPEST:
+            run.faults.append(faults.too_deep(self.source, span, name, DEEPEST))
+            raise ElastalogError(run.faults[-1:])
+        try:
+            text = run.read(str(found))
+        except ElastalogError as error:
+            self.fault(faults.unreadable(self.source, span, name, error.diagnostics[0].message.partition(": ")[2]))
+            return
+        run.depth += 1
+        line, _ = self.source.locate(span.start)
+        included = Source(str(found), text)
+        run.expansion.end_line(self.source, span.start, self.notes)
+        run.file(included, (f"included from {self.source.name}:{line}", *self.notes))
+        run.expansion.end_line(included, len(text), self.notes)
+        if run.options.is_on:
+            run.macros.define(f'__FILE__ "{self.source.name}"', None)
+        run.depth -= 1
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name no file can have
+        return False
+
+
+def _identity(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return path

@@ -1,0 +1,122 @@
+"""`IO=sqlite` and `IO=json`: what is written is read again, what SQLite and JSON make themselves is read too."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import elastalog
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
+
+KINDS = """
+.decl r(n: number, u: unsigned, f: float, s: symbol)
+r(-3, 18446744073709551615, 1.5, "ä\\"\\n,\\t"). r(0, 0, -0.25, "").
+.decl done()
+done().
+"""
+OUT = KINDS + ".output r(IO={io}, {name}) .output done(IO={io}, {name})\n"
+IN = KINDS.split("r(-3")[0] + ".decl done()\n.input r(IO={io}, {name}) .input done(IO={io}, {name})\n"
+EXPECTED = {(-3, 2**64 - 1, 1.5, 'ä"\n,\t'), (0, 0, -0.25, "")}
+
+
+def run(folder: Path, text: str) -> str:
+    program = folder / "program.dl"
+    program.write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(cli, ["run", str(program), "-F", str(folder), "-D", str(folder)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("name", ['dbname="all.db"', 'filename="all.db"', 'headers="false"'])
+def test_a_round_trip_through_sqlite(tmp_path: Path, name: str) -> None:
+    run(tmp_path, OUT.format(io="sqlite", name=name))
+    with elastalog.open(IN.format(io="sqlite", name=name), tmp_path) as db:
+        assert set(db["r"]) == EXPECTED
+        assert set(db["done"]) == {()}
+    run(tmp_path, OUT.format(io="sqlite", name=name))  # replaces the tables
+
+
+@pytest.mark.parametrize("form", ["list", "object"])
+def test_a_round_trip_through_json(tmp_path: Path, form: str) -> None:
+    run(tmp_path, OUT.format(io="json", name=f"format={form}"))
+    written = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert all(isinstance(fact, list if form == "list" else dict) for fact in written)
+    with elastalog.open(IN.format(io="jsonfile", name=f"format={form}"), tmp_path) as db:
+        assert set(db["r"]) == EXPECTED
+        assert set(db["done"]) == {()}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "base.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE edges (Y INTEGER, X INTEGER)")
+        made.executemany("INSERT INTO edges VALUES (?, ?)", [(2, 1), (3, 2)])
+        made.execute("CREATE VIEW steps AS SELECT X AS a, Y AS b FROM edges")
+        made.execute("CREATE TABLE odd (x INTEGER, z INTEGER)")
+        made.execute("CREATE TABLE texts (x, y)")
+        made.executemany("INSERT INTO texts VALUES (?, ?)", [(1, 2), ("one", 2)])
+    made.close()
+    return path
+
+
+def edges(database: Path, table: str) -> set[object]:
+    text = f'.decl edge(x: number, y: number)\n.input edge(IO=sqlite, dbname="base.db", name="{table}")\n'
+    with elastalog.open(text, database.parent) as db:
+        return set(db["edge"])
+
+
+def test_columns_go_by_name_if_any_has_one(database: Path) -> None:
+    assert edges(database, "edges") == {(1, 2), (2, 3)}
+
+
+def test_columns_go_by_position_if_none_has_a_name(database: Path) -> None:
+    assert edges(database, "steps") == {(1, 2), (2, 3)}
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "message"),
+    [
+        ("odd", "E0501", "table `odd` does not fit: there is no column for the attribute `y`"),
+        ("edgs", "E0510", "has no table or view `edgs`"),
+        ("texts", "E0502", ""),
+    ],
+)
+def test_what_does_not_fit_is_reported(database: Path, table: str, code: str, message: str) -> None:
+    with pytest.raises(ElastalogError) as raised:
+        edges(database, table)
+    assert raised.value.diagnostics[0].code == code
+    assert message in raised.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [("{}", "E0515"), ("[[1]", "E0515"), ("[[1]]", "E0501"), ('[["a", 1]]', "E0502")]
+)
+def test_json_that_is_no_list_of_facts_is_reported(tmp_path: Path, content: str, code: str) -> None:
+    (tmp_path / "edge.json").write_text(content)
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open(".decl edge(x: number, y: number)\n.input edge(IO=json)\n", tmp_path)
+    assert raised.value.diagnostics[0].code == code
+
+
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "base.db").write_text("no database, but long enough to look at" * 100)
+    with pytest.raises(ElastalogError) as raised:
+        edges(tmp_path / "base.db", "edges")
+    assert raised.value.diagnostics[0].code == "E0515"
+
+
+def test_databases_stay_below_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open('.decl e(x: number)\n.input e(IO=sqlite, dbname="../base.db")\n', tmp_path)
+    assert raised.value.diagnostics[0].code == "E0216"
+
+
+def test_the_size_of_a_relation_is_printed(tmp_path: Path) -> None:
+    output = run(tmp_path, ".decl p(x: number)\np(1). p(2).\n.output p(IO=stdoutprintsize)\n")
+    assert output == "p\t2\n"

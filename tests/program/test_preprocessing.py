@@ -1,0 +1,261 @@
+"""The preprocessor: what becomes of a text, where each part of it was written, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import elastalog
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.diagnostics.render import render_json, render_text
+from elastalog.diagnostics.source import Source
+from elastalog.program import Program, read_program_text
+from elastalog.program.preprocessing import preprocess, preprocessing
+
+DECLARED = ".decl p(x: number)\n.output p\n"
+
+
+def expanded(text: str, **options: object) -> str:
+    """The text that a text stands for, blank lines left out."""
+    given = preprocessing(**options)  # type: ignore[arg-type]
+    whole = preprocess(Source("main.dl", text), given, read_program_text).text
+    return "\n".join(line for line in whole.splitlines() if line.strip())
+
+
+def faults(text: str, **options: object) -> list[tuple[str, str]]:
+    with pytest.raises(ElastalogError) as raised:
+        expanded(text, **options)
+    return [(found.code, found.message) for found in raised.value.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("#define A 1\np(A).", "p(1)."),
+        ("#define A\np(A).", "p()."),
+        ("#define A 1\n#undef A\np(A).", "p(A)."),
+        ("#define ADD(x, y) x + y\np(ADD(1, 2)).", "p(1 + 2)."),
+        ("#define ADD(x, y) x + y\np(ADD((1, 2), f(3, 4))).", "p((1, 2) + f(3, 4))."),
+        ("#define ADD(x, y) x + y\np(ADD(1,\n 2)).", "p(1 + 2)."),
+        ("#define ADD(x, y) x + y\np(ADD).", "p(ADD)."),
+        ("#define NAME(x) rel_##x\nNAME(a)(1).", "rel_a(1)."),
+        ("#define TEXT(x) #x\np(TEXT(a b)).", 'p("a b").'),
+        ("#define ALL(first, ...) first(__VA_ARGS__)\nALL(p, 1, 2).", "p( 1, 2)."),
+        ("#define F(x) x + 1\n#define G F\np(G(2)).", "p(2 + 1)."),
+        ("#define A A + 1\np(A).", "p(A + 1)."),
+        ("#define LONG 1 + \\\n  2\np(LONG).", "p(1 +   2)."),
+        ("#define A 1 // one\np(A).", "p(1)."),
+        ('#define A 1\np("A", AA, 1.A). // A', 'p("A", AA, 1.A). // A'),
+        ("#define A 1\n/* A\n#define B 2\n*/ p(A, B).", "/* A\n#define B 2\n*/ p(1, B)."),
+        ("#define A 1\n#if A > 0 && defined(A)\np(1).\n#else\np(2).\n#endif", "p(1)."),
+        ("#if 0\np(1).\n#elif 1\np(2).\n#else\np(3).\n#endif", "p(2)."),
+        ("#ifdef A\np(1).\n#else\np(2).\n#endif", "p(2)."),
+        ("#ifndef A\n# if 0\np(1).\n# else\np(2).\n# endif\n#else\np(3).\n#endif", "p(2)."),
+        ("#if 0\n#if 1\np(1).\n#else\np(2).\n#endif\n#error no\n#nonsense\n#endif\np(3).", "p(3)."),
+        ("#if UNKNOWN\np(1).\n#endif\np(2).", "p(2)."),
+        ("#pragma anything\np(1).", "p(1)."),
+        ("#warning careful\np(1).", "p(1)."),
+        ("\n\n#define A 1\np(__LINE__).", "p(4)."),
+    ],
+)
+def test_macros_and_conditions(text: str, meaning: str) -> None:
+    assert expanded(text) == meaning
+
+
+def test_a_text_without_preprocessor_lines_is_taken_as_it_is() -> None:
+    source = Source("main.dl", 'p(1). // #define\n/*\n#if\n*/ q("#x").\n')
+    assert preprocess(source, preprocessing(), read_program_text).text == source.text
+    plain = Source("main.dl", "p(1).")
+    assert preprocess(plain, preprocessing(), read_program_text) is plain
+
+
+def test_macros_that_are_given_need_no_preprocessor_line() -> None:
+    assert expanded("p(A, B, C, D).", macros={"A": 3, "B": "x + 1", "C": True, "D": None}) == "p(3, x + 1, 1, )."
+
+
+def test_without_the_preprocessor_its_lines_are_errors_and_macros_are_names(tmp_path: Path) -> None:
+    assert expanded("p(A).", macros={"A": 1}, is_on=False) == "p(A)."
+    with pytest.raises(ElastalogError) as raised:
+        Program.parse("#define A 1\n" + DECLARED, preprocess=False)
+    assert [found.code for found in raised.value.diagnostics] == ["E0197"]
+    (tmp_path / "a.dl").write_text(DECLARED)
+    (tmp_path / "main.dl").write_text('.include "a.dl"\np(1).')
+    assert Program.load(tmp_path / "main.dl", preprocess=False).checked.relations.keys() == {"p"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('#include "gone.dl"', ("E0125", "there is no file `gone.dl` to include")),
+        ('.include "gone.dl"', ("E0125", "there is no file `gone.dl` to include")),
+        ("#include gone", ("E0126", '`#include` is wrong: the file is written `"file"` or `<file>`')),
+        ("#if 1\np(1).", ("E0126", "`#if` is not closed")),
+        ("#endif", ("E0126", "`#endif` closes no `#if`")),
+        ("#else", ("E0126", "`#else` belongs to no `#if`")),
+        ("#if 1\n#else\n#else\n#endif", ("E0126", "`#else` follows the `#else` of the same `#if`")),
+        ("#if\n#endif", ("E0126", "this condition cannot be judged: the condition is missing")),
+        ("#ifdef\n#endif", ("E0126", "this condition cannot be judged: `#ifdef` needs the name of a macro")),
+        ("#error not for you", ("E0126", "`#error`: not for you")),
+        ("#incldue", ("E0126", "unknown preprocessor line `#incldue`")),
+        ("#define", ("E0126", "`#define` is wrong: a macro needs a name")),
+        ("#define 1 2", ("E0126", "`#define` is wrong: `1` cannot name a macro")),
+        ("#line x", ("E0126", '`#line` is wrong: write a number and, if it changes, the file: `#line 12 "file"`')),
+        (
+            "#define F(x, y) x\np(F(1)).",
+            ("E0128", "macro `F` cannot be expanded: macro F requires 2 arguments but was passed 1"),
+        ),
+    ],
+)
+def test_faults(text: str, fault: tuple[str, str]) -> None:
+    assert faults(text) == [fault]
+
+
+def test_a_condition_that_is_no_expression_is_reported() -> None:
+    ((code, message),) = faults("#if 1 +\n#endif")
+    assert code == "E0126"
+    assert message.startswith("this condition cannot be judged: could not evaluate expression")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A program that includes a file beside it, which includes another from elsewhere."""
+    (tmp_path / "main.dl").write_text('// the program\n#include "rules/paths.dl"\n.output path\n')
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "paths.dl").write_text(
+        "#include <edges.dl>\n.decl path(x: number, y: number)\npath(x, y) :- STEP(x, y).\n"
+    )
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "edges.dl").write_text(
+        ".once\n#define STEP(x, y) edge(x, y)\n.decl edge(x: number, y: number)\nedge(1, 2).\n"
+    )
+    return tmp_path
+
+
+def test_files_are_included_from_beside_and_from_folders(project: Path) -> None:
+    program = Program.load(project / "main.dl", include=[project / "library"])
+    with elastalog.open(program) as db:
+        assert set(db["path"]) == {(1, 2)}
+    with elastalog.open(project / "main.dl", include=[project / "library"]) as db:
+        assert set(db["path"]) == {(1, 2)}
+
+
+def test_diagnostics_point_into_the_file_with_the_way_to_it(project: Path) -> None:
+    (project / "library" / "edges.dl").write_text("#define STEP(x, y) edgee(x, y)\n.decl edge(x: number, y: number)\n")
+    with pytest.raises(ElastalogError) as raised:
+        Program.load(project / "main.dl", include=[project / "library"])
+    (unknown,) = [found for found in raised.value.diagnostics if found.severity == "error"]
+    text = render_text(unknown).replace(f"{project}/", "")
+    assert text == (
+        "error[E0204]: unknown relation `edgee`\n"
+        " --> rules/paths.dl:3:15\n"
+        "3 | path(x, y) :- STEP(x, y).\n"
+        "  |               ^^^^^^^^^^ not declared\n"
+        "  = note: expanded from macro `STEP`, defined at library/edges.dl:1\n"
+        "  = note: included from main.dl:2\n"
+        "  = help: did you mean `edge`?"
+    )
+    (label,) = json.loads(render_json([unknown]))[0]["labels"]
+    assert label["file"].endswith("rules/paths.dl")
+    assert (label["line"], label["column"], label["end_column"]) == (3, 15, 25)
+
+
+def test_labels_in_several_files_are_shown_with_each(project: Path) -> None:
+    (project / "main.dl").write_text('#include "rules/paths.dl"\n.decl path(x: symbol)\n')
+    with pytest.raises(ElastalogError) as raised:
+        Program.load(project / "main.dl", include=[project / "library"])
+    text = render_text(raised.value.diagnostics[0]).replace(f"{project}/", "")
+    assert text == (
+        "error[E0201]: relation `path` is declared twice\n"
+        " --> main.dl:2:7\n"
+        "2 | .decl path(x: symbol)\n"
+        "  |       ^^^^ declared again here\n"
+        " --> rules/paths.dl:2:7\n"
+        "2 | .decl path(x: number, y: number)\n"
+        "  |       ---- first declared here\n"
+        "  = help: remove one of the declarations, or rename it"
+    )
+
+
+def test_line_numbers_of_another_file_are_honoured() -> None:
+    with pytest.raises(ElastalogError) as raised:
+        Program.parse('p(1).\n#line 40 "generated.dl"\nq(1).\n# 7\nr(1).\n', "main.dl")
+    places = [render_text(found).split("\n")[1].strip() for found in raised.value.diagnostics]
+    assert places == ["--> main.dl:1:1", "--> generated.dl:40:1", "--> generated.dl:7:1"]
+
+
+def test_a_file_that_is_to_be_included_once_is(tmp_path: Path) -> None:
+    for word in (".once", "#pragma once"):
+        (tmp_path / "a.dl").write_text(f"{word}\n{DECLARED}p(1).")  # without a line end
+        (tmp_path / "main.dl").write_text('#include "a.dl"\n.include "a.dl"\n#include "./a.dl"\np(2).\n')
+        with elastalog.open(tmp_path / "main.dl") as db:
+            assert set(db["p"]) == {(1,), (2,)}
+
+
+def test_files_that_include_each_other_are_an_error_and_no_hang(tmp_path: Path) -> None:
+    (tmp_path / "a.dl").write_text('#include "b.dl"\n')
+    (tmp_path / "b.dl").write_text('#include "a.dl"\n')
+    with pytest.raises(ElastalogError) as raised:
+        Program.load(tmp_path / "a.dl")
+    assert [found.code for found in raised.value.diagnostics] == ["E0127"]
+
+
+def test_macros_that_grow_without_bound_are_stopped() -> None:
+    text = "#define A0 xxxxxxxxxx\n" + "".join(f"#define A{i} A{i - 1} A{i - 1}\n" for i in range(1, 14)) + "p(A13)."
+    assert len(expanded(text)) > 80_000
+
+
+def test_the_text_of_an_included_file_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.dl").write_bytes(b"\xff\xfe")
+    (tmp_path / "main.dl").write_text('#include "a.dl"')
+    with pytest.raises(ElastalogError) as raised:
+        Program.load(tmp_path / "main.dl")
+    assert [(d.code, d.message.replace(str(tmp_path), "")) for d in raised.value.diagnostics] == [
+        ("E0125", "`a.dl` cannot be included: byte 0xff at offset 0")
+    ]
+
+
+def test_options_of_the_wrong_kind_are_named() -> None:
+    for options in ({"include": "folder"}, {"include": [3]}, {"macros": ["A"]}):
+        with pytest.raises(ElastalogError):
+            Program.parse(DECLARED, **options)  # type: ignore[arg-type]
+
+
+def test_a_store_opens_again_when_the_included_files_are_gone(project: Path) -> None:
+    with elastalog.open(project / "main.dl", include=[project / "library"], store=project / "store") as db:
+        assert set(db["path"]) == {(1, 2)}
+    for file in project.rglob("*.dl"):
+        if "store" not in file.parts:
+            file.unlink()
+    with elastalog.open(store=project / "store") as db:
+        assert set(db["path"]) == {(1, 2)}
+        with db.update() as update:
+            update.insert("edge", [(2, 3)])
+        assert set(db["path"]) == {(1, 2), (2, 3)}
+
+
+def test_the_commands_take_the_options(project: Path) -> None:
+    main, library = str(project / "main.dl"), str(project / "library")
+    runner = CliRunner()
+    assert runner.invoke(cli, ["check", main]).exit_code == 1
+    assert runner.invoke(cli, ["check", "-I", library, main]).exit_code == 0
+    shown = runner.invoke(cli, ["show", "-I", library, main, "--stage", "checked"])
+    assert "path(x, y) :- edge(x, y)." in shown.output
+    (project / "m.dl").write_text(DECLARED + "p(A + B).\n")
+    done = runner.invoke(cli, ["run", str(project / "m.dl"), "-M", "A=1 B=2", "-D", str(project / "out")])
+    assert done.exit_code == 0, done.output
+    assert (project / "out" / "p.csv").read_text() == "3\n"
+    assert "not NAME" in runner.invoke(cli, ["check", "-M", "1=2", main]).output
+    off = runner.invoke(cli, ["check", "--no-preprocessor", main])
+    assert off.exit_code == 1
+    assert "E0197" in off.output
+
+
+def test_a_program_is_read_from_standard_input(tmp_path: Path) -> None:
+    text = "#define A 3\n" + DECLARED + "p(A).\n"
+    done = CliRunner().invoke(cli, ["run", "-", "-D", str(tmp_path)], input=text)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "p.csv").read_text() == "3\n"
