@@ -17,7 +17,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import Fetched
 from elastalog.backends.kernel.updating import KernelUpdates
-from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, Reach, StateChanges
+from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedure, Profile, StateChanges
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -50,6 +50,8 @@ class KernelBackend:
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.updates = KernelUpdates(self.evaluation)
+        # Asked for every stratum of every update: without a step in between.
+        self.reached = self.updates.reached
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
         self.capabilities = Capabilities(shifts=KernelShifts(self.updates) if annotation.has_levels_only else None)
@@ -104,9 +106,6 @@ class KernelBackend:
 
     def prepare(self, stratum: LogicalStratum) -> None:
         self.updates.prepare(stratum)
-
-    def reached(self, stratum: LogicalStratum) -> Reach | None:
-        return self.updates.reached(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         return [self.updates.maintain(stratum, procedure)]
