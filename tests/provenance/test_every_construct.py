@@ -76,3 +76,24 @@ def test_a_range_without_values_fails() -> None:
     db = elastalog.open(".decl a(x: number)\n.decl d(x: number)\na(0).\nd(y) :- a(y), x = range(0, y).")
     (found,) = db.explain_absence(("d", (0,))).instantiations
     assert [(literal.text, literal.status) for literal in found.literals][1][1] == "fails"
+
+
+def test_a_computed_argument_decides_between_the_values_of_a_range() -> None:
+    """Of the head, and of an atom of the body."""
+    program = """
+.decl e(x: number)
+.decl p(x: number)
+.decl q(x: number)
+e(3). e(7).
+p(y + 1) :- e(_), y = range(4, 2), y < 5.
+q(z) :- e(z), y = range(0, 9), e(y + 1), y > 4.
+"""
+    db = elastalog.open(program)
+    explicit = {"e": {(3,), (7,)}, "p": set(), "q": set()}
+    assert sorted(db["p"]) == [(4,), (5,)]
+    for name in db:
+        for values in db[name]:
+            verdict = check_proof(db.explain((name, values)), db.program.checked, explicit, facts_of(db))
+            assert verdict.accepted, verdict.reason
+    assert "3 = range(4, 2)" in db.explain("p(4)").to_tree()
+    assert "6 = range(0, 9)" in db.explain("q(3)").to_tree()

@@ -230,7 +230,7 @@ def test_a_relation_keeps_its_attributes() -> None:
                     "lonely(x) :-", "lonely(to_float(x)) :-"
                 )
             )
-        assert error.value.diagnostics[0].code == "E0819"
+        assert error.value.diagnostics[0].code == "E0820"
 
 
 def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None:

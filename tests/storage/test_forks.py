@@ -73,7 +73,7 @@ def test_rules_and_snapshots_are_refused_in_a_forked_child_too(folder: Path) -> 
         assert told_by_child(lambda: str(session.change_rules("lone(t) :- label(_, t)."))) == "E0819"
         assert session._store is not None
         store, dictionary = session._store, session._dictionary
-        assert told_by_child(lambda: str(store.write_snapshot(dictionary, session._backend.state))) == "E0819"
+        assert told_by_child(lambda: str(store.write_snapshot(dictionary, session._backend.states.of))) == "E0819"
         assert files_of(folder / "store") == before
 
 

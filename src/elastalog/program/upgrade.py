@@ -73,7 +73,7 @@ def _by_relation(facts: set[tuple[str, tuple[Value, ...]]]) -> Facts:
 
 def _redeclared(name: str) -> Diagnostic:
     return Diagnostic(
-        "E0819",
+        "E0820",
         f"the new program declares `{name}` with other attributes",
         notes=("its facts would have to be others",),
         help="give the new relation another name, and derive it from the old one",

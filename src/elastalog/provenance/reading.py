@@ -13,10 +13,11 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Value
+from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Value, Variable
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
-from elastalog.planning.logical import AggregateRule, Clause, Origin
+from elastalog.diagnostics.source import Span
+from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
@@ -161,6 +162,8 @@ class Reading:
             if isinstance(literal, Aggregation) and position is None:
                 found[literal.result.name] = 0.0 if literal.result.base.value == "float" else 0
         comparisons = [literal for literal in origin.literals if isinstance(literal, Comparison)]
+        if _has_range(comparisons):
+            comparisons += _computed_arguments(clause)
         extended = self._extensions(comparisons, origin, found)
         first = next(extended, None)
         if first is None:
@@ -169,7 +172,7 @@ class Reading:
 
     def _extensions(self, comparisons: list[Comparison], origin: Origin, found: Bindings) -> Iterator[Bindings]:
         """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too."""
-        has_choice = any(isinstance(c.right, Apply) and c.right.functor == "range" for c in comparisons)
+        has_choice = _has_range(comparisons)
         for bindings in solve(comparisons, found, self.ordinal):
             if not has_choice or all(
                 self._is_absent(literal.atom, bindings) for literal in origin.literals if isinstance(literal, Negation)
@@ -191,3 +194,17 @@ def _variables_in(clause: Clause) -> tuple[tuple[int, int, str], ...]:
         for column, term in enumerate(scan.terms)
         if isinstance(term, str)
     )
+
+
+def _has_range(comparisons: list[Comparison]) -> bool:
+    return any(isinstance(c.right, Apply) and c.right.functor == "range" for c in comparisons)
+
+
+def _computed_arguments(clause: Clause) -> list[Comparison]:
+    """The equations of arguments that are computed, of the head too: what the facts of a derivation say about them
+    decides between the values of a range."""
+    return [
+        Comparison(goal.operator, goal.base, goal.left, goal.right, Span(0, 0))
+        for goal in clause.goals
+        if isinstance(goal, Test) and isinstance(goal.left, Variable) and goal.left.name.startswith("@")
+    ]

@@ -145,14 +145,6 @@ STORAGE: tuple[Entry, ...] = (
         'elastalog.open("reach.dl", store="here", strategy="elastic")',
     ),
     Entry(
-        "E0819",
-        "a relation is declared in another way",
-        "A store, or a session, goes over to another program by changes of its rules; the facts stay. So a relation"
-        " must keep its attributes and their types.",
-        ".decl edge(x: number, y: number, weight: number)",
-        ".decl weighted(x: number, y: number, weight: number)\n.decl edge(x: number, y: number)",
-    ),
-    Entry(
         "E0818",
         "nothing to open",
         "A session is opened from a program, or from a store, which has one.",
@@ -169,5 +161,13 @@ STORAGE: tuple[Entry, ...] = (
         " writer.",
         'db = elastalog.open(store="here")\nif os.fork() == 0:\n    db.apply({"edge": [(1, 2)]})',
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
+    ),
+    Entry(
+        "E0820",
+        "a relation is declared in another way",
+        "A store, or a session, goes over to another program by changes of its rules; the facts stay. So a relation"
+        " must keep its attributes and their types.",
+        ".decl edge(x: number, y: number, weight: number)",
+        ".decl weighted(x: number, y: number, weight: number)\n.decl edge(x: number, y: number)",
     ),
 )
