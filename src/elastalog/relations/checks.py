@@ -12,6 +12,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.column_order import column_order
+from elastalog.relations.conversions import as_base_values
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import MOST_NUMBER
 from elastalog.relations.schema import Column, Schema
@@ -43,6 +44,9 @@ def as_base_column(
         kind = kind.value_type
     if pa.types.is_null(kind):
         return array.cast(ARROW_TYPES[column.base])
+    if not _suits(column.base, kind):
+        array = as_base_values(column.base, array)
+        kind = array.type
     if not _suits(column.base, kind):
         raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
     return array

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -138,19 +138,21 @@ class Relation:
         words = self._fetch().words
         return bool(len(words)) and (not found or bool((words == row).all(axis=1).any()))
 
-    def to_arrow(self, annotations: bool = False) -> pa.Table:
-        """An Arrow table. With `annotations`, columns `@level` and `@count` follow, if the strategy keeps them."""
-        from elastalog.relations.tables import to_table
+    def to_arrow(self, annotations: bool = False, types: Mapping[str, Any] | None = None) -> pa.Table:
+        """An Arrow table. With `annotations`, columns `@level` and `@count` follow, if the strategy keeps them.
+        `types`: Arrow types for some columns, as `{"day": "date32", "is_open": "bool"}`, that their values can have."""
+        from elastalog.relations.tables import to_table, with_types
 
         facts = self._fetch()
         extra = {}
         if annotations and facts.level is not None and facts.count is not None:
             extra = {"@level": facts.level, "@count": facts.count}
-        return to_table(self.schema, facts.words, self._dictionary, extra)
+        table = to_table(self.schema, facts.words, self._dictionary, extra)
+        return with_types(table, types) if types else table
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """A pandas data frame."""
-        return self.to_arrow().to_pandas()
+    def to_pandas(self, types: Mapping[str, Any] | None = None) -> pandas.DataFrame:
+        """A pandas data frame. `types` as in `to_arrow`."""
+        return self.to_arrow(types=types).to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from elastalog.diagnostics.arguments import require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers
@@ -63,6 +64,22 @@ def to_table(
         columns.append(array_of_numbers(values))
         fields.append(pa.field(name, columns[-1].type, nullable=False))
     return table_of_columns(pa.schema(fields), len(words), columns)
+
+
+def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
+    """The table with some columns in other Arrow types, given as such or by name. Raises ElastalogError when a column
+    is unknown, or a value cannot have the type."""
+    for name, given in types.items():
+        require_one_of("a column of `types`", name, table.column_names)
+        try:
+            kind = given if isinstance(given, pa.DataType) else pa.type_for_alias(given)
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table.column(place).cast(kind))
+        except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            told = f"column `{name}` cannot be given as {given}: {str(error).splitlines()[0]}"
+            advice = 'name an Arrow type that its values have, as "date32", "timestamp[us]", "bool"'
+            raise ElastalogError([Diagnostic(faults.TYPE, told, help=advice)]) from None
+    return table
 
 
 def table_of_columns(arrow_schema: pa.Schema, count: int, columns: list[Any]) -> pa.Table:

@@ -20,8 +20,9 @@ FACTS: tuple[Entry, ...] = (
         code="E0502",
         title="a value has the wrong type",
         explanation=(
-            "Values are never converted silently: text is no number, a float is not cut to an integer, and a "
-            "truth value is not 0 or 1. Numbers in text are decimal, hexadecimal (0x1f) or binary (0b101), "
+            "Values are never changed silently: text is no number, and a float is not cut to an integer. A column of a "
+            "table whose values say the same in the declared type (whole floats, dates as text) is taken. "
+            "Numbers in text are decimal, hexadecimal (0x1f) or binary (0b101), "
             "with an optional sign."
         ),
         example=".decl age(person: symbol, years: number)\n.input age\n\nage.facts:\nann\t3.5",

@@ -1,0 +1,87 @@
+"""Columns of real tables: taken where they say the same in the declared type."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import elastalog
+from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.relations import Column, Dictionary, Schema, to_words
+
+NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
+
+
+def values(base: Base, array: object) -> list[object]:
+    schema, dictionary = Schema("r", (Column("x", base),)), Dictionary()
+    words = to_words(schema, pa.table({"x": array}), dictionary)
+    return [dictionary.decode_value(base, int(word)) for word in words[:, 0]]
+
+
+@pytest.mark.parametrize(
+    ("base", "array", "expected"),
+    [
+        (Base.NUMBER, pa.array([1.0, -2.0]), [1, -2]),
+        (Base.NUMBER, pa.array([True, False]), [1, 0]),
+        (Base.NUMBER, pa.array([Decimal("12.00")]), [12]),
+        (Base.UNSIGNED, pa.array([Decimal(2**64 - 1)]), [2**64 - 1]),
+        (Base.FLOAT, pa.array([Decimal("1.25")]), [1.25]),
+        (Base.SYMBOL, pa.array([date(2026, 11, 15)]), ["2026-11-15"]),
+        (Base.SYMBOL, pa.array([datetime(2026, 11, 15, 9, 30)], pa.timestamp("s")), ["2026-11-15T09:30:00"]),
+        (
+            Base.SYMBOL,
+            pa.array([datetime(2026, 11, 15, 9, tzinfo=UTC)], pa.timestamp("s", "UTC")),
+            ["2026-11-15T09:00:00Z"],
+        ),
+        (Base.SYMBOL, pa.array([Decimal("1.50")]), ["1.50"]),
+        (Base.SYMBOL, pa.array([True]), ["true"]),
+    ],
+)
+def test_what_says_the_same_is_taken(base: Base, array: pa.Array, expected: list[object]) -> None:
+    assert values(base, array) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "array"),
+    [
+        (Base.NUMBER, pa.array([1.0, 1.5])),
+        (Base.NUMBER, pa.array([2.0**60])),
+        (Base.NUMBER, pa.array([float("inf")])),
+        (Base.NUMBER, pa.array([Decimal("1.50")])),
+        (Base.NUMBER, pa.array([date(2026, 11, 15)])),
+        (Base.FLOAT, pa.array([True])),
+        (Base.SYMBOL, pa.array([1])),
+    ],
+)
+def test_what_does_not_is_not(base: Base, array: pa.Array) -> None:
+    with pytest.raises(ElastalogError) as error:
+        values(base, array)
+    assert error.value.diagnostics[0].code == "E0502"
+
+
+def test_there_and_back_again() -> None:
+    program = ".decl opening(day: symbol, is_open: number, visitors: number)\n.input opening\n"
+    frame = pd.DataFrame(
+        {"day": [date(2026, 11, 15), date(2026, 11, 16)], "is_open": [True, False], "visitors": [7.0, 0.0]}
+    )
+    with elastalog.open(program, {"opening": frame}) as db:
+        assert sorted(db["opening"]) == [("2026-11-15", 1, 7), ("2026-11-16", 0, 0)]
+        back = db["opening"].sort().to_arrow(types={"day": "date32", "is_open": pa.bool_()})
+        assert back.to_pylist()[0] == {"day": date(2026, 11, 15), "is_open": True, "visitors": 7}
+        assert db["opening"].to_pandas(types={"is_open": "bool"})["is_open"].dtype == bool
+        for types in ({"day": "bool"}, {"day": "no type"}, {"night": "bool"}):
+            with pytest.raises(ElastalogError):
+                db["opening"].to_arrow(types=types)
+
+
+def test_a_missing_number_of_a_data_frame_is_a_missing_value() -> None:
+    program = ".decl r(x: number)\n.input r\n"
+    frame = pd.DataFrame({"x": [1, None, 3]})
+    with elastalog.open(program, {"r": frame}, bad_rows="skip") as db:
+        assert sorted(db["r"]) == [(1,), (3,)]
+        assert db.reports[0].first_bad[0].line == 2
