@@ -4,11 +4,12 @@ import it, which takes longer than a small program, and swallows an interrupt th
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-_TYPES = {
+_TYPES: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.int32): pa.int32(),
     np.dtype(np.int64): pa.int64(),
     np.dtype(np.uint64): pa.uint64(),
@@ -32,7 +33,7 @@ def numbers_of_array(array: pa.Array) -> np.ndarray:
         return values
     if not len(array):
         return np.empty(0, dtype)
-    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+    return np.frombuffer(memoryview(array.buffers()[1]), dtype, len(array), array.offset * dtype.itemsize)
 
 
 def array_of_texts(texts: list[str]) -> pa.LargeStringArray:
