@@ -20,7 +20,7 @@ READY   := $(VENV)/.ready
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check torture bench format clean
+.PHONY: help setup demo test check torture bench wheel format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,12 +48,17 @@ bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/r
 	$(BIN)/python -m benchmarks.parse_speed
 	$(BIN)/python -m benchmarks.batch $(if $(DATA),--data $(DATA),)
 
+wheel: $(READY) ## build the wheel into dist/, with operators compiled for this family of processors
+	rm -rf src/elastalog/jit/built
+	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built
+	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+
 format: $(READY) ## rewrite the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean: ## remove .venv, caches and build results
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist src/elastalog/jit/built .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.

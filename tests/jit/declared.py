@@ -7,6 +7,7 @@ import numpy as np
 from elastalog.jit import types
 from elastalog.jit.intrinsics import flattened
 from elastalog.jit.operators import inlined, operator, piece
+from elastalog.jit.records import record_at, record_of
 
 PAIR = np.dtype([("left", "i8"), ("right", "i4"), ("rest", "i4")])
 STEP = 3
@@ -41,6 +42,21 @@ def swap(pairs, given):  # type: ignore[no-untyped-def]
         pair.left = pair.right
         pair.right = left
         pair.rest += given[i]
+
+
+at = record_at(PAIR)
+row_of = record_of([("first", "i4"), ("second", "i4")])
+
+
+@operator(types.int64, types.int64, types.int64, types.Array(types.int32, 2))
+def moved(address, size, rows):  # type: ignore[no-untyped-def]
+    """Adds the rest of pairs at an address to the second column of rows; returns the sum of the first."""
+    result = 0
+    for i in range(size):
+        row = row_of(rows, i)
+        row.second += at(address, i).rest
+        result += row.first
+    return result
 
 
 @operator(types.float64, types.float64, types.uint64)

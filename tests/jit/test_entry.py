@@ -53,6 +53,13 @@ def test_records_have_named_fields(loaded: Any) -> None:
     assert pairs.tolist() == [(2, 1, 4), (5, -4, 8)]
 
 
+def test_records_are_found_by_address_and_in_matrices(loaded: Any) -> None:
+    pairs = np.array([(1, 2, 3), (-4, 5, 6)], declared.PAIR)
+    rows = np.array([(10, 20), (30, 40)], np.int32)
+    assert loaded(declared.moved)(pairs.ctypes.data, 2, rows) == 40
+    assert rows.tolist() == [[10, 23], [30, 46]]
+
+
 def _read_only(rows: Any) -> Any:
     rows.flags.writeable = False
     return rows

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 from elastalog.jit import building, objects
 from elastalog.jit.fingerprint import fingerprint
@@ -114,3 +116,18 @@ def test_a_damaged_file_is_made_again(
     remade = path.read_bytes()
     assert len(remade) > 1000
     assert objects.decode(path.stem.rpartition("-")[2], remade) is not None
+
+
+def test_an_archive_brings_its_object_code(tmp_path: Path) -> None:
+    package = Path(elastalog.__file__).parent
+    archive = tmp_path / "elastalog.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for path in package.rglob("*.py"):
+            out.write(path, Path("elastalog", path.relative_to(package)))
+        for operator in building.all_operators():
+            name = objects.file_name(operator.name, fingerprint(operator))
+            path = Path("elastalog", "jit", objects.PACKAGED, objects.processor().family, name)
+            out.write(objects.user_folder() / name, path)
+    cache = tmp_path / "cache"
+    assert run(XDG_CACHE_HOME=str(cache), PYTHONPATH=str(archive)) == (expected(), [])
+    assert not cache.exists()

@@ -71,8 +71,8 @@ def test_rules_and_snapshots_are_refused_in_a_forked_child_too(folder: Path) -> 
         session.apply({"edge": [(3, 4)]})
         before = files_of(folder / "store")
         assert told_by_child(lambda: str(session.change_rules("lone(t) :- label(_, t)."))) == "E0819"
-        assert session._store is not None
-        store, dictionary = session._store, session._dictionary
+        assert session._history.store is not None
+        store, dictionary = session._history.store, session._dictionary
         assert told_by_child(lambda: str(store.write_snapshot(dictionary, session._backend.states.of))) == "E0819"
         assert files_of(folder / "store") == before
 
@@ -169,7 +169,7 @@ def test_a_fork_during_a_background_snapshot_neither_waits_for_it_nor_ends_it(fo
             assert told_by_child(lambda: str(session.close())) == "None"
             disk.gate.set()
     with elastalog.open(store=folder / "store") as session:
-        assert (session.epoch, session._store and session._store.manifest.snapshots[-1].epoch) == (2, 2)
+        assert (session.epoch, session._history.store and session._history.store.manifest.snapshots[-1].epoch) == (2, 2)
 
 
 def test_forks_while_threads_read_and_write_lose_nothing(folder: Path) -> None:

@@ -99,7 +99,7 @@ def session_options(command: _Command) -> _Command:
 def announcing(verbosity: Verbosity) -> Iterator[None]:
     """Says so on standard error when the kernel has to be compiled during the block, the first time on a machine. With
     `-v` the log goes there too: what was chosen for every stratum, and why."""
-    from elastalog.backends.kernel.compile.warm import announced_compilation
+    from elastalog.backends.kernel.compile.warm import shown_compilation
 
     if verbosity == "quiet":
         yield
@@ -111,7 +111,7 @@ def announcing(verbosity: Verbosity) -> Iterator[None]:
         log.addHandler(handler)
         log.setLevel(logging.INFO)
     try:
-        with announced_compilation(sys.stderr):
+        with shown_compilation(sys.stderr):
             yield
     finally:
         log.removeHandler(handler)

@@ -1,7 +1,8 @@
 """Compiling all operators that lack object code, on all cores, in processes of their own: numba never gets into the
 process that runs them.
 
-`python -m elastalog.jit.building` does it, and says on its output how far it is: a line "k n" for each operator.
+`python -m elastalog.jit.building` does it, and says on its output how far it is: a line "k n" for each operator. With a
+folder, as the build of a wheel has it, everything is compiled into that, below the name of the family of processors.
 """
 
 from __future__ import annotations
@@ -152,8 +153,15 @@ def _say(done: int, number: int) -> None:
     print(done, number, flush=True)
 
 
+def main(arguments: list[str]) -> None:
+    folder = Path(arguments[0], objects.processor().family) if arguments else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    build_here(_say, folder)
+
+
 if __name__ == "__main__":
-    build_here(_say)
+    main(sys.argv[1:])
 
 
 __all__ = ["all_operators", "build", "build_here", "build_once", "reported"]

@@ -19,6 +19,9 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+PACKAGED = "built"
+"""Folder of the package in which a wheel carries object code, by families of processors."""
+
 MAGIC = b"elastalog object code 1\n"
 _DIGEST = 32
 _LENGTH = 4
@@ -90,7 +93,7 @@ def file_name(operator: str, fingerprint: str) -> str:
 
 def packaged(name: str) -> bytes | None:
     """A file that came with the package, if there is one; also from an archive."""
-    path = os.path.join(os.path.dirname(__file__), "objects", processor().family, name)
+    path = os.path.join(os.path.dirname(__file__), PACKAGED, processor().family, name)
     with suppress(OSError):
         data: bytes = __loader__.get_data(path)  # type: ignore[name-defined]
         return data

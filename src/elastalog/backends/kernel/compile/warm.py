@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -31,8 +31,15 @@ class Progress:
 
 
 @contextmanager
-def announced_compilation(stream: TextIO) -> Iterator[None]:
-    """Says so when operators have to be compiled during the block."""
+def announced_compilation(announce: Callable[[str], None]) -> Iterator[None]:
+    """Says so, once, when operators have to be compiled during the block."""
+    with reported(lambda done, number: announce(MESSAGE) if done == 0 else None):
+        yield
+
+
+@contextmanager
+def shown_compilation(stream: TextIO) -> Iterator[None]:
+    """Shows how far it is when operators have to be compiled during the block."""
     with reported(Progress(stream)):
         yield
 
