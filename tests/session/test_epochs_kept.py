@@ -165,7 +165,7 @@ def test_retention_of_a_store_that_is_there_is_set(tmp_path: Path) -> None:
     with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, store=path) as db:
         for i in range(4):
             db.apply({"edge": [(i, i + 10)]})
-            db._history.store.write_snapshot(db._dictionary, db._backend.state)  # type: ignore[union-attr]
+            db._history.store.write_snapshot(db._dictionary, db._backend.states.of)  # type: ignore[union-attr]
         assert db.log()[0].epoch == 1
     with elastalog.open(store=path, retention=2) as db:
         assert db.log()[0].epoch == 3

@@ -33,7 +33,9 @@ def numbers_of_array(array: pa.Array) -> np.ndarray:
         return values
     if not len(array):
         return np.empty(0, dtype)
-    numbers: np.ndarray = np.frombuffer(memoryview(array.buffers()[1]), dtype, len(array), array.offset * dtype.itemsize)
+    numbers: np.ndarray = np.frombuffer(
+        memoryview(array.buffers()[1]), dtype, len(array), array.offset * dtype.itemsize
+    )
     return numbers
 
 
