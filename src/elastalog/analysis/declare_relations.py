@@ -81,7 +81,9 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
         meaning = draft.types.get(attribute.type_name)
         if meaning is None:
             report_unknown_type(attribute.type_name, attribute.type_span, list(draft.types), findings)
-        attributes.append(Attribute(attribute.name, attribute.type_name, meaning.base if meaning else Base.NUMBER))
+        structures = draft.structures if meaning is not None and meaning.structure is not None else None
+        base = meaning.base if meaning else Base.NUMBER
+        attributes.append(Attribute(attribute.name, attribute.type_name, base, structures))
     return tuple(attributes)
 
 

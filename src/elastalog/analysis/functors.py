@@ -90,7 +90,7 @@ def _fixed(name: str, result: Base, *choices: tuple[Base, ...]) -> Functor:
 
 _INTEGERS = (_NUMBER, _UNSIGNED)
 _NUMERIC = (_NUMBER, _UNSIGNED, _FLOAT)
-_ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)
+_ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)  # a record has no order and no text
 _ANY_ONE = ((_SYMBOL,), (_NUMBER,), (_UNSIGNED,), (_FLOAT,))
 
 _TABLE: tuple[Functor, ...] = (
@@ -121,6 +121,13 @@ _TABLE: tuple[Functor, ...] = (
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})
 """Every functor of the dialect, by surface name."""
+
+
+def is_generator(functor: str) -> bool:
+    """Whether a functor has several results."""
+    found = FUNCTORS.get(functor)
+    return found is not None and found.is_generator
+
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
     {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(("match", "contains"), (_SYMBOL,))}

@@ -1,38 +1,51 @@
-"""The base type of every variable of one clause, found by passing known types along equations."""
+"""The kind of every variable of one clause, found by passing known types along equations."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate
+from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
 from elastalog.analysis.functors import FUNCTORS
 from elastalog.analysis.program import Base
 from elastalog.analysis.scopes import variables_of
+from elastalog.analysis.structures import Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
-Bases: TypeAlias = dict[str, tuple[Base, ...]]
+Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredTypes:
+    """The declared types, and the type of every branch."""
+
+    meanings: Mapping[str, TypeMeaning]
+    constructors: Mapping[str, Structure]
+
+    def kind(self, type_name: str) -> Kind:
+        """The kind of a declared type."""
+        return self.meanings[type_name].kind
 
 
 @dataclass(slots=True)
 class Environment:
-    """What is known: the base of each variable with the place that settled it, and the base chosen for each call."""
+    """What is known: the kind of each variable with the place that settled it, and the kind chosen for each call."""
 
-    variables: dict[str, Base]
+    variables: dict[str, Kind]
     places: dict[str, Span]
-    calls: dict[int, Base]  # by identity of the node; the clause keeps the nodes alive
+    calls: dict[int, Kind]  # by identity of the node; the clause keeps the nodes alive
 
 
-_Equation: TypeAlias = tuple[tree.Term, tree.Term | Base | None]
+_Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 
-def infer(clause: FlatClause, bases: Bases) -> Environment:
+def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Environment:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
     head, equations settles a variable. What nothing settles is a number."""
-    solver = _Solver(bases)
+    solver = _Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
     solver.solve()
@@ -40,8 +53,9 @@ def infer(clause: FlatClause, bases: Bases) -> Environment:
 
 
 class _Solver:
-    def __init__(self, bases: Bases) -> None:
-        self.bases = bases
+    def __init__(self, kinds: Kinds, types: StructuredTypes) -> None:
+        self.kinds = kinds
+        self.types = types
         self.environment = Environment({}, {}, {})
         self.equations: list[_Equation] = []
         self.settled: list[str] = []  # variables settled since last looked at
@@ -64,11 +78,11 @@ class _Solver:
                     self.read_aggregate(literal)
 
     def read_atom(self, atom: tree.Atom) -> None:
-        for term, base in zip(atom.arguments, self.bases[atom.relation], strict=True):
+        for term, kind in zip(atom.arguments, self.kinds[atom.relation], strict=True):
             if type(term) is tree.Variable:
-                self.settle(term, base)
+                self.settle(term, kind)
             elif type(term) is tree.Call:
-                self.equations.append((term, base))
+                self.equations.append((term, kind))
 
     def read_aggregate(self, aggregate: SeparatedAggregate) -> None:
         for body in aggregate.bodies:
@@ -84,9 +98,9 @@ class _Solver:
             case _:
                 self.equations.append((result, aggregate.target))
 
-    def settle(self, variable: tree.Variable, base: Base) -> None:
+    def settle(self, variable: tree.Variable, kind: Kind) -> None:
         if variable.name not in self.environment.variables:
-            self.environment.variables[variable.name] = base
+            self.environment.variables[variable.name] = kind
             self.environment.places[variable.name] = variable.span
             self.settled.append(variable.name)
 
@@ -102,7 +116,7 @@ class _Solver:
         watchers: dict[str, list[_Equation]] = {}
         open_variables: list[tree.Variable] = []
         for equation in self.equations:
-            terms = [side for side in equation if side is not None and not isinstance(side, Base)]
+            terms = [side for side in equation if side is not None and not isinstance(side, Base | Structure)]
             for variable in variables_of(terms, is_deep=False):
                 if variable.name not in known:
                     watchers.setdefault(variable.name, []).append(equation)
@@ -129,7 +143,7 @@ class _Solver:
         left, right = equation
         if right is None:
             self.push(left, None)
-        elif isinstance(right, Base):
+        elif isinstance(right, Base | Structure):
             self.push(left, right)
         else:
             base = self.push(left, None)
@@ -137,7 +151,7 @@ class _Solver:
             if base is None and other is not None:
                 self.push(left, other)
 
-    def push(self, term: tree.Term, expected: Base | None) -> Base | None:
+    def push(self, term: tree.Term, expected: Kind | None) -> Kind | None:
         """Make a term have the expected type where it is still open; give its type as far as known."""
         match term:
             case tree.Variable():
@@ -159,7 +173,24 @@ class _Solver:
             case _:
                 return None
 
-    def push_call(self, call: tree.Call, expected: Base | None) -> Base | None:
+    def push_constructor(self, call: tree.Call, expected: Kind | None) -> Kind | None:
+        """A branch says of what type it is; a record and `nil` are of the type that is expected."""
+        structure = expected if isinstance(expected, Structure) else None
+        if call.functor[0] == "$":
+            structure = self.types.constructors.get(call.functor)
+        elif structure is None:
+            known = self.environment.calls.get(id(call))
+            structure = known if isinstance(known, Structure) else None
+        if structure is not None:
+            self.environment.calls[id(call)] = structure
+        fields = () if structure is None else structure.branches.get(call.functor, ())
+        for position, argument in enumerate(call.arguments):
+            self.push(argument, self.types.kind(fields[position].type_name) if position < len(fields) else None)
+        return structure
+
+    def push_call(self, call: tree.Call, expected: Kind | None) -> Kind | None:
+        if is_constructor(call.functor):
+            return self.push_constructor(call, expected)
         functor = FUNCTORS[call.functor]
         if len(functor.overloads) == 1:
             overload = functor.overloads[0]

@@ -102,6 +102,8 @@ def show_expression(term: Expression | Wildcard) -> str:
             return show_value(term.value) + ("u" if term.base is Base.UNSIGNED else "")
         case Apply():
             arguments = [show_expression(argument) for argument in term.arguments]
+            if term.functor == "[]":
+                return f"[{', '.join(arguments)}]"
             if term.functor in _INFIX:
                 return f"({f' {term.functor} '.join(arguments)})"
             return f"-({arguments[0]})" if term.functor == "neg" else f"{term.functor}({', '.join(arguments)})"

@@ -40,7 +40,9 @@ def number_rules(draft: Draft) -> Outcome:
             for number, (component, own) in enumerate(zip(draft.components, rules_of, strict=True))
         ]
     )
-    program = CheckedProgram(draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas)
+    program = CheckedProgram(
+        draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas, draft.structures
+    )
     _warn_about_empty_relations(draft, count_of, findings)
     return replace(draft, program=program), findings.diagnostics
 

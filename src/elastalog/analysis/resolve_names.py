@@ -9,6 +9,7 @@ from typing import TypeAlias
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
 from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
@@ -17,7 +18,7 @@ _Pending: TypeAlias = list[tree.Term | tree.Literal]
 def resolve_names(draft: Draft) -> Outcome:
     """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
     findings = Findings(draft.tree.source)
-    resolve = _ClauseResolver(draft.declarations, findings).resolve
+    resolve = _ClauseResolver(draft.declarations, constructors_of(draft), findings).resolve
     clauses = []
     for item in draft.tree.items:
         if type(item) is tree.Clause:
@@ -27,11 +28,23 @@ def resolve_names(draft: Draft) -> Outcome:
     return replace(draft, clauses=tuple(clauses)), findings.diagnostics
 
 
+def constructors_of(draft: Draft) -> dict[str, Structure]:
+    """The type of every branch."""
+    structures = [meaning.structure for meaning in draft.types.values() if meaning.structure is not None]
+    return {functor: structure for structure in structures for functor in structure.branches if functor != "[]"}
+
+
 class _ClauseResolver:
     """Looks up the names of one clause after the other."""
 
-    def __init__(self, declarations: Mapping[str, tree.RelationDeclaration], findings: Findings) -> None:
+    def __init__(
+        self,
+        declarations: Mapping[str, tree.RelationDeclaration],
+        constructors: Mapping[str, Structure],
+        findings: Findings,
+    ) -> None:
         self.declarations = declarations
+        self.constructors = constructors
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
@@ -94,6 +107,9 @@ class _ClauseResolver:
                     if node.functor == "range":
                         shape = Shape.NESTED
                     self.check_call(node)
+                    if is_constructor(node.functor):
+                        pending.extend(node.arguments)
+                        continue
                     self.push_operands(node.arguments, f"an argument of {quoted(node.functor)}", pending)
                 case tree.Aggregate():
                     shape = Shape.NESTED
@@ -136,6 +152,9 @@ class _ClauseResolver:
             self.report_atom(atom)
 
     def check_call(self, call: tree.Call) -> None:
+        if is_constructor(call.functor):
+            self.check_branch(call)
+            return
         functor = FUNCTORS.get(call.functor)
         given = len(call.arguments)
         if functor is None:
@@ -152,6 +171,32 @@ class _ClauseResolver:
                 f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
                 primary(call.span, f"{counted(given, 'argument')} here"),
                 advice=f"its form is `{functor.signatures[0]}`",
+            )
+
+    def check_branch(self, call: tree.Call) -> None:
+        """That a branch exists and has as many fields. The type of a record is not known before inference."""
+        if call.functor[0] != "$":
+            return
+        structure = self.constructors.get(call.functor)
+        if structure is None:
+            near = self.findings.nearest(call.functor, self.constructors)
+            self.findings.error(
+                "E0241",
+                f"unknown branch {quoted(call.functor)}",
+                primary(call.functor_span, "of no declared type"),
+                advice=f"did you mean {quoted(near)}?"
+                if near
+                else f"declare it, for example `.type T = {call.functor[1:60]} {{}}`",
+            )
+            return
+        fields = structure.branches[call.functor]
+        if len(fields) != len(call.arguments):
+            listed = ", ".join(field.name for field in fields)
+            self.findings.error(
+                "E0242",
+                f"branch {quoted(call.functor)} has {counted(len(fields), 'field')}, not {len(call.arguments)}",
+                primary(call.span, f"{counted(len(call.arguments), 'field')} here"),
+                advice=f"write `{call.functor}({listed})`" if fields else f"write {quoted(call.functor)}",
             )
 
     def report_atom(self, atom: tree.Atom) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Rule, Variable
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Rule, Value, Variable
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.values import NIL
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
 from elastalog.planning.logical import (
@@ -292,6 +294,11 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
     while grows:
         grows = False
         for test in equations:
+            parts = constructor_of(test)
+            if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
+                inner = {v.name for v in variables_of(parts)}
+                grows = grows or not inner <= bound
+                bound |= inner
             for side, other in ((test.left, test.right), (test.right, test.left)):
                 if (
                     isinstance(side, Variable)
@@ -301,6 +308,12 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
                     bound.add(side.name)
                     grows = True
     return bound
+
+
+def constructor_of(test: Test) -> Apply | None:
+    """What builds and takes apart the variable on the left, if the test is such an equation."""
+    right = test.right
+    return right if test.operator == "=" and isinstance(right, Apply) and is_constructor(right.functor) else None
 
 
 def variables_in(test: Test) -> list[Variable]:
@@ -327,7 +340,7 @@ def _assigned_variables(body: tuple[checked.Literal, ...]) -> Iterator[Variable]
                 assert_never(literal)
 
 
-def _blank(base: Base) -> int | float | str:
+def _blank(base: Base) -> Value:
     match base:
         case Base.NUMBER | Base.UNSIGNED:
             return 0
@@ -335,6 +348,8 @@ def _blank(base: Base) -> int | float | str:
             return 0.0
         case Base.SYMBOL:
             return ""
+        case Base.RECORD:
+            return NIL
         case _:
             assert_never(base)
 

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, assert_never
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.text_facts import build
+from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.provenance.fact import Bindings
 
 Ordinal = Callable[[str], int | None]
@@ -53,6 +56,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 if number is None:
                     raise NoValue(f"the number of {arguments[0]!r} is not known")
                 return number
+            if is_constructor(expression.functor):
+                return build(expression, arguments)
             return normal(_apply(expression.functor, arguments, expression.base), expression.base)
         case _:
             assert_never(expression)
@@ -67,7 +72,47 @@ def normal(value: Any, base: Base) -> Value:
         if not least <= value <= most:
             raise NoValue(f"{value} does not fit the type {base.value}")
         return int(value)
-    return str(value)
+    return value if isinstance(value, Nil | Record | Branch) else str(value)
+
+
+def parts_of(value: Value, constructor: Apply) -> Record | None:
+    """The parts of a value that a constructor has built, None if another has."""
+    record: object = value
+    if constructor.functor != "[]":
+        record = value.parts if isinstance(value, Branch) and value.name == constructor.functor[1:] else None
+    elif not isinstance(value, Record):
+        return None
+    return record if isinstance(record, Record) and len(record) == len(constructor.arguments) else None
+
+
+def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] | None:
+    """What an equation `variable = [parts]` gives to the variables among the parts, None if it is none or the variable
+    has no value yet. Raises NoValue if the value is of another form or the parts clash with what is known."""
+    variable, constructor = comparison.left, comparison.right
+    if (
+        comparison.operator != "="
+        or not isinstance(variable, Variable)
+        or not isinstance(constructor, Apply)
+        or not is_constructor(constructor.functor)
+        or variable.name not in bindings
+    ):
+        return None
+    parts = parts_of(bindings[variable.name], constructor)
+    if parts is None:
+        raise NoValue(f"{bindings[variable.name]!r} is of another form")
+    found: dict[str, Value] = {}
+    for term, part in zip(constructor.arguments, parts, strict=True):
+        match term:
+            case Variable():
+                known = bindings[term.name] if term.name in bindings else found.setdefault(term.name, part)
+                if not compare("=", known, part):
+                    raise NoValue(f"{part!r} is not {known!r}")
+            case Constant():
+                if not compare("=", normal(term.value, term.base), part):
+                    raise NoValue(f"{part!r} is not {term.value!r}")
+            case Apply():
+                raise NoValue("a part that is computed")
+    return found
 
 
 def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Value]:
@@ -91,6 +136,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left == right) or (left != left and right != right)
         case "!=":
             return not compare("=", left, right)
+        case "<" | "<=" | ">" | ">=" if isinstance(left, Branch):
+            return compare(operator, sort_key(left), sort_key(right))
         case "<":
             return bool(left < right)
         case "<=":
@@ -129,6 +176,13 @@ def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordina
     while True:
         waiting: list[Comparison] = []
         for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                return
+            if parts is not None:
+                known.update(parts)
+                continue
             defined = _definition(comparison, known)
             if defined is not None:
                 name, expression = defined
@@ -170,6 +224,13 @@ def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordin
     while grows:
         grows = False
         for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                parts = None
+            if parts:
+                known.update(parts)
+                grows = True
             defined = _definition(comparison, known)
             if defined is None or (isinstance(defined[1], Apply) and defined[1].functor == "range"):
                 continue

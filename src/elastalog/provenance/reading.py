@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Literal, Negation, Value
+from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import AggregateRule, Clause
@@ -89,9 +90,9 @@ class Reading:
         decode = self._dictionary.decode_value
         return tuple([decode(base, word) for base, word in zip(self._bases[name], row, strict=True)])
 
-    def sort_key(self, words: WordFact) -> tuple[Value, ...]:
+    def sort_key(self, words: WordFact) -> tuple[Any, ...]:
         """Orders the facts of one relation by their values."""
-        return self._values(*words)
+        return tuple(map(sort_key, self._values(*words)))
 
     def words(self, fact: Fact) -> WordFact | None:
         """The words of a fact; None if a value occurs in no fact at all."""

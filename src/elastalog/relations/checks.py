@@ -12,11 +12,10 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.limits import MOST_NUMBER
+from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
+from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import ARROW_TYPES
-
-MOST_EXACT_INTEGER_IN_FLOAT = 2**53
 
 
 def columns_in_order(schema: Schema, table: pa.Table, location: str | None = None) -> list[pa.ChunkedArray]:
@@ -39,6 +38,10 @@ def as_base_column(
         if not _is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
         kind = kind.value_type
+    if column.record is not None:
+        if not (_is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
+            raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
+        return array
     if pa.types.is_null(kind):
         return array.cast(ARROW_TYPES[column.base])
     if not _suits(column.base, kind):
@@ -50,6 +53,11 @@ def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> d
     """The first fault of every bad row, by row number from 0."""
     found: dict[int, Fault] = {}
     for column, array in zip(columns, arrays, strict=True):
+        if column.record is not None:
+            for row, value in enumerate(array.to_pylist()):
+                if (fault := value_fault(column, value)) is not None:
+                    found.setdefault(row, fault)
+            continue
         if array.null_count:
             for row in _rows_where(pc.is_null(array)):
                 found.setdefault(row, Fault(faults.NULL, f"`{column.name}` is null"))
@@ -71,6 +79,8 @@ def _suits(base: Base, kind: pa.DataType) -> bool:
             return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
         case Base.NUMBER | Base.UNSIGNED:
             return bool(pa.types.is_integer(kind))
+        case Base.RECORD:
+            return False
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -130,7 +140,7 @@ def wrong_arity(schema: Schema, given: int, what: str, location: str | None = No
 def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> Diagnostic:
     return Diagnostic(
         code=faults.TYPE,
-        message=f"column `{column.name}` of `{schema.name}` is {column.base.value}, not {kind}",
+        message=f"column `{column.name}` of `{schema.name}` is {column.type_name}, not {kind}",
         notes=(f"declared as {schema}",),
         help=faults.helps(faults.TYPE),
         location=location,

@@ -7,7 +7,15 @@ from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
-from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
+from elastalog.syntax.tree import (
+    Attribute,
+    BranchDeclaration,
+    Directive,
+    Item,
+    Pragma,
+    RelationDeclaration,
+    TypeDeclaration,
+)
 
 _WRITE_OUT = "write the relations and rules of the component out"
 
@@ -166,17 +174,19 @@ class DeclarationParser(ClauseParser):
             self.skip_qualified(name)
         kind = "subtype"
         parents: list[tuple[str, Span]] = []
+        branches: tuple[BranchDeclaration, ...] = ()
         if word != "type":
             parents.append((word.removesuffix("_type"), self.span_of(first)))
         elif self.skip_if("<:"):
             parents.append(self.type_name())
         elif self.skip_if("="):
             kind = "alias"
-            follow = self.texts[self.position]
-            if follow == "[" or self.texts[self.position + 1] == "{":
-                kind = "subtype"
-                parents.append(("number", self.span_of(self.position)))
-                self.later_type(first, follow == "[")
+            if self.texts[self.position] == "[":
+                kind = "record"
+                branches = (self.record_fields(),)
+            elif self.texts[self.position + 1] == "{":
+                kind = "branches"
+                branches = self.branches()
             else:
                 parents.append(self.type_name())
                 while self.skip_if("|"):
@@ -186,7 +196,7 @@ class DeclarationParser(ClauseParser):
             parents.append(("symbol", self.span_of(name)))
         span = self.span_from(first)
         self.skip_if_stray_dot("." + word)
-        into.append(TypeDeclaration(self.texts[name], kind, tuple(parents), self.span_of(name), span))
+        into.append(TypeDeclaration(self.texts[name], kind, tuple(parents), self.span_of(name), span, branches))
 
     def type_name(self) -> tuple[str, Span]:
         index = self.name("a type")
@@ -195,21 +205,33 @@ class DeclarationParser(ClauseParser):
             self.skip_qualified(index)
         return self.texts[index], span
 
-    def later_type(self, first: int, is_record: bool) -> None:
-        """Skips a record or an algebraic data type. It stays declared, so that its uses are no further errors."""
-        if is_record:
-            self.skip_balanced("[", "]")
-            advice = "keep the fields in columns of a relation"
-            self.report_later("E0190", "record types are", self.span_from(first), advice)
-            return
-        while self.kinds[self.position] == NAME:
-            self.position += 1
-            if self.texts[self.position] == "{":
-                self.skip_balanced("{", "}")
+    def record_fields(self) -> BranchDeclaration:
+        """`[a: number, b: T]`"""
+        opened = self.position
+        return BranchDeclaration("", self.fields("]"), self.span_of(opened))
+
+    def branches(self) -> tuple[BranchDeclaration, ...]:
+        """`A {x: number} | B {}`"""
+        found: list[BranchDeclaration] = []
+        while True:
+            index = self.name("the name of a branch")
+            if self.texts[self.position] != "{":
+                raise self.unexpected("`{`", where="after the name of a branch", advice="write `A {}` without fields")
+            found.append(BranchDeclaration(self.texts[index], self.fields("}"), self.span_of(index)))
             if not self.skip_if("|"):
+                return tuple(found)
+
+    def fields(self, closing: str) -> tuple[Attribute, ...]:
+        """Named fields between brackets or braces."""
+        opened = self.position
+        self.position += 1
+        fields: list[Attribute] = []
+        while self.texts[self.position] != closing:
+            fields.append(self.attribute())
+            if not self.skip_if(","):
                 break
-        advice = "use one relation for each kind of value"
-        self.report_later("E0191", "algebraic data types are", self.span_from(first), advice)
+        self.expect_close(closing, opened, "or `,` after a field")
+        return tuple(fields)
 
     # --- input and output ---
 

@@ -10,6 +10,7 @@ from elastalog.syntax.tree import (
     Aggregate,
     Atom,
     Body,
+    BranchDeclaration,
     Call,
     Clause,
     Comparison,
@@ -49,6 +50,8 @@ def print_item(item: Item) -> str:
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
             return f".decl {item.name}({attributes}){qualifiers}"
         case TypeDeclaration():
+            if item.branches:
+                return f".type {item.name} = {' | '.join(map(_print_branch, item.branches))}"
             parents = " | ".join(name for name, _ in item.parents)
             return f".type {item.name} {'<:' if item.kind == 'subtype' else '='} {parents}"
         case Directive():
@@ -60,6 +63,11 @@ def print_item(item: Item) -> str:
             return print_clause(item)
         case _:
             assert_never(item)
+
+
+def _print_branch(branch: BranchDeclaration) -> str:
+    fields = ", ".join(f"{field.name}: {field.type_name}" for field in branch.fields)
+    return f"{branch.name} {{{fields}}}" if branch.name else f"[{fields}]"
 
 
 def print_clause(clause: Clause) -> str:
@@ -153,6 +161,10 @@ def _print_call(call: Call) -> tuple[str, int]:
         if isinstance(operand, Integer | Float) and not repr(operand.value).startswith("-"):
             return f"-({_print_term(operand, 0)})", PREFIX_PRECEDENCE
         return f"-{_print_term(operand, PREFIX_PRECEDENCE)}", PREFIX_PRECEDENCE
+    if functor == "[]":
+        return f"[{_print_arguments(arguments)}]", _OPERAND
+    if not arguments and (functor == "nil" or functor.startswith("$")):
+        return functor, _OPERAND
     if len(arguments) == 1 and functor in ("bnot", "lnot"):
         return f"{functor}({print_term(arguments[0])})", PREFIX_PRECEDENCE
     return f"{functor}({_print_arguments(arguments)})", _OPERAND

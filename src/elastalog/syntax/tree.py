@@ -52,7 +52,8 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`."""
+    """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`; and so is what
+    builds a value or takes it apart: a record `[a, b]` as `[]`, `nil`, a branch `$A(x)` as `$A`."""
 
     functor: str
     arguments: tuple[Term, ...]
@@ -144,14 +145,25 @@ class RelationDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class BranchDeclaration:
+    """`A {x: number}` of an algebraic data type; without a name, the fields of a record type."""
+
+    name: str
+    fields: tuple[Attribute, ...]
+    name_span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TypeDeclaration:
-    """`.type T <: base` (kind subtype), `.type T = base` (alias), `.type T = A | B` (union)."""
+    """`.type T <: base` (kind subtype), `.type T = base` (alias), `.type T = A | B` (union), `.type T = [x: number]`
+    (record), `.type T = A {x: number} | B {}` (branches)."""
 
     name: str
     kind: str
     parents: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    branches: tuple[BranchDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Value
+from elastalog.backends.kernel.store.set_table import compress
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -34,6 +35,7 @@ DTYPES: Mapping[Base, Any] = {
     Base.UNSIGNED: np.uint64,
     Base.FLOAT: np.float64,
     Base.SYMBOL: np.int32,
+    Base.RECORD: np.int32,
 }
 RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
 INFIX = ("+", "-", "*", "/", "%", "^")
@@ -50,6 +52,13 @@ def both(left: Mask | None, right: Mask | None) -> Mask | None:
     if left is None:
         return right
     return left if right is None else left & right
+
+
+def keep_rows(block: Matrix, used: int, mask: Mask) -> int:
+    """Moves the rows of a mask, which may have one element for all, to the front; returns their number."""
+    if len(mask) != used:
+        return used if mask[0] else 0
+    return int(compress(block, used, mask))
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ def _values(base: Base, words: Words, dictionary: Dictionary) -> Values:
             return dictionary.unsigned(words)
         case Base.FLOAT:
             return dictionary.floats(words)
-        case Base.SYMBOL:
-            raise InternalError("kernel", "an aggregate of symbols is not a number")
+        case Base.SYMBOL | Base.RECORD:
+            raise InternalError("kernel", "an aggregate of symbols or records is not a number")
 
 
 def _sum(
