@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elastalog.analysis.values import Branch as Branch
     from elastalog.diagnostics.diagnostic import ElastalogError as ElastalogError
     from elastalog.diagnostics.diagnostic import InternalError as InternalError
     from elastalog.program import Program as Program
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["ElastalogError", "InternalError", "Program", "Session", "__version__", "open"]
+__all__ = ["Branch", "ElastalogError", "InternalError", "Program", "Session", "__version__", "open"]
 
 # Imported when first used, so that `import elastalog` stays quick.
 _HOMES = {
+    "Branch": "elastalog.analysis.values",
     "ElastalogError": "elastalog.diagnostics.diagnostic",
     "InternalError": "elastalog.diagnostics.diagnostic",
     "Program": "elastalog.program",

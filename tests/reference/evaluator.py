@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from elastalog.syntax import tree as syntax
-from tests.reference.values import BASES, RESULTS, aggregate, apply, as_value, compare, fits
-from tests.reference.walking import name_of, names, walk
+from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare, fits
+from tests.reference.walking import is_made, name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
@@ -43,13 +43,17 @@ class Program:
     relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes."""
 
     def __init__(self, tree: syntax.Tree) -> None:
-        parents = {d.name: d.parents[0][0] for d in walk(tree.items, syntax.TypeDeclaration)}
+        types = [*walk(tree.items, syntax.TypeDeclaration)]
+        parents = {d.name: d.parents[0][0] for d in types if d.parents}
         for _ in range(len(parents)):
             parents = {name: parents.get(parent, parent) for name, parent in parents.items()}
         declared = walk(tree.items, syntax.RelationDeclaration)
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
-        rules = [Rule(head, c.body, self.schemas) for c in walk(tree.items, syntax.Clause) for head in c.heads]
-        self.rules = [r for r in rules if r.body or [*walk(r.head.arguments, syntax.Call | syntax.Aggregate)]]
+        branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
+        fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
+        rules = [Rule(head, c.body, self.schemas, fields) for c in walk(tree.items, syntax.Clause) for head in c.heads]
+        computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
+        self.rules = [r for r, is_computed in zip(rules, computes, strict=True) if r.body or is_computed]
         self.facts = [rule for rule in rules if rule not in self.rules]
         below = {name: {name} for name in self.schemas}
         for rule in self.rules:
@@ -64,8 +68,8 @@ program_of = lru_cache(maxsize=64)(Program)
 
 
 class Rule:  # head :- body.
-    def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]]) -> None:
-        self.relation, self.head, self.schemas = head.relation, head, schemas
+    def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]], fields: Any) -> None:
+        self.relation, self.head, self.schemas, self.fields = head.relation, head, schemas, fields
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
@@ -94,6 +98,9 @@ class Rule:  # head :- body.
                     if all(fact[i] in [env.get(name, fact[i])] for i, name in named):
                         new = {**env, literal.span: (relation, fact)}
                         is_same = all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named)
+                        is_same = is_same and all(
+                            map(lambda *pair: self.match(*pair, new, db), literal.arguments, fact)
+                        )
                         if is_same and fits(fact, self.arguments(literal, new, db)):
                             yield new, ()
             case syntax.Negation(atom=atom):
@@ -107,6 +114,10 @@ class Rule:  # head :- body.
                         found = self.values(other, env, db, self.types.get(side.name))
                         yield from (({**env, side.name: value}, ()) for value in found)
                         return
+                    if literal.operator == "=" and is_made(side) and isinstance(other, syntax.Variable):
+                        new = dict(env)
+                        yield from ((new, ()) for _ in [0] if self.match(side, env[other.name], new, db))
+                        return
                 base = self.base(left, env) or self.base(right, env)
                 sides = [self.values(side, env, db, base) for side in (left, right)]
                 yield from ((env, ()) for pair in product(*sides) if compare(literal.operator, *pair))
@@ -114,6 +125,18 @@ class Rule:  # head :- body.
                 yield from ((env, alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def match(self, term: Any, value: Any, env: Environment, db: Facts) -> bool:
+        """Whether a pattern fits a value; the variables in it get values. Anything else is looked at by others."""
+        if is_made(term):
+            is_so = isinstance(value, Made) and value[0] == term.functor and len(value) == 1 + len(term.arguments)
+            return is_so and all(self.part(*pair, env, db) for pair in zip(term.arguments, value[1:], strict=True))
+        return True
+
+    def part(self, term: Any, value: Any, env: Environment, db: Facts) -> bool:
+        if (name := name_of(term)) is not None:
+            return value in [env.setdefault(name, value)]
+        return self.match(term, value, env, db) if is_made(term) else value in self.values(term, env, db)
 
     def arguments(self, atom: syntax.Atom, env: Environment, db: Facts) -> list[list[Any]]:
         bases = self.schemas[atom.relation]
@@ -124,6 +147,10 @@ class Rule:  # head :- body.
         match term:
             case syntax.Variable() | syntax.Wildcard():
                 return [env[name_of(term)]]
+            case syntax.Call(functor=functor) if is_made(term):
+                wants = self.fields.get(functor) or self.fields.get(f"{want}{functor}") or [None] * len(term.arguments)
+                parts = [self.values(t, env, db, base) for t, base in zip(term.arguments, wants, strict=True)]
+                return [Made((functor, *chosen)) for chosen in product(*parts)]
             case syntax.Call(functor=functor):
                 base = self.base(term, env) or want or "number"
                 inner = None if functor in RESULTS else base

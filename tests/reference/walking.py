@@ -22,3 +22,8 @@ def names(node: Any, is_deep: bool = True) -> set[str]:
 def name_of(term: Any) -> str | None:
     """The name of a variable; a wildcard is a variable of its own."""
     return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)
+
+
+def is_made(term: Any) -> bool:
+    """Whether a term builds a value out of parts, or takes one apart."""
+    return isinstance(term, syntax.Call) and (term.functor in ("[]", "nil") or term.functor.startswith("$"))

@@ -22,6 +22,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.values import written
 from elastalog.syntax.constants import write_string
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
@@ -113,7 +114,7 @@ def show_expression(term: Expression | Wildcard) -> str:
 
 def show_value(value: Value) -> str:
     """A value as the language writes it."""
-    return write_string(value) if isinstance(value, str) else repr(value)
+    return write_string(value) if isinstance(value, str) else written(value)
 
 
 def _conjunction(body: Iterable[Literal]) -> str:

@@ -143,3 +143,12 @@ def public_value(value: Any) -> Any:
     if isinstance(value, Branch):
         return Branch(value.name, *map(public_value, value.parts))
     return tuple(map(public_value, value)) if isinstance(value, tuple) else value
+
+
+def private_value(value: Any) -> Any:
+    """A value from users, as proofs have it: nil is `NIL`."""
+    if value is None:
+        return NIL
+    if isinstance(value, Branch):
+        return Branch(value.name, *map(private_value, value.parts))
+    return tuple(map(private_value, value)) if isinstance(value, tuple) else value

@@ -282,7 +282,8 @@ def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bo
 
 
 def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> Action:
-    assert isinstance(goal.left, Variable) and isinstance(goal.right, Apply)
+    assert isinstance(goal.left, Variable)
+    assert isinstance(goal.right, Apply)
     unknown = {variable.name for variable in apart.variables}
     taken: list[tuple[int, int]] = []
     checked: list[tuple[int, int]] = []

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
-from elastalog.analysis.values import Branch, Nil, Record, sort_key
+from elastalog.analysis.values import Branch, Nil, sort_key
 from elastalog.provenance.fact import Bindings
 
 Ordinal = Callable[[str], int | None]
@@ -72,17 +72,15 @@ def normal(value: Any, base: Base) -> Value:
         if not least <= value <= most:
             raise NoValue(f"{value} does not fit the type {base.value}")
         return int(value)
-    return value if isinstance(value, Nil | Record | Branch) else str(value)
+    return value if isinstance(value, Nil | tuple | Branch) else str(value)
 
 
-def parts_of(value: Value, constructor: Apply) -> Record | None:
+def parts_of(value: Value, constructor: Apply) -> tuple[Any, ...] | None:
     """The parts of a value that a constructor has built, None if another has."""
-    record: object = value
+    parts: object = value
     if constructor.functor != "[]":
-        record = value.parts if isinstance(value, Branch) and value.name == constructor.functor[1:] else None
-    elif not isinstance(value, Record):
-        return None
-    return record if isinstance(record, Record) and len(record) == len(constructor.arguments) else None
+        parts = value.parts if isinstance(value, Branch) and value.name == constructor.functor[1:] else None
+    return parts if isinstance(parts, tuple) and len(parts) == len(constructor.arguments) else None
 
 
 def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] | None:

@@ -40,10 +40,8 @@ def read_shape(text: str) -> tuple[str, tuple[Base, ...]]:
     """The constructor (`nil` for nil) and the base types of the parts."""
     if text == NIL_SHAPE:
         return "nil", ()
-    functor, parts = (
-        ("[]", text[1:-1]) if text.startswith("[") else (text.partition("(")[0], text.partition("(")[2][:-1])
-    )
-    return functor, tuple(Base(part) for part in parts.split(",") if part)
+    functor, _, parts = ("[]", "", text[1:]) if text.startswith("[") else text.partition("(")
+    return functor, tuple(Base(part) for part in parts[:-1].split(",") if part)
 
 
 def pack(dictionary: Dictionary, shape: int, parts: Sequence[Words], count: int) -> Words:

@@ -182,20 +182,6 @@ SYNTAX: tuple[Entry, ...] = (
         "p(to_string(x)) :- q(x).",
     ),
     Entry(
-        "E0190",
-        "records are not supported yet",
-        "Record types, record terms `[a, b]` and `nil` come later. Keep the fields in columns of a relation.",
-        ".type Pair = [x: number, y: number]\n.decl p(a: Pair)",
-        ".decl p(x: number, y: number)",
-    ),
-    Entry(
-        "E0191",
-        "algebraic data types are not supported yet",
-        "Types with branches and their terms `$Branch(x)` come later. Use one relation for each kind of value.",
-        ".type Shape = Circle {r: number} | Square {a: number}",
-        ".decl circle(r: number)\n.decl square(a: number)",
-    ),
-    Entry(
         "E0192",
         "components are not supported yet",
         "`.comp`, `.init`, `.override` and names such as `graph.edge` come later. Write the relations and rules out.",
