@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from elastalog.diagnostics.diagnostic import ElastalogError as ElastalogError
     from elastalog.diagnostics.diagnostic import InternalError as InternalError
     from elastalog.program import Program as Program
+    from elastalog.relations.functions import vectorised as vectorised
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
 
 __version__ = "0.1.0"
 
-__all__ = ["Branch", "ElastalogError", "InternalError", "Program", "Session", "__version__", "open"]
+__all__ = ["Branch", "ElastalogError", "InternalError", "Program", "Session", "__version__", "open", "vectorised"]
 
 # Imported when first used, so that `import elastalog` stays quick.
 _HOMES = {
@@ -24,6 +25,7 @@ _HOMES = {
     "Program": "elastalog.program",
     "Session": "elastalog.session",
     "open": "elastalog.session",
+    "vectorised": "elastalog.relations.functions",
 }
 
 

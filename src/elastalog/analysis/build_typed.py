@@ -9,7 +9,7 @@ from typing import assert_never
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import AGGREGATES, COMPARISONS, FUNCTORS
+from elastalog.analysis.functors import AGGREGATES, COMPARISONS
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
 from elastalog.analysis.program import (
     Aggregation,
@@ -192,7 +192,7 @@ class TypedBuilder:
             case tree.Call():
                 if is_constructor(term.functor):
                     return self.environment.calls.get(id(term))
-                functor = FUNCTORS[term.functor]
+                functor = self.types.functor(term.functor)
                 return self.environment.calls.get(id(term)) if functor.is_uniform else functor.overloads[0].result
             case _:
                 return None
@@ -278,7 +278,7 @@ class TypedBuilder:
         return Constant(value, base, term.span)
 
     def call(self, call: tree.Call, hint: Kind | None) -> Apply:
-        functor = FUNCTORS[call.functor]
+        functor = self.types.functor(call.functor)
         expected: list[Kind]
         result: Kind
         if len(functor.overloads) == 1:

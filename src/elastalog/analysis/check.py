@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from elastalog.analysis.check_grounded import check_grounded
+from elastalog.analysis.declare_functors import declare_functors
 from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_types
 from elastalog.analysis.draft import Draft, Outcome
@@ -23,6 +24,7 @@ Pass: TypeAlias = Callable[[Draft], Outcome]
 
 PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (declare_types, frozenset()),
+    (declare_functors, frozenset((declare_types,))),
     (declare_relations, frozenset()),
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
@@ -31,7 +33,18 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
     (stratify, frozenset((declare_types, declare_relations))),
     (
         number_rules,
-        frozenset((declare_types, declare_relations, resolve_names, take_apart, infer_types, check_grounded, stratify)),
+        frozenset(
+            (
+                declare_types,
+                declare_functors,
+                declare_relations,
+                resolve_names,
+                take_apart,
+                infer_types,
+                check_grounded,
+                stratify,
+            )
+        ),
     ),
 )
 """Every pass with those that must have found no error before it runs. The others leave clauses at fault out, so that

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation, StructuredType
+from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation, StructuredType, UserFunctor
 from elastalog.analysis.structures import Kind, Structure
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
@@ -86,6 +86,7 @@ class Draft:
     tree: Tree
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
     structures: Mapping[str, StructuredType] = field(default_factory=dict)
+    functors: Mapping[str, UserFunctor] = field(default_factory=dict)
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     pragmas: Mapping[str, str] = field(default_factory=dict)

@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Base, UserFunctor
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
 
@@ -121,6 +121,17 @@ _TABLE: tuple[Functor, ...] = (
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})
 """Every functor of the dialect, by surface name."""
+
+
+def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
+    """A functor by its surface name, `@f` if a user implements it; None if there is none."""
+    if name[0] != "@":
+        return FUNCTORS.get(name)
+    user = users.get(name[1:])
+    if user is None:
+        return None
+    number = len(user.parameters)
+    return Functor(name, number, number, (Overload(user.parameters, user.result),), is_uniform=False)
 
 
 def is_generator(functor: str) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
-from elastalog.analysis.functors import FUNCTORS
-from elastalog.analysis.program import Base
+from elastalog.analysis.functors import Functor, functor_of
+from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.structures import Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
@@ -20,10 +20,17 @@ Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
 
 @dataclass(frozen=True, slots=True)
 class StructuredTypes:
-    """The declared types, and the type of every branch."""
+    """The declared types, the type of every branch, and the functors of the user."""
 
     meanings: Mapping[str, TypeMeaning]
     constructors: Mapping[str, Structure]
+    users: Mapping[str, UserFunctor]
+
+    def functor(self, name: str) -> Functor:
+        """A functor that is known to exist."""
+        found = functor_of(name, self.users)
+        assert found is not None
+        return found
 
     def kind(self, type_name: str) -> Kind:
         """The kind of a declared type."""
@@ -191,7 +198,7 @@ class _Solver:
     def push_call(self, call: tree.Call, expected: Kind | None) -> Kind | None:
         if is_constructor(call.functor):
             return self.push_constructor(call, expected)
-        functor = FUNCTORS[call.functor]
+        functor = self.types.functor(call.functor)
         if len(functor.overloads) == 1:
             overload = functor.overloads[0]
             for position, argument in enumerate(call.arguments):

@@ -20,7 +20,7 @@ from elastalog.syntax import tree
 def infer_types(draft: Draft) -> Outcome:
     """Give every clause its types, as a fact or a rule; clauses at fault are reported and left out."""
     findings = Findings(draft.tree.source)
-    types = StructuredTypes(draft.types, constructors_of(draft))
+    types = StructuredTypes(draft.types, constructors_of(draft), draft.functors)
     kinds = {
         name: tuple([types.kind(a.type_name) for a in relation.attributes])
         for name, relation in draft.relations.items()

@@ -41,7 +41,14 @@ def number_rules(draft: Draft) -> Outcome:
         ]
     )
     program = CheckedProgram(
-        draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas, draft.structures
+        draft.tree.source,
+        draft.relations,
+        tuple(rules),
+        draft.facts,
+        strata,
+        draft.pragmas,
+        draft.structures,
+        draft.functors,
     )
     _warn_about_empty_relations(draft, count_of, findings)
     return replace(draft, program=program), findings.diagnostics

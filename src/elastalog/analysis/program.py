@@ -205,6 +205,22 @@ class StructuredType:
 
 
 @dataclass(frozen=True, slots=True)
+class UserFunctor:
+    """A functor that the user implements. An `Apply` of it has the functor `@name`."""
+
+    name: str
+    parameters: tuple[Base, ...]
+    result: Base
+    is_stateful: bool
+    span: Span
+
+    @property
+    def signature(self) -> str:
+        """`f(number, symbol): symbol`"""
+        return f"{self.name}({', '.join(base.value for base in self.parameters)}): {self.result.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedProgram:
     """`structures`: the types made of parts, by every name that leads to one."""
 
@@ -215,3 +231,4 @@ class CheckedProgram:
     strata: tuple[Stratum, ...]
     pragmas: Mapping[str, str]
     structures: Mapping[str, StructuredType] = field(default_factory=dict)
+    functors: Mapping[str, UserFunctor] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.functors import FUNCTORS, functor_of
+from elastalog.analysis.program import UserFunctor
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
@@ -18,7 +19,7 @@ _Pending: TypeAlias = list[tree.Term | tree.Literal]
 def resolve_names(draft: Draft) -> Outcome:
     """Keep the clauses whose names are all known; report the others, and variables that occur only once."""
     findings = Findings(draft.tree.source)
-    resolve = _ClauseResolver(draft.declarations, constructors_of(draft), findings).resolve
+    resolve = _ClauseResolver(draft.declarations, constructors_of(draft), draft.functors, findings).resolve
     clauses = []
     for item in draft.tree.items:
         if type(item) is tree.Clause:
@@ -41,10 +42,12 @@ class _ClauseResolver:
         self,
         declarations: Mapping[str, tree.RelationDeclaration],
         constructors: Mapping[str, Structure],
+        users: Mapping[str, UserFunctor],
         findings: Findings,
     ) -> None:
         self.declarations = declarations
         self.constructors = constructors
+        self.users = users
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
@@ -155,11 +158,15 @@ class _ClauseResolver:
         if is_constructor(call.functor):
             self.check_branch(call)
             return
-        functor = FUNCTORS.get(call.functor)
+        functor = functor_of(call.functor, self.users)
         given = len(call.arguments)
         if functor is None:
             near = self.findings.nearest(call.functor, FUNCTORS)
-            if call.functor in self.declarations:
+            if call.functor[0] == "@":
+                near = self.findings.nearest(call.functor[1:], self.users)
+                example = f".functor {call.functor[1:60]}(x: number): number"
+                advice = f"did you mean `@{near}`?" if near else f"declare it, for example `{example}`"
+            elif call.functor in self.declarations:
                 advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
             else:
                 advice = f"did you mean {quoted(near)}?" if near else "the reference lists the functors of the dialect"

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never, cast
 
-from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, UserFunctor, Value, Variable
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, sort_key
 from elastalog.provenance.fact import Bindings
+from elastalog.relations.functions import BadFunction, result_of
 
 Ordinal = Callable[[str], int | None]
 """The number of a symbol in a run, which only that run knows."""
@@ -56,11 +58,40 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 if number is None:
                     raise NoValue(f"the number of {arguments[0]!r} is not known")
                 return number
+            if expression.functor[0] == "@":
+                return _applied(expression, tuple(arguments), getattr(ordinal, "functions", {}))
             if is_constructor(expression.functor):
                 return build(expression, arguments)
             return normal(_apply(expression.functor, arguments, expression.base), expression.base)
         case _:
             assert_never(expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What only a run knows: the numbers of symbols, and the functors that its user implements, by name."""
+
+    ordinal: Ordinal
+    functions: Mapping[str, Callable[..., Any]]
+
+    def __call__(self, symbol: str) -> int | None:
+        return self.ordinal(symbol)
+
+
+def _applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping[str, Callable[..., Any]]) -> Value:
+    """What a functor of the user gives."""
+    function = functions.get(expression.functor[1:])
+    if function is None:
+        raise NoValue(f"the functor `{expression.functor}` is not known")
+    bases = tuple([argument.base for argument in expression.arguments])
+    functor = UserFunctor(expression.functor[1:], bases, expression.base, False, expression.span)
+    try:
+        value = result_of(functor, function, arguments)
+    except BadFunction as bad:
+        raise NoValue(str(bad)) from None
+    if value is None:
+        raise NoValue(f"{expression.functor} has no value here")
+    return normal(value, expression.base)
 
 
 def normal(value: Any, base: Base) -> Value:
@@ -72,7 +103,9 @@ def normal(value: Any, base: Base) -> Value:
         if not least <= value <= most:
             raise NoValue(f"{value} does not fit the type {base.value}")
         return int(value)
-    return value if isinstance(value, Nil | tuple | Branch) else str(value)
+    if isinstance(value, Nil | Record | Branch):
+        return value
+    return cast(Value, value) if isinstance(value, tuple) else str(value)
 
 
 def parts_of(value: Value, constructor: Apply) -> tuple[Any, ...] | None:

@@ -20,7 +20,7 @@ from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.planning.logical import AggregateRule, Clause
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Unbound, solve
+from elastalog.provenance.ground import NoValue, Run, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
 from elastalog.provenance.proof import Leaf
 from elastalog.relations.words import Dictionary
@@ -60,6 +60,7 @@ class Reading:
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
         self._backend = backend
         self._dictionary = dictionary
+        self.ordinal = Run(dictionary.symbols.find, dictionary.functions)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
@@ -99,10 +100,6 @@ class Reading:
         found = [self._find(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
         known = [word for word in found if word is not None]
         return (fact.relation, tuple(known) or (0,)) if len(known) == len(found) else None
-
-    def ordinal(self, symbol: str) -> int | None:
-        """The number of a symbol in this run."""
-        return self._dictionary.symbols.find(symbol)
 
     def is_present(self, relation: str, values: Sequence[Value | None]) -> bool:
         """Whether there is a fact with the given values; None fits any."""

@@ -14,9 +14,9 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -52,11 +52,13 @@ _most = np.maximum.reduce
 
 
 class Dictionary:
-    """What words mean in one database: its symbols and its wide table. Safe for readers while a writer adds values."""
+    """What words mean in one database: its symbols and its wide table, and the functors that its user implements. Safe
+    for readers while a writer adds values."""
 
-    __slots__ = ("symbols", "wide")
+    __slots__ = ("functions", "symbols", "wide")
 
     def __init__(self, symbols: Symbols | None = None, wide: WideTable | None = None) -> None:
+        self.functions: Mapping[str, Callable[..., Any]] = {}
         self.symbols = Symbols() if symbols is None else symbols
         self.wide = WideTable() if wide is None else wide
 

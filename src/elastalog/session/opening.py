@@ -34,6 +34,7 @@ from elastalog.pipeline.spark.engine import (
     choose_spark,
 )
 from elastalog.program import Program
+from elastalog.relations.functions import Functions, digests_of
 from elastalog.session.initial_facts import Rows
 from elastalog.session.session import Session
 from elastalog.storage import faults
@@ -62,6 +63,7 @@ def open(  # noqa: A001  # its public name
     quarantine: str | os.PathLike[str] = ".",
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
+    functors: Functions | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -76,6 +78,9 @@ def open(  # noqa: A001  # its public name
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
     epoch. `retention`: how many epochs of a new store can be gone back. `strategy` and `levels` are those of the store,
     without one `elastic` and `local`.
+
+    `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
+    arrays. They must be pure. A store remembers their sources and refuses others.
 
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
@@ -94,7 +99,7 @@ def open(  # noqa: A001  # its public name
     spark = choose_spark(engine, spark)
     settings: dict[str, Any] = {
         "metric": metric, "jobs": jobs or 1, "memory": memory, "timeout": timeout, "budget": budget,
-        "on_progress": on_progress, "make_backend": backend_maker(engine, spark),
+        "on_progress": on_progress, "make_backend": backend_maker(engine, spark), "functors": functors,
     }  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
@@ -113,7 +118,8 @@ def open(  # noqa: A001  # its public name
     session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
     session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)), spark, engine)
     if store is not None:
-        session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention))
+        kept = digests_of(session.program.checked, session._dictionary.functions)
+        session._keep_in(Path(store), Options(strategy or "elastic", levels or "local", retention, functors=kept))
     return session
 
 
@@ -139,6 +145,13 @@ def _program(program: str | os.PathLike[str] | Program) -> Program:
     return Program.load(program)
 
 
+def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:
+    """Facts that another function has made would not be those of this one."""
+    for name, kept in options.functors.items():
+        if given.get(name, kept) != kept:
+            raise faults.other_functor(path, name)
+
+
 def open_store(
     path: Path,
     program: Program | None,
@@ -154,6 +167,7 @@ def open_store(
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
         session = Session(stored, strategy=options.strategy, levels=options.levels, **settings)
+        _require_same_functors(path, options, digests_of(stored.checked, session._dictionary.functions))
         restore(state, session._epochs, session._backend, session._dictionary)
     except BaseException:
         store.close()

@@ -37,6 +37,7 @@ from elastalog.planning.transition import Transition
 from elastalog.program import Program, shown_rule
 from elastalog.provenance.explain import Explainer, Setting, metric_named
 from elastalog.relations.facts import Relation
+from elastalog.relations.functions import Functions, functions_for
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.words import Dictionary
@@ -70,13 +71,16 @@ class Session(KeptEpochs, Updates, Questions):
         on_progress: Callable[[Progress], None] | None,
         dictionary: Dictionary | None = None,
         make_backend: Callable[..., KernelBackend] = KernelBackend,
+        functors: Functions | None = None,
     ) -> None:
         self._dictionary = Dictionary() if dictionary is None else dictionary
+        functions_for(program.checked, functors)
+        self._dictionary.functions = dict(functors or {})
         self._timeout = timeout
         self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
         self._settings: dict[str, Any] = {
             "strategy": strategy, "levels": levels, "metric": metric, "jobs": jobs, "memory": memory,
-            "timeout": timeout, "budget": budget, "on_progress": on_progress,
+            "timeout": timeout, "budget": budget, "on_progress": on_progress, "functors": functors,
         }  # fmt: skip
         self._make_backend = make_backend
         chosen, self._backend = self._strategy_and_backend(lower(program.checked))

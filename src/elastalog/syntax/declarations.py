@@ -11,6 +11,7 @@ from elastalog.syntax.tree import (
     Attribute,
     BranchDeclaration,
     Directive,
+    FunctorDeclaration,
     Item,
     Pragma,
     RelationDeclaration,
@@ -36,6 +37,8 @@ class DeclarationParser(ClauseParser):
             self.io_directive(index, word, into)
         elif word in ("type", "number_type", "symbol_type"):
             self.type_declaration(index, word, into)
+        elif word == "functor":
+            self.functor_declaration(index, into)
         elif word == "pragma":
             name = self.expect_string("the name of a pragma, a string")
             value = self.expect_string("a string") if self.kinds[self.position] == STRING else ""
@@ -233,6 +236,35 @@ class DeclarationParser(ClauseParser):
         self.expect_close(closing, opened, "or `,` after a field")
         return tuple(fields)
 
+    # --- functors ---
+
+    def functor_declaration(self, first: int, into: list[Item]) -> None:
+        name = self.name("the name of a functor")
+        opened = self.position
+        self.expect("(", "after the name of a functor", advice="write `.functor f(x: number): number`")
+        parameters: list[Attribute] = []
+        while self.texts[self.position] != ")":
+            parameters.append(self.parameter(len(parameters)))
+            if not self.skip_if(","):
+                break
+        self.expect_close(")", opened, "or `,` after a parameter")
+        self.expect(":", "after the parameters of a functor", advice="write the type of the result: `): number`")
+        result = self.type_name()
+        is_stateful = self.texts[self.position] == "stateful"
+        self.position += is_stateful
+        span = self.span_from(first)
+        self.skip_if_stray_dot(".functor")
+        into.append(
+            FunctorDeclaration(self.texts[name], tuple(parameters), result, is_stateful, self.span_of(name), span)
+        )
+
+    def parameter(self, number: int) -> Attribute:
+        """`x: number`, or the type alone."""
+        if self.texts[self.position + 1] == ":":
+            return self.attribute()
+        type_name, span = self.type_name()
+        return Attribute(f"x{number + 1}", type_name, span, span)
+
     # --- input and output ---
 
     def io_directive(self, first: int, kind: str, into: list[Item]) -> None:
@@ -280,11 +312,7 @@ class DeclarationParser(ClauseParser):
             self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
         else:
             self.skip_line()
-            if word == "functor":
-                advice = "compute the values before they are read"
-                self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
-            else:
-                self.report_later("E0192", f"components (`.{word}`) are", self.span_of(index), _WRITE_OUT)
+            self.report_later("E0192", f"components (`.{word}`) are", self.span_of(index), _WRITE_OUT)
 
     def skip_to_block(self) -> None:
         """Behind the block in braces that follows."""

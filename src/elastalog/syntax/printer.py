@@ -17,6 +17,7 @@ from elastalog.syntax.tree import (
     Directive,
     Disjunction,
     Float,
+    FunctorDeclaration,
     Integer,
     Item,
     Literal,
@@ -54,6 +55,9 @@ def print_item(item: Item) -> str:
                 return f".type {item.name} = {' | '.join(map(_print_branch, item.branches))}"
             parents = " | ".join(name for name, _ in item.parents)
             return f".type {item.name} {'<:' if item.kind == 'subtype' else '='} {parents}"
+        case FunctorDeclaration():
+            listed = ", ".join(f"{parameter.name}: {parameter.type_name}" for parameter in item.parameters)
+            return f".functor {item.name}({listed}): {item.result[0]}{' stateful' if item.is_stateful else ''}"
         case Directive():
             parameters = ", ".join(f"{key}={write_string(value)}" for key, value, _ in item.parameters)
             return f".{item.kind} {item.relation}{f'({parameters})' if parameters else ''}"

@@ -273,13 +273,12 @@ class TermParser(Cursor):
             return self.branch()
         if text == "@" and self.kinds[index + 1] == NAME:
             self.position += 1
-            if self.texts[self.position + 1] == "(":
-                self.arguments()
-            else:
+            if self.texts[self.position + 1] != "(":
                 self.position += 1
-            return self.placeholder(
-                "E0196", "user-defined functors (`@f(..)`) are", index, "compute the values before they are read"
-            )
+                raise self.unexpected("`(`", where="after the name of a functor", advice="write `@f(x)`")
+            name_span = Span(self.starts[index], self.ends[index + 1])
+            arguments = self.arguments()
+            return Call(f"@{self.texts[index + 1]}", arguments, name_span, self.span_from(index))
         advice = None
         if text in ("!", "~", "\\+"):
             advice = "negation applies to atoms of a body, not to terms"

@@ -53,7 +53,8 @@ class String:
 @dataclass(frozen=True, slots=True)
 class Call:
     """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`; and so is what
-    builds a value or takes it apart: a record `[a, b]` as `[]`, `nil`, a branch `$A(x)` as `$A`."""
+    builds a value or takes it apart: a record `[a, b]` as `[]`, `nil`, a branch `$A(x)` as `$A`; a
+    functor of the user `@f(x)` as `@f`."""
 
     functor: str
     arguments: tuple[Term, ...]
@@ -167,6 +168,18 @@ class TypeDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctorDeclaration:
+    """`.functor f(x: number, y: symbol): symbol stateful`; parameters may have no names."""
+
+    name: str
+    parameters: tuple[Attribute, ...]
+    result: tuple[str, Span]
+    is_stateful: bool
+    name_span: Span
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Directive:
     """`.input a, b(IO=file, filename="x.csv")`: one node per relation name. `kind` is input, output, printsize or
     limitsize; parameter values are text, spans are those of the values."""
@@ -203,7 +216,7 @@ class Clause:
     span: Span
 
 
-Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause
+Item: TypeAlias = RelationDeclaration | TypeDeclaration | FunctorDeclaration | Directive | Pragma | Clause
 
 
 @dataclass(frozen=True, slots=True)

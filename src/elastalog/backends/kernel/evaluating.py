@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
+from elastalog.analysis.listing import show_rule
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
@@ -22,8 +24,9 @@ from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import ClauseDerivations, StateChanges
 from elastalog.backends.sets import Support
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
+from elastalog.planning.lower import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
@@ -114,6 +117,13 @@ class KernelEvaluation(KernelFacts):
 
     def evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None = None) -> int:
         """Does what `bootstrap` promises, in this process; with the pipelines of an earlier evaluation, if given."""
+        try:
+            return self._evaluate(stratum, pipelines)
+        except LimitReached as limit:
+            notes = constructing_rules(stratum)
+            raise LimitReached([replace(d, notes=(*d.notes, *notes)) for d in limit.diagnostics]) from None
+
+    def _evaluate(self, stratum: LogicalStratum, pipelines: StratumPipelines | None) -> int:
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
@@ -146,6 +156,16 @@ class KernelEvaluation(KernelFacts):
         if any(relation in self._own[number] for number in self._limited):
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
             self.is_complete &= self.size(relation) < self._limits.get(relation, self.size(relation) + 1)
+
+
+def constructing_rules(stratum: LogicalStratum) -> list[str]:
+    """Says which rules of a stratum build values in recursion: there may be no end to that."""
+    rules = [
+        clause.rule
+        for clause in stratum.clauses
+        if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
+    ]
+    return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
 
 
 def _unlimited(stratum: LogicalStratum) -> Diagnostic:

@@ -240,6 +240,21 @@ ANALYSIS: tuple[Entry, ...] = (
         ".type P = [x: number, y: number]\n.decl p(p: P)\np([1, 2]).",
     ),
     Entry(
+        "E0243",
+        "functor declared twice",
+        "A functor that a user implements is declared once, with its parameters and the type of its result.",
+        ".functor f(x: number): number\n.functor f(x: symbol): number\n.decl p(x: number)\np(@f(1)).",
+        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+    ),
+    Entry(
+        "E0244",
+        "functor of values that are made of values",
+        "The functors that a user implements are functions of numbers and texts. A rule can take a record apart and "
+        "give the functor its parts.",
+        ".type P = [x: number]\n.functor f(p: P): number\n.decl p(x: number)\np(1).",
+        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+    ),
+    Entry(
         "E0301",
         "variable of two types",
         "Within a rule, a variable stands for one value, so it has one type. Here two arguments of different "
@@ -397,16 +412,17 @@ ANALYSIS: tuple[Entry, ...] = (
     Entry(
         "E0340",
         "type of a record that cannot be told",
-        "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that is "
-        "declared with a record type, a field of another record, or a variable that is used so and that it equals.",
-        ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n.decl m(x: number)\nm(x) :- n(x), [x, 1] = [1, x].",
+        "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that "
+        "is declared with a record type, a field of another record, or a variable that is used so and that it equals.",
+        ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n"
+        ".decl m(x: number)\nm(x) :- n(x), [x, 1] = [1, x].",
         ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n.decl m(p: P)\nm(p) :- n(x), p = [x, 1].",
     ),
     Entry(
         "E0341",
         "value of another type",
-        "`nil` and `[…]` belong to record types, and a branch `$A` to the type that declares it. Here a value of another "
-        "type is expected.",
+        "`nil` and `[…]` belong to record types, and a branch `$A` to the type that declares it. Here a value of "
+        "another type is expected.",
         ".type P = [x: number]\n.type T = Leaf {}\n.decl t(t: T)\nt(nil).",
         ".type P = [x: number]\n.type T = Leaf {}\n.decl t(t: T)\nt($Leaf).",
     ),

@@ -213,13 +213,6 @@ SYNTAX: tuple[Entry, ...] = (
         "best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.",
     ),
     Entry(
-        "E0196",
-        "user-defined functors are not supported yet",
-        "`.functor` and calls `@f(x)` come later. Compute the values before the facts are read.",
-        ".functor f(x: number): number\np(@f(x)) :- q(x).",
-        ".decl f(x: number, y: number)\n.input f\np(y) :- q(x), f(x, y).",
-    ),
-    Entry(
         "E0197",
         "the preprocessor is not supported yet",
         "Lines that start with `#`, such as `#include` and `#define`, come later. Put the text to include into "

@@ -25,6 +25,7 @@ from elastalog.backends.kernel.expressions.columns import (
 from elastalog.backends.kernel.expressions.functors import BINARY, UNARY, Binary, Unary
 from elastalog.backends.kernel.expressions.records import build
 from elastalog.backends.kernel.expressions.string_functions import TEXT_FUNCTIONS, TextFunction, compile_text_function
+from elastalog.backends.kernel.expressions.user_functors import compile_user_functor
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
 from elastalog.relations.limits import WIDE, Words
@@ -130,6 +131,8 @@ def _compile_apply(
 ) -> Evaluate:
     if is_constructor(apply.functor):
         return build(apply, [(evaluate, words_of(a.base, dictionary)) for a, evaluate in arguments], dictionary)
+    if apply.functor[0] == "@":
+        return compile_user_functor(apply, arguments, dictionary, site)
     name, base = apply.functor, apply.arguments[0].base
     if name == "ord":
         return _ord(arguments[0][1])

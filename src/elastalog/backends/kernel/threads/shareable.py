@@ -44,6 +44,8 @@ def _has_no_text(expression: Expression) -> bool:
         case Apply() if is_constructor(expression.functor):
             # Parts are words: records lie among the wide numbers, and have no order either.
             return not any(isinstance(argument, Apply) for argument in expression.arguments)
+        case Apply() if expression.functor[0] == "@":
+            return False  # what a user wrote was hardly written for threads
         case Apply():
             return expression.base is not Base.SYMBOL and all(_has_no_text(a) for a in expression.arguments)
         case _:
