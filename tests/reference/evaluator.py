@@ -9,13 +9,16 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
+from elastalog.syntax.parser import parse
 from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare, fits
 from tests.reference.walking import is_made, name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
 Environment = dict[Any, Any]
+CLOSURE = "e(x, x) :- e(x, _). e(y, x) :- e(x, y). e(x, z) :- e(x, y), e(y, z)."
 AROUND = ...  # the key of the names in the bodies around, which an aggregate shares
 
 
@@ -24,7 +27,9 @@ def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -
     db = explicit_facts(tree, facts, with_text_facts)
     for component in program_of(tree).components:
         rules = [rule for rule in program_of(tree).rules if rule.relation in component]
-        while new := [(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]]:
+        while new := program_of(tree).chosen(
+            {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}, db
+        ):
             for relation, fact in new:
                 db[relation].add(fact)
     return db
@@ -47,11 +52,19 @@ class Program:
         parents = {d.name: d.parents[0][0] for d in types if d.parents}
         for _ in range(len(parents)):
             parents = {name: parents.get(parent, parent) for name, parent in parents.items()}
-        declared = walk(tree.items, syntax.RelationDeclaration)
+        declared = [*walk(tree.items, syntax.RelationDeclaration)]
+        places = {d.name: [a.name for a in d.attributes] for d in declared}
+        self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
+        closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
+        closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
         branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
         fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
-        rules = [Rule(head, c.body, self.schemas, fields) for c in walk(tree.items, syntax.Clause) for head in c.heads]
+        rules = [
+            Rule(head, c.body, self.schemas, fields)
+            for c in walk((tree.items, *closures), syntax.Clause)
+            for head in c.heads
+        ]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         self.rules = [r for r, is_computed in zip(rules, computes, strict=True) if r.body or is_computed]
         self.facts = [rule for rule in rules if rule not in self.rules]
@@ -62,6 +75,21 @@ class Program:
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
         found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
         self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
+
+    def chosen(self, new: set[tuple[str, Any]], db: Facts) -> list[tuple[str, Any]]:
+        """Of the facts of a round those that choice domains let in, one after the other, in ascending order."""
+        found: list[tuple[str, Any]] = []
+        for relation, fact in sorted(new, key=lambda entry: (entry[0], list(map(ordered, entry[1])))):
+            present = [*db[relation], *(other for name, other in found if name == relation)]
+            keys = self.choices[relation]
+            if not any(all(fact[i] == other[i] for i in key) for key in keys for other in present):
+                found.append((relation, fact))
+        return found
+
+
+def ordered(value: Any) -> Any:
+    """By what values of one type are ordered: records part by part, `nil` first."""
+    return [value[0] == "[]", *map(ordered, value[1:])] if isinstance(value, tuple) else value
 
 
 program_of = lru_cache(maxsize=64)(Program)

@@ -35,18 +35,6 @@ def test_the_feature_is_named_and_its_item_left_out(text: str, code: str, messag
 @pytest.mark.parametrize(
     ("text", "code", "message", "kept"),
     [
-        (
-            ".decl e(x: number, y: number) eqrel",
-            "E0193",
-            "equivalence relations (`eqrel`) are not supported yet",
-            ".decl e(x: number, y: number)",
-        ),
-        (
-            ".decl e(x: number, y: number) choice-domain x, (x, y)",
-            "E0194",
-            "choice domains (`choice-domain`) are not supported yet",
-            ".decl e(x: number, y: number)",
-        ),
         (".decl e(x: T<>)", "E0198", "lattice attributes (`<>`) are not supported yet", ".decl e(x: T)"),
     ],
 )

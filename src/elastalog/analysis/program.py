@@ -145,6 +145,8 @@ class Relation:
     directives: tuple[Directive, ...]
     qualifiers: tuple[str, ...]
     span: Span
+    choices: tuple[tuple[int, ...], ...] = ()
+    """The keys of `choice-domain`, by columns: at most one fact for every value of each."""
 
     @property
     def arity(self) -> int:

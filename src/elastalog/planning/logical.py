@@ -91,13 +91,15 @@ class AggregateRule:
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
-    rule that a hidden relation was made for, None where rules share it."""
+    rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
+    most one fact has each value."""
 
     name: str
     bases: tuple[Base, ...]
     is_hidden: bool
     is_flat: bool = False
     rule: int | None = None
+    choices: tuple[tuple[int, ...], ...] = ()
 
     @property
     def width(self) -> int:

@@ -59,7 +59,10 @@ class _Lowering:
         self.guarded = guarded
         self.relations = {
             relation.name: StoredRelation(
-                relation.name, tuple(a.base for a in relation.attributes) or (Base.NUMBER,), is_hidden=False
+                relation.name,
+                tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
+                is_hidden=False,
+                choices=relation.choices,
             )
             for relation in program.relations.values()
         }

@@ -12,6 +12,7 @@ from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.program.equivalences import with_closures
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_item
@@ -38,6 +39,7 @@ class Program:
         checked = None
         with without_collection():
             tree, found = parse(Source(name, text))
+            tree = with_closures(tree)
             if not any(diagnostic.severity == "error" for diagnostic in found):
                 checked, more = check(tree)
                 found = (*found, *more)

@@ -16,7 +16,7 @@ from typing import Any, assert_never, cast
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, UserFunctor, Value, Variable
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
-from elastalog.analysis.values import Branch, Nil, sort_key
+from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.provenance.fact import Bindings
 from elastalog.relations.functions import BadFunction, result_of
 

@@ -24,7 +24,7 @@ _WRITE_OUT = "write the relations and rules of the component out"
 class DeclarationParser(ClauseParser):
     """Reads declarations and directives."""
 
-    __slots__ = ()
+    __slots__ = ("keys_chosen",)
 
     def directive(self, into: list[Item]) -> None:
         """Reads what starts with the directive at hand."""
@@ -90,7 +90,7 @@ class DeclarationParser(ClauseParser):
         shared = tuple(attributes)
         for index in names:
             name, name_span = self.texts[index], self.span_of(index)
-            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span))
+            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span, self.keys_chosen))
             into.extend(Directive(kind, name, (), place, place) for kind, place in directives)
 
     def names(self, what: str) -> list[int]:
@@ -119,7 +119,9 @@ class DeclarationParser(ClauseParser):
         return Attribute(self.texts[name], self.texts[type_name], self.span_of(name), type_span)
 
     def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
-        """The qualifiers proper, and those of the old style that stand for directives."""
+        """The qualifiers proper, and those of the old style that stand for directives; the keys of a choice domain are
+        left in `keys_chosen`."""
+        self.keys_chosen: tuple[tuple[tuple[str, Span], ...], ...] = ()
         qualifiers: list[tuple[str, Span]] = []
         directives: list[tuple[str, Span]] = []
         while self.kinds[self.position] == NAME and self.texts[self.position + 1] != "(":
@@ -128,33 +130,39 @@ class DeclarationParser(ClauseParser):
             if word in QUALIFIERS:
                 self.position += 1
                 (directives if word in IO_QUALIFIERS else qualifiers).append((word, self.span_of(index)))
-            elif word == "eqrel":
-                self.position += 1
-                advice = "write the rules of an equivalence: e(x, x), e(y, x) and e(x, z)"
-                self.report_later("E0193", "equivalence relations (`eqrel`) are", self.span_of(index), advice)
             elif word == "choice" and self.texts[index + 1 : index + 3] == ["-", "domain"]:
-                self.choice_domain(index)
+                self.keys_chosen = (*self.keys_chosen, *self.choice_domain(index))
             elif self.is_first_on_line(index):
                 break
             else:
-                found = nearest(word, (*QUALIFIERS, "eqrel"))
+                found = nearest(word, QUALIFIERS)
                 advice = f"did you mean `{found}`?" if found else f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
                 self.position += 1
                 message = f"unknown qualifier `{self.describe(index)[1:-1]}`"
                 self.report("E0123", message, self.span_of(index), "unknown qualifier", advice=advice)
         return tuple(qualifiers), directives
 
-    def choice_domain(self, index: int) -> None:
+    def choice_domain(self, index: int) -> list[tuple[tuple[str, Span], ...]]:
+        """`choice-domain x, (x, y)`: the keys."""
         self.position = index + 3
+        keys: list[tuple[tuple[str, Span], ...]] = []
         while True:
             if self.texts[self.position] == "(":
-                self.skip_balanced("(", ")")
+                opened = self.position
+                self.position += 1
+                key = [self.choice_attribute()]
+                while self.skip_if(","):
+                    key.append(self.choice_attribute())
+                self.expect_close(")", opened, "or `,` after an attribute")
+                keys.append(tuple(key))
             else:
-                self.name("an attribute", allow_reserved=True)
+                keys.append((self.choice_attribute(),))
             if not self.skip_if(","):
-                break
-        advice = "choose by an aggregate, as in `y = min z : { all(x, z) }`"
-        self.report_later("E0194", "choice domains (`choice-domain`) are", self.span_from(index), advice)
+                return keys
+
+    def choice_attribute(self) -> tuple[str, Span]:
+        index = self.name("an attribute", allow_reserved=True)
+        return self.texts[index], self.span_of(index)
 
     def skip_if_stray_dot(self, directive: str) -> None:
         """Directives do not end in a dot; one on the same line is a slip."""

@@ -56,16 +56,20 @@ LATER_DIRECTIVES = ("comp", "init", "override", "functor", "lattice")
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""
 
-QUALIFIERS = IO_QUALIFIERS | {
-    "btree",
-    "btree_delete",
-    "brie",
-    "magic",
-    "no_magic",
-    "inline",
-    "no_inline",
-    "overridable",
-}
+QUALIFIERS = (
+    IO_QUALIFIERS
+    | {"eqrel"}
+    | {
+        "btree",
+        "btree_delete",
+        "brie",
+        "magic",
+        "no_magic",
+        "inline",
+        "no_inline",
+        "overridable",
+    }
+)
 
 LARGEST_UNSIGNED = 2**64 - 1
 SMALLEST_NUMBER = -(2**63)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import write_string
 from elastalog.syntax.keywords import CONSTRAINTS, PRECEDENCE, PREFIX_PRECEDENCE
 from elastalog.syntax.tree import (
@@ -49,7 +50,8 @@ def print_item(item: Item) -> str:
         case RelationDeclaration():
             attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
-            return f".decl {item.name}({attributes}){qualifiers}"
+            keys = ", ".join(_print_key(key) for key in item.choices)
+            return f".decl {item.name}({attributes}){qualifiers}{f' choice-domain {keys}' if keys else ''}"
         case TypeDeclaration():
             if item.branches:
                 return f".type {item.name} = {' | '.join(map(_print_branch, item.branches))}"
@@ -67,6 +69,11 @@ def print_item(item: Item) -> str:
             return print_clause(item)
         case _:
             assert_never(item)
+
+
+def _print_key(key: tuple[tuple[str, Span], ...]) -> str:
+    names = ", ".join(name for name, _ in key)
+    return names if len(key) == 1 else f"({names})"
 
 
 def _print_branch(branch: BranchDeclaration) -> str:

@@ -136,13 +136,15 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class RelationDeclaration:
-    """`.decl a, b(x: number, y: symbol) btree`: one node per name, sharing attributes and qualifiers."""
+    """`.decl a, b(x: number, y: symbol) btree`: one node per name, sharing attributes and qualifiers. `choices`: the
+    keys of `choice-domain x, (x, y)`, by the names of attributes."""
 
     name: str
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[tuple[str, Span], ...]
     name_span: Span
     span: Span
+    choices: tuple[tuple[tuple[str, Span], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

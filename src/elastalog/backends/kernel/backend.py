@@ -126,9 +126,11 @@ class KernelBackend(KernelEvaluation):
         )
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
-        """Whether the stratum cannot be maintained in the update under way: its rules are others, or a `.limitsize` may
-        have to cut it short."""
-        return stratum.number in self._limited or not self._transaction.anew.isdisjoint(stratum.relations)
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        domain, or a `.limitsize` may have to cut it short."""
+        if stratum.number in self._limited or stratum.number in self.chosen:
+            return True
+        return not self._transaction.anew.isdisjoint(stratum.relations)
 
     def input_size(self, stratum: LogicalStratum) -> int:
         """How many explicit facts of the stratum and facts that it reads have changed."""

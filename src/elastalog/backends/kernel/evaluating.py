@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
+from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumPipelines, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import HeightEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
@@ -70,6 +71,11 @@ class KernelEvaluation(KernelFacts):
             for stratum in program.strata
             if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
         )
+        self.chosen = frozenset(
+            stratum.number
+            for stratum in program.strata
+            if any(program.relations[name].choices for name in stratum.relations)
+        )
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
 
     def reprogram(
@@ -127,6 +133,12 @@ class KernelEvaluation(KernelFacts):
         before = self.watch.derivations
         if stratum.aggregate is not None:
             aggregates.evaluate(stratum.aggregate, self.relations, self.dictionary, self.program, self.is_global)
+        elif stratum.number in self.chosen:
+            if self.is_global or self.support is not Support.LEVELS:
+                raise ElastalogError([_unchoosable(stratum)])
+            pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
+            self.pipelines[stratum.number] = pipelines
+            evaluate_chosen(stratum, pipelines, self.relations, self.program.relations, self.watch)
         elif stratum.clauses and self.is_global:
             if stratum.number in self._limited:
                 raise ElastalogError([_unlimited(stratum)])
@@ -166,6 +178,14 @@ def constructing_rules(stratum: LogicalStratum) -> list[str]:
         if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
     ]
     return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
+
+
+def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
+    return Diagnostic(
+        "E0905",
+        f"a choice domain needs strategy `elastic` or `recompute`, and local levels: that of `{stratum.relations[0]}`",
+        help='use `strategy="elastic"` and `levels="local"`, which are the default',
+    )
 
 
 def _unlimited(stratum: LogicalStratum) -> Diagnostic:

@@ -46,7 +46,7 @@ class Placement:
 
 LIMITED = Placement("driver", "a relation is limited in size")
 
-OF_RECORDS = Placement("driver", "records and functors of the user are evaluated by the driver")
+OF_RECORDS = Placement("driver", "records, choice domains and functors of the user are evaluated by the driver")
 
 FALLEN_BACK = Placement("driver", "tasks that exchange made new values, or one met an error")
 
@@ -86,9 +86,9 @@ def choose(
 
 
 def needs_driver(program: LogicalProgram, stratum: LogicalStratum) -> bool:
-    """Whether a stratum has to do with records, or with functors that the user implements."""
+    """Whether a stratum has to do with records, a choice domain, or functors that the user implements."""
     names = {*stratum.relations, *stratum.reads}
-    if any(Base.RECORD in program.relations[name].bases for name in names):
+    if any(Base.RECORD in program.relations[name].bases or program.relations[name].choices for name in names):
         return True
     tests = [goal for clause in stratum.clauses for goal in clause.goals if isinstance(goal, Test)]
     return any(_is_own(side) for test in tests for side in (test.left, test.right))

@@ -255,6 +255,23 @@ ANALYSIS: tuple[Entry, ...] = (
         ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
     ),
     Entry(
+        "E0245",
+        "key of a choice domain that is no attribute",
+        "`choice-domain` lists keys: attributes of the relation, or several of them in parentheses.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl parent(x: number, y: number) choice-domain z\n"
+        "parent(x, y) :- edge(y, x).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl parent(x: number, y: number) choice-domain x\n"
+        "parent(x, y) :- edge(y, x).",
+    ),
+    Entry(
+        "E0246",
+        "equivalence of other than two values of one type",
+        "A relation with the qualifier `eqrel` is closed: with (a, b) it holds (b, a), (a, a) and (b, b), and with "
+        "(b, c) also (a, c). So it has two attributes of one type.",
+        ".decl same(x: number, y: number, z: number) eqrel\n.input same",
+        ".decl same(x: number, y: number) eqrel\n.input same",
+    ),
+    Entry(
         "E0301",
         "variable of two types",
         "Within a rule, a variable stands for one value, so it has one type. Here two arguments of different "

@@ -189,23 +189,6 @@ SYNTAX: tuple[Entry, ...] = (
         ".decl graph_edge(x: number, y: number)",
     ),
     Entry(
-        "E0193",
-        "equivalence relations are not supported yet",
-        "The qualifier `eqrel` comes later. The rules of an equivalence do the same.",
-        ".decl same(x: number, y: number) eqrel",
-        ".decl same(x: number, y: number)\n"
-        "same(y, x) :- same(x, y).\n"
-        "same(x, z) :- same(x, y), same(y, z).\n"
-        "same(x, x) :- same(x, _).",
-    ),
-    Entry(
-        "E0194",
-        "choice domains are not supported yet",
-        "`choice-domain` keeps one fact for each key and comes later. An aggregate chooses too.",
-        ".decl parent(x: number, y: number) choice-domain x",
-        "parent(x, y) :- node(x), y = min z : { edge(z, x) }.",
-    ),
-    Entry(
         "E0195",
         "subsumption is not supported yet",
         "A rule `a(..) <= b(..) :- body.` removes dominated facts and comes later. An aggregate keeps the best facts.",
