@@ -89,7 +89,7 @@ class Program:
 
 def ordered(value: Any) -> Any:
     """By what values of one type are ordered: records part by part, `nil` first."""
-    return [value[0] == "[]", *map(ordered, value[1:])] if isinstance(value, tuple) else value
+    return [value[0].replace("nil", ""), *map(ordered, value[1:])] if isinstance(value, tuple) else value
 
 
 program_of = lru_cache(maxsize=64)(Program)

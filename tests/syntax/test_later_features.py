@@ -17,7 +17,6 @@ REST = "\nrest(1)."
         ("p(as(x, number)).", "E0189", "type casts `as(..)` are not supported yet"),
         ("p(x) :- g.edge(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
         ("g.edge(x, y) :- q(x, y).", "E0192", "components (`g.edge`) are not supported yet"),
-        ("p(x, y) <= p(x, z) :- z < y.", "E0195", "subsumption (`<=` between heads) is not supported yet"),
         (".comp G<T> : H { .decl e(x: T)\n e(1). }", "E0192", "components (`.comp`) are not supported yet"),
         (".init g = G<number>", "E0192", "components (`.init`) are not supported yet"),
         (".override e", "E0192", "components (`.override`) are not supported yet"),

@@ -15,6 +15,7 @@ from elastalog.analysis.number_rules import number_rules
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
+from elastalog.analysis.subsumptions import with_pairs
 from elastalog.analysis.take_apart import take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.syntax.collection import without_collection
@@ -23,6 +24,7 @@ from elastalog.syntax.tree import Tree
 Pass: TypeAlias = Callable[[Draft], Outcome]
 
 PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+    (with_pairs, frozenset()),
     (declare_types, frozenset()),
     (declare_functors, frozenset((declare_types,))),
     (declare_relations, frozenset()),
@@ -35,6 +37,7 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
         number_rules,
         frozenset(
             (
+                with_pairs,
                 declare_types,
                 declare_functors,
                 declare_relations,

@@ -234,3 +234,5 @@ class CheckedProgram:
     pragmas: Mapping[str, str]
     structures: Mapping[str, StructuredType] = field(default_factory=dict)
     functors: Mapping[str, UserFunctor] = field(default_factory=dict)
+    subsumptions: tuple[Rule, ...] = ()
+    """Rules whose heads are pairs of facts of one relation, `R<=`: the first is dominated by the second."""

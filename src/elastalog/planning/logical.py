@@ -115,11 +115,18 @@ class LogicalStratum:
     clauses: tuple[Clause, ...]
     aggregate: AggregateRule | None
     is_recursive: bool
+    dominance: tuple[Clause, ...] = ()
+    """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
 
     @property
     def reads(self) -> frozenset[str]:
         """The relations of lower strata whose changes concern this one."""
-        names = {goal.relation for clause in self.clauses for goal in clause.goals if not isinstance(goal, Test)}
+        names = {
+            goal.relation
+            for clause in (*self.clauses, *self.dominance)
+            for goal in clause.goals
+            if not isinstance(goal, Test)
+        }
         if self.aggregate is not None:
             names.add(self.aggregate.members)
         return frozenset(names.difference(self.relations))

@@ -8,6 +8,7 @@ from typing import assert_never
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Rule, Value, Variable
 from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
@@ -79,8 +80,14 @@ class _Lowering:
             self.add_stratum((guard,))
         for stratum in self.program.strata:
             clauses = [clause for rule in stratum.rules for clause in self.lower_rule(rule, stratum.relations)]
+            dominance = [
+                clause
+                for rule in self.program.subsumptions
+                if rule.head.relation.removesuffix(MARK) in stratum.relations
+                for clause in self.lower_rule(rule, stratum.relations)
+            ]
             # The hidden strata these rules need were appended while they were lowered, hence stand before them.
-            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive)
+            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive, dominance=dominance)
         return LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def add_stratum(
@@ -89,8 +96,11 @@ class _Lowering:
         clauses: Iterable[Clause] = (),
         aggregate: AggregateRule | None = None,
         is_recursive: bool = False,
+        dominance: Iterable[Clause] = (),
     ) -> None:
-        self.strata.append(LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive))
+        self.strata.append(
+            LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, tuple(dominance))
+        )
 
     def guard(self, rule: Rule) -> tuple[Goal, ...]:
         """What a rule asks for beyond what was written. Always the last goal, where those who read clauses back as

@@ -27,6 +27,7 @@ from elastalog.syntax.tree import (
     Pragma,
     RelationDeclaration,
     String,
+    Subsumption,
     Term,
     Tree,
     Truth,
@@ -67,6 +68,9 @@ def print_item(item: Item) -> str:
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
         case Clause():
             return print_clause(item)
+        case Subsumption():
+            heads = f"{print_literal(item.dominated)} <= {print_literal(item.dominating)}"
+            return f"{heads} :- {_print_body(item.body)}."
         case _:
             assert_never(item)
 

@@ -218,7 +218,17 @@ class Clause:
     span: Span
 
 
-Item: TypeAlias = RelationDeclaration | TypeDeclaration | FunctorDeclaration | Directive | Pragma | Clause
+@dataclass(frozen=True, slots=True)
+class Subsumption:
+    """`R(x, a) <= R(x, b) :- body.`: the first fact leaves the relation where it has the second and the body holds."""
+
+    dominated: Atom
+    dominating: Atom
+    body: Body
+    span: Span
+
+
+Item: TypeAlias = RelationDeclaration | TypeDeclaration | FunctorDeclaration | Directive | Pragma | Clause | Subsumption
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class KernelBackend(KernelEvaluation):
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
-        domain, or a `.limitsize` may have to cut it short."""
+        domain or subsumption, or a `.limitsize` may have to cut it short."""
         if stratum.number in self._limited or stratum.number in self.chosen:
             return True
         return not self._transaction.anew.isdisjoint(stratum.relations)

@@ -74,7 +74,7 @@ class KernelEvaluation(KernelFacts):
         self.chosen = frozenset(
             stratum.number
             for stratum in program.strata
-            if any(program.relations[name].choices for name in stratum.relations)
+            if stratum.dominance or any(program.relations[name].choices for name in stratum.relations)
         )
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
 
@@ -138,7 +138,8 @@ class KernelEvaluation(KernelFacts):
                 raise ElastalogError([_unchoosable(stratum)])
             pipelines = StratumPipelines(stratum, self.relations, self.dictionary, self.program.checked.source)
             self.pipelines[stratum.number] = pipelines
-            evaluate_chosen(stratum, pipelines, self.relations, self.program.relations, self.watch)
+            source = self.program.checked.source
+            evaluate_chosen(stratum, pipelines, self.relations, self.program.relations, source, self.watch)
         elif stratum.clauses and self.is_global:
             if stratum.number in self._limited:
                 raise ElastalogError([_unlimited(stratum)])
@@ -183,7 +184,8 @@ def constructing_rules(stratum: LogicalStratum) -> list[str]:
 def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
     return Diagnostic(
         "E0905",
-        f"a choice domain needs strategy `elastic` or `recompute`, and local levels: that of `{stratum.relations[0]}`",
+        f"choice domains and subsumption, here of `{stratum.relations[0]}`, need strategy `elastic` or `recompute`"
+        " and local levels",
         help='use `strategy="elastic"` and `levels="local"`, which are the default',
     )
 

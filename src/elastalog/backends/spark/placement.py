@@ -88,6 +88,8 @@ def choose(
 def needs_driver(program: LogicalProgram, stratum: LogicalStratum) -> bool:
     """Whether a stratum has to do with records, a choice domain, or functors that the user implements."""
     names = {*stratum.relations, *stratum.reads}
+    if stratum.dominance:
+        return True
     if any(Base.RECORD in program.relations[name].bases or program.relations[name].choices for name in names):
         return True
     tests = [goal for clause in stratum.clauses for goal in clause.goals if isinstance(goal, Test)]

@@ -272,6 +272,26 @@ ANALYSIS: tuple[Entry, ...] = (
         ".decl same(x: number, y: number) eqrel\n.input same",
     ),
     Entry(
+        "E0247",
+        "subsumption between two relations",
+        "`R(x, a) <= R(x, b) :- b < a.` takes facts away that another fact of the same relation dominates.",
+        ".decl near(x: number, n: number)\n.input near\n.decl far(x: number, n: number)\n.input far\n"
+        "far(x, a) <= near(x, b) :- b < a.",
+        ".decl near(x: number, n: number)\n.input near\n.decl far(x: number, n: number)\n.input far\n"
+        "far(x, a) <= far(x, b) :- b < a.",
+    ),
+    Entry(
+        "E0248",
+        "subsumption that reads what depends on it",
+        "Facts are taken away after every round of an evaluation, so the body of a subsumption reads only its two "
+        "facts and relations that are complete before.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y), bad(n).\n.decl bad(n: number)\nbad(n) :- far(_, n).\n"
+        "far(x, a) <= far(x, b) :- b < a, bad(a).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
+    ),
+    Entry(
         "E0301",
         "variable of two types",
         "Within a rule, a variable stands for one value, so it has one type. Here two arguments of different "

@@ -189,13 +189,6 @@ SYNTAX: tuple[Entry, ...] = (
         ".decl graph_edge(x: number, y: number)",
     ),
     Entry(
-        "E0195",
-        "subsumption is not supported yet",
-        "A rule `a(..) <= b(..) :- body.` removes dominated facts and comes later. An aggregate keeps the best facts.",
-        "dist(x, d1) <= dist(x, d2) :- d2 <= d1.",
-        "best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.",
-    ),
-    Entry(
         "E0197",
         "the preprocessor is not supported yet",
         "Lines that start with `#`, such as `#include` and `#define`, come later. Put the text to include into "
