@@ -74,3 +74,22 @@ def test_what_cannot_take_facts_away_says_so_when_opened(options: dict[str, str]
     with pytest.raises(ElastalogError) as raised:
         elastalog.open(PATHS, facts={"edge": EDGES}, **options)
     assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["E0905"]
+
+
+def test_a_fact_whose_premises_were_taken_away_stays_and_has_no_proof() -> None:
+    text = """
+    .decl e(x: number, n: number)
+    .input e
+    .decl r(x: number, n: number)
+    .decl s(x: number, n: number)
+    r(x, 0) :- e(x, 0).
+    s(x, n) :- r(x, n).
+    r(x, n + 1) :- s(_, n), e(x, n + 1).
+    r(x, a) <= r(y, b) :- y < x, a != b.
+    """
+    with elastalog.open(text, facts={"e": [(5, 0), (3, 1)]}) as db:
+        assert set(db["r"]) == {(3, 1)}
+        assert set(db["s"]) == {(5, 0), (3, 1)}
+        with pytest.raises(ElastalogError) as raised:
+            db.explain("s(5, 0)")
+        assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["E0740"]

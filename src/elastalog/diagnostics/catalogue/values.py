@@ -1,4 +1,4 @@
-"""Functors that users implement, as far as a run has to do with them."""
+"""Functors that users implement, and subsumption, as far as a run has to do with them."""
 
 from __future__ import annotations
 
@@ -36,6 +36,14 @@ VALUES: Final[tuple[Entry, ...]] = (
         "The file after `--functors` is a Python file that defines the functions by name. Running it raised an error.",
         "def half(x) return x // 2",
         "def half(x):\n    return x // 2",
+    ),
+    Entry(
+        "E0740",
+        "fact that rests on what was superseded",
+        "Subsumption takes facts away that others dominate, and what they have given before stays. A proof of such a "
+        "fact would need facts that are no more.",
+        "elastalog explain shortest.dl 'seen(5)'",
+        "elastalog explain shortest.dl 'far(5, 1)'",
     ),
     Entry(
         "E0840",
