@@ -20,6 +20,10 @@ HINTS: Final = frozenset(
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 
 
+PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check")})
+"""The pragmas that mean something: whether integers wrap, or leaving their type is an error."""
+
+
 def declare_relations(draft: Draft) -> Outcome:
     """Resolve the `.decl` declarations and the directives and pragmas about them."""
     findings = Findings(draft.tree.source)
@@ -37,7 +41,8 @@ def declare_relations(draft: Draft) -> Outcome:
             _note_hints(item, noted, findings)
         elif type(item) is Pragma:
             pragmas[item.name] = item.value
-            findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
+            if (item.name, item.value) not in PRAGMAS:
+                findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
     for item in declarations.values():
         _check_equivalence(item, findings)
     directives = read_directives(draft.tree, declarations, findings)

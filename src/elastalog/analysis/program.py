@@ -236,3 +236,8 @@ class CheckedProgram:
     functors: Mapping[str, UserFunctor] = field(default_factory=dict)
     subsumptions: tuple[Rule, ...] = ()
     """Rules whose heads are pairs of facts of one relation, `R<=`: the first is dominated by the second."""
+
+    @property
+    def wraps(self) -> bool:
+        """Whether integers are taken modulo 2^64 instead of being checked."""
+        return self.pragmas.get("arithmetic") == "wrap"

@@ -38,6 +38,7 @@ class SessionOptions:
     max_memory: int | None
     timeout: float | None
     functors: str | None = None
+    arithmetic: str | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -86,6 +87,10 @@ def session_options(command: _Command) -> _Command:
         click.option(
             "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
             help="Python file with the functions that `.functor` declares.",
+        ),
+        click.option(
+            "--arithmetic", type=click.Choice(["check", "wrap"]),
+            help="Integers outside their type: an error, or modulo 2^64.",
         ),
         click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
     )  # fmt: skip
@@ -158,6 +163,7 @@ def open_session(
         on_progress=on_progress,
         store=store,
         retention=retention,
+        arithmetic=options.arithmetic,
         functors=None if options.functors is None else functions_in(options.functors),
     )
     lost = _bad_rows(session)

@@ -212,7 +212,7 @@ class _Checker:
 
     def _check_aggregate(self, place: str, literal: Aggregation, child: AggregatePremise, bindings: Bindings) -> None:
         members = members_of(literal, bindings, self.oracle, self.ordinal)
-        result = fold(literal.operator, list(members.values()), literal.result.base)
+        result = fold(literal.operator, list(members.values()), literal.result.base, self.ordinal)
         if result is None or not same(result, child.result):
             raise _Rejected(f"{place}: the aggregate is {result}, not {child.result}")
         if child.number != len(members) or len(child.members) > child.number:

@@ -25,6 +25,7 @@ Ordinal = Callable[[str], int | None]
 
 _BOUNDS = {Base.NUMBER: (-(1 << 63), (1 << 63) - 1), Base.UNSIGNED: (0, (1 << 64) - 1)}
 _BITS = 1 << 64
+_WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
 
@@ -62,6 +63,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 return _applied(expression, tuple(arguments), getattr(ordinal, "functions", {}))
             if is_constructor(expression.functor):
                 return build(expression, arguments)
+            if getattr(ordinal, "wraps", False) and expression.functor in _WRAPPING and expression.base in _BOUNDS:
+                return _wrapped(expression.functor, arguments, expression.base)
             return normal(_apply(expression.functor, arguments, expression.base), expression.base)
         case _:
             assert_never(expression)
@@ -69,10 +72,12 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What only a run knows: the numbers of symbols, and the functors that its user implements, by name."""
+    """What only a run knows: the numbers of symbols, the functors that its user implements, by name, and whether its
+    integers wrap."""
 
     ordinal: Ordinal
     functions: Mapping[str, Callable[..., Any]]
+    wraps: bool = False
 
     def __call__(self, symbol: str) -> int | None:
         return self.ordinal(symbol)
@@ -92,6 +97,20 @@ def _applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping
     if value is None:
         raise NoValue(f"{expression.functor} has no value here")
     return normal(value, expression.base)
+
+
+def _wrapped(functor: str, arguments: list[Any], base: Base) -> int:
+    """An integer modulo 2^64."""
+    if functor == "^":
+        if arguments[1] < 0:
+            raise NoValue("negative exponent")
+        return _modulo_bits(int(pow(arguments[0], arguments[1], _BITS)), base)
+    return _modulo_bits(int(_apply(functor, arguments, base)), base)
+
+
+def _modulo_bits(value: int, base: Base) -> int:
+    bits = value % _BITS
+    return bits - _BITS if base is Base.NUMBER and bits >= _BITS // 2 else bits
 
 
 def normal(value: Any, base: Base) -> Value:
@@ -283,13 +302,15 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
     return None
 
 
-def fold(operator: str, values: list[Any], base: Base) -> Value | None:
+def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:
     """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a
     member."""
     try:
         match operator:
             case "count":
                 return len(values)
+            case "sum" if base in _BOUNDS and getattr(ordinal, "wraps", False):
+                return _modulo_bits(sum(values), base)
             case "sum":
                 return normal(math.fsum(values) if base is Base.FLOAT else sum(values), base)
             case "mean":

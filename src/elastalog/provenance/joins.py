@@ -191,7 +191,7 @@ def aggregate_value(
 ) -> Value | None:
     """The result of an aggregate whose groups have values; None if it has none."""
     members = members_of(literal, bindings, look_up, ordinal)
-    return fold(literal.operator, list(members.values()), literal.result.base)
+    return fold(literal.operator, list(members.values()), literal.result.base, ordinal)
 
 
 def members_of(

@@ -60,7 +60,7 @@ class Reading:
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
         self._backend = backend
         self._dictionary = dictionary
-        self.ordinal = Run(dictionary.symbols.find, dictionary.functions)
+        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}

@@ -52,13 +52,14 @@ _most = np.maximum.reduce
 
 
 class Dictionary:
-    """What words mean in one database: its symbols and its wide table, and the functors that its user implements. Safe
-    for readers while a writer adds values."""
+    """What words mean in one database: its symbols and its wide table, the functors that its user implements, and
+    whether its integers wrap. Safe for readers while a writer adds values."""
 
-    __slots__ = ("functions", "symbols", "wide")
+    __slots__ = ("functions", "symbols", "wide", "wraps")
 
     def __init__(self, symbols: Symbols | None = None, wide: WideTable | None = None) -> None:
         self.functions: Mapping[str, Callable[..., Any]] = {}
+        self.wraps = False
         self.symbols = Symbols() if symbols is None else symbols
         self.wide = WideTable() if wide is None else wide
 

@@ -64,6 +64,7 @@ def open(  # noqa: A001  # its public name
     on_progress: Callable[[Progress], None] | None = None,
     spark: Any = None,
     functors: Functions | None = None,
+    arithmetic: str | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -82,11 +83,15 @@ def open(  # noqa: A001  # its public name
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others.
 
+    `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
+    default, makes a result outside its type an error.
+
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`."""
     require_one_of("engine", engine, ("auto", "local", "spark"))
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
+    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
@@ -108,14 +113,16 @@ def open(  # noqa: A001  # its public name
     if store is not None and (program is None or read_only or is_store(Path(store))):
         if facts is not None:
             raise faults.already_there(Path(store))
-        given = None if program is None else _program(program)
+        given = None if program is None else _program(program, arithmetic)
         with unmoved(Path(store)) if read_only else nullcontext():
             return open_store(Path(store), given, read_only, at, strategy, levels, settings)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), strategy or "elastic")
-    session = Session(_program(program), strategy=strategy or "elastic", levels=levels or "local", **settings)
+    session = Session(
+        _program(program, arithmetic), strategy=strategy or "elastic", levels=levels or "local", **settings
+    )
     session._bootstrap(facts, Policy(bad_rows, max_bad_rows, Path(quarantine)), spark, engine)
     if store is not None:
         kept = digests_of(session.program.checked, session._dictionary.functions)
@@ -136,7 +143,16 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
 
 
-def _program(program: str | os.PathLike[str] | Program) -> Program:
+def _program(program: str | os.PathLike[str] | Program, arithmetic: str | None) -> Program:
+    """The program; what the caller says of its arithmetic becomes part of it, so that a store keeps it."""
+    found = _read_program(program)
+    if arithmetic is None or found.checked.pragmas.get("arithmetic", "check") == arithmetic:
+        return found
+    source = found.tree.source
+    return Program.parse(f'{source.text.rstrip()}\n.pragma "arithmetic" "{arithmetic}"\n', source.name)
+
+
+def _read_program(program: str | os.PathLike[str] | Program) -> Program:
     if isinstance(program, Program):
         return program
     require_path("a program is a path, a text, or a `Program`", program, "give one of these")

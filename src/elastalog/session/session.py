@@ -76,6 +76,7 @@ class Session(KeptEpochs, Updates, Questions):
         self._dictionary = Dictionary() if dictionary is None else dictionary
         functions_for(program.checked, functors)
         self._dictionary.functions = dict(functors or {})
+        self._dictionary.wraps = program.checked.wraps
         self._timeout = timeout
         self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=on_progress)
         self._settings: dict[str, Any] = {

@@ -88,7 +88,7 @@ def choose(
 def needs_driver(program: LogicalProgram, stratum: LogicalStratum) -> bool:
     """Whether a stratum has to do with records, a choice domain, or functors that the user implements."""
     names = {*stratum.relations, *stratum.reads}
-    if stratum.dominance:
+    if stratum.dominance or program.checked.wraps:
         return True
     if any(Base.RECORD in program.relations[name].bases or program.relations[name].choices for name in names):
         return True

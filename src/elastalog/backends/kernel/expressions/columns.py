@@ -38,6 +38,8 @@ DTYPES: Mapping[Base, Any] = {
     Base.RECORD: np.int32,
 }
 RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
+WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
+"""Functors whose results wrap, if the program says so; conversions of floats and texts never do."""
 INFIX = ("+", "-", "*", "/", "%", "^")
 
 
@@ -67,9 +69,17 @@ class Site:
 
     apply: Apply
     source: Source
+    wraps: bool = False
+
+    @property
+    def may_wrap(self) -> bool:
+        """Whether a result outside its type is taken modulo 2^64."""
+        return self.wraps and self.apply.functor in WRAPPING
 
     def check(self, is_outside: Mask, valid: Mask | None, *operands: Values) -> None:
         """Raises E0601 with the operands of the first row that has a value outside the type of the result."""
+        if self.may_wrap:
+            return
         if valid is not None:
             is_outside = is_outside & valid
         if is_outside.any():
@@ -80,7 +90,7 @@ class Site:
         self, exact: Callable[..., int], is_suspicious: Mask, valid: Mask | None, *operands: Values
     ) -> None:
         """Like `check`, for the suspicious rows, by unlimited integers."""
-        if not is_suspicious.any():
+        if self.may_wrap or not is_suspicious.any():
             return
         base = self.apply.base
         columns = np.broadcast_arrays(is_suspicious if valid is None else is_suspicious & valid, *operands)

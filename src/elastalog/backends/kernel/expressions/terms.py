@@ -65,7 +65,7 @@ def compile_column(
             return _compile_constant(expression, dictionary)
         case Apply():
             arguments = [(a, compile_column(a, slots, dictionary, source)) for a in expression.arguments]
-            return _compile_apply(expression, arguments, dictionary, Site(expression, source))
+            return _compile_apply(expression, arguments, dictionary, Site(expression, source, dictionary.wraps))
         case _:
             assert_never(expression)
 
