@@ -9,6 +9,8 @@ import pytest
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.check import check_proof
+from tests.engine.judging import judge
+from tests.reference.cases import parse_accepted
 
 PATHS = """
 .decl edge(x: number, y: number, w: number)
@@ -51,6 +53,7 @@ def test_updates_leave_the_shortest_paths_of_what_is_left(strategy: str) -> None
             db.apply({"edge": came}, {"edge": gone})
             edges = (edges - gone) | came
             assert set(db["far"]) == shortest(edges)
+            judge(db, parse_accepted(PATHS), {"edge": edges, "far": {(0, 0)}}, is_annotated=False)
 
 
 def test_what_stays_has_proofs() -> None:

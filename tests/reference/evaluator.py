@@ -25,13 +25,17 @@ AROUND = ...  # the key of the names in the bodies around, which an aggregate sh
 def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -> Facts:
     """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them."""
     db = explicit_facts(tree, facts, with_text_facts)
-    for component in program_of(tree).components:
-        rules = [rule for rule in program_of(tree).rules if rule.relation in component]
-        while new := program_of(tree).chosen(
-            {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}, db
-        ):
-            for relation, fact in new:
+    program = program_of(tree)
+    given = {name: set(facts) for name, facts in db.items()}
+    for component in program.components:
+        rules = [rule for rule in program.rules if rule.relation in component]
+        before: Facts = {}
+        while any(before.get(name) != db[name] for name in component):
+            before = {name: set(db[name]) for name in component}
+            new = {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}
+            for relation, fact in program.chosen(new, db):
                 db[relation].add(fact)
+            program.prune(component, db, given)
     return db
 
 
@@ -68,13 +72,32 @@ class Program:
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
         self.rules = [r for r, is_computed in zip(rules, computes, strict=True) if r.body or is_computed]
         self.facts = [rule for rule in rules if rule not in self.rules]
+        pairs = [*walk(tree.items, syntax.Subsumption)]
+        doubled = {
+            **self.schemas,
+            **{f"{p.dominated.relation}<=": self.schemas[p.dominated.relation] * 2 for p in pairs},
+        }
+        self.subsumptions = [(p.dominated.relation, Rule(*paired(p), doubled, fields)) for p in pairs]
         below = {name: {name} for name in self.schemas}
+        for relation, rule in self.subsumptions:
+            below[relation] |= {atom.relation for atom in walk(rule.body, syntax.Atom)}
         for rule in self.rules:
             below[rule.relation] |= {atom.relation for atom in walk((rule.head, rule.body), syntax.Atom)}
         while any(not below[b] <= below[a] for a in below for b in below[a]):
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
         found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
         self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
+
+    def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
+        """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""
+        for relation, rule in self.subsumptions:
+            if relation in component:
+                width = len(self.schemas[relation])
+                pairs = {(pair[:width], pair[width:]) for pair, _ in rule.instances(db)}
+                for one, other in pairs:
+                    is_less = (other, one) in pairs and list(map(ordered, one)) < list(map(ordered, other))
+                    if one != other and not is_less:
+                        db[relation] -= {one} - given[relation]
 
     def chosen(self, new: set[tuple[str, Any]], db: Facts) -> list[tuple[str, Any]]:
         """Of the facts of a round those that choice domains let in, one after the other, in ascending order."""
@@ -85,6 +108,13 @@ class Program:
             if not any(all(fact[i] == other[i] for i in key) for key in keys for other in present):
                 found.append((relation, fact))
         return found
+
+
+def paired(subsumption: syntax.Subsumption) -> tuple[syntax.Atom, syntax.Body]:
+    """The pairs of facts of which the first is dominated, as head and body of a rule."""
+    one, other = subsumption.dominated, subsumption.dominating
+    head = syntax.Atom(f"{one.relation}<=", (*one.arguments, *other.arguments), one.relation_span, subsumption.span)
+    return head, (one, other, *subsumption.body)
 
 
 def ordered(value: Any) -> Any:

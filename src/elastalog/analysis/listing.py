@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis.program import (
@@ -24,6 +24,9 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.values import written
 from elastalog.syntax.constants import write_string
+
+MADE = "@r"
+"""How the names of variables begin that stand for what an expression builds or takes apart."""
 
 _INFIX = frozenset(("+", "-", "*", "/", "%", "^"))
 
@@ -68,8 +71,9 @@ def show_relation(relation: Relation) -> str:
 
 def show_rule(rule: Rule) -> str:
     """The rule as it would be written."""
-    body = f" :- {_conjunction(rule.body)}" if rule.body else ""
-    return f"{show_literal(rule.head)}{body}."
+    head, *written = inlined((rule.head, *rule.body))
+    body = f" :- {', '.join(map(show_literal, written))}" if written else ""
+    return f"{show_literal(head)}{body}."
 
 
 def show_literal(literal: Literal) -> str:
@@ -118,7 +122,55 @@ def show_value(value: Value) -> str:
 
 
 def _conjunction(body: Iterable[Literal]) -> str:
-    return ", ".join(show_literal(literal) for literal in body) or "true"
+    return ", ".join(map(show_literal, inlined(tuple(body)))) or "true"
+
+
+def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
+    """Literals as they were written: what was named to be built or taken apart stands in its place again."""
+    made: dict[str, Expression] = {}
+    for literal in literals:
+        if (
+            isinstance(literal, Comparison)
+            and isinstance(literal.left, Variable)
+            and literal.left.name.startswith(MADE)
+        ):
+            made[literal.left.name] = literal.right
+    if not made:
+        return list(literals)
+    return [
+        _with_parts(literal, made)
+        for literal in literals
+        if not (isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name in made)
+    ]
+
+
+def _with_parts(literal: Literal, made: Mapping[str, Expression]) -> Literal:
+    match literal:
+        case Atom():
+            arguments = [a if isinstance(a, Wildcard) else _built(a, made) for a in literal.arguments]
+            return Atom(literal.relation, tuple(arguments), literal.span)
+        case Negation():
+            atom = _with_parts(literal.atom, made)
+            assert isinstance(atom, Atom)
+            return Negation(atom, literal.span)
+        case Comparison():
+            left, right = _built(literal.left, made), _built(literal.right, made)
+            return Comparison(literal.operator, literal.base, left, right, literal.span)
+        case Aggregation():
+            return literal
+        case _:
+            assert_never(literal)
+
+
+def _built(expression: Expression, made: Mapping[str, Expression]) -> Expression:
+    match expression:
+        case Variable() if expression.name in made:
+            return _built(made[expression.name], made)
+        case Apply():
+            arguments = tuple([_built(argument, made) for argument in expression.arguments])
+            return Apply(expression.functor, arguments, expression.base, expression.span)
+        case _:
+            return expression
 
 
 def _variables(rule: Rule) -> Iterator[Variable]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from elastalog.analysis.listing import show_expression, show_literal, show_value
+from elastalog.analysis.listing import MADE, show_expression, show_literal, show_value
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -50,7 +50,7 @@ def _constant(value: Value, variable: Variable) -> Constant:
 
 def _plain(name: str) -> str:
     """The name as the program writes it: variables of aggregates are renamed `x@1`."""
-    return name if name.startswith("_@") else name.partition("@")[0]
+    return name if name.startswith(("_@", MADE)) else name.partition("@")[0]
 
 
 def instantiate(literal: Literal, bindings: Bindings) -> Literal:
