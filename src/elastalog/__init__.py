@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elastalog.analysis.values import Branch as Branch
     from elastalog.backends.watch import Progress as Progress
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from elastalog.provenance.fact import Fact as Fact
     from elastalog.provenance.proof import Proof as Proof
     from elastalog.relations.facts import Relation as Relation
+    from elastalog.relations.functions import vectorised as vectorised
     from elastalog.relations.schema import Schema as Schema
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
@@ -36,6 +38,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Absence": "elastalog.provenance.absence",
     "Blame": "elastalog.debugging.answers",
+    "Branch": "elastalog.analysis.values",
     "Changes": "elastalog.evaluation.changes",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
@@ -58,6 +61,7 @@ _HOMES = {
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
     "open": "elastalog.session",
+    "vectorised": "elastalog.relations.functions",
 }
 
 __all__ = [

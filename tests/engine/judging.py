@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 
 import elastalog
+from elastalog import Branch
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation import costs
 from elastalog.session import Session
@@ -17,17 +18,18 @@ from elastalog.syntax.tree import Tree
 from tests.generators.construction import GeneratedProgram, written
 from tests.reference.evaluator import evaluate
 from tests.reference.levels import Levels, levels
+from tests.reference.values import made
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Kind = Literal["local", "global"]
-PYTHON_TYPES = {"number": int, "unsigned": int, "float": float, "symbol": str}
+PYTHON_TYPES = {"number": int, "unsigned": int, "float": float, "symbol": str, "record": tuple | None | Branch}
 
 LEVEL_KINDS: tuple[Kind, ...] = ("local", "global")
 
 
 def comparable(fact: tuple[Any, ...]) -> tuple[Any, ...]:
     """A fact in which NaN equals NaN."""
-    return tuple("NaN" if value != value else value for value in fact)
+    return tuple("NaN" if value != value else made(value) for value in fact)
 
 
 def facts_of(db: Session) -> Facts:
@@ -36,7 +38,11 @@ def facts_of(db: Session) -> Facts:
     for name in db:
         types = [PYTHON_TYPES[column.base.value] for column in db.schemas[name].columns]
         facts = list(db[name])
-        assert all(type(value) is expected for fact in facts for value, expected in zip(fact, types, strict=True))
+        assert all(
+            isinstance(value, expected) and type(value) is not bool
+            for fact in facts
+            for value, expected in zip(fact, types, strict=True)
+        )
         found[name] = set(map(comparable, facts))
         assert len(found[name]) == len(facts) == len(db[name]), f"{name} holds a fact twice"
     return found
@@ -47,8 +53,9 @@ def levels_of(db: Session) -> Levels:
     found: Levels = {}
     for name in db:
         table = db[name].to_arrow(annotations=True)
-        for *fact, level, count in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            found[name, comparable(tuple(fact))] = (level, count)
+        annotations = zip(*(table[column].to_pylist() for column in ("@level", "@count")), strict=True)
+        for fact, annotation in zip(db[name], annotations, strict=True):
+            found[name, comparable(fact)] = annotation
     return found
 
 
@@ -86,7 +93,7 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
     """The program with a rule more, for one of its derived relations, in which `bomb(1)` makes a number overflow."""
     derived = [name for name in program.schemas if name not in program.inputs]
     name = derived[number % len(derived)]
-    head = ", ".join(written(0 if base == "number" else "a") for base in program.schemas[name])
+    head = ", ".join(written({"number": 0, "symbol": "a", "R": None}[base]) for base in program.schemas[name])
     text = f".decl {BOMB}(x: number)\n{name}({head}) :- {BOMB}(x), x + {HIGHEST} > 0.\n"
     return replace(program, text=program.text + text, schemas={**program.schemas, BOMB: ("number",)})
 

@@ -15,9 +15,10 @@ from typing import Any
 from tests.generators.choices import Choices, chance, pick, several, shuffled
 
 Fact = tuple[Any, ...]
-VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t")}
+VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t"), "R": ("r", "q")}
 # Of aggregates: the same in each, never used outside.
-LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d")}
+LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d"), "R": ("g", "h")}
+RECORDS = ".type R = [a: number, b: R]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Features:
     """`x = range(0, y)`, also with a step."""
     text_functors: bool = False
     """`match`, `contains`, `strlen`, `substr`, `cat`, conversions."""
+    records: bool = False
     tested_groups: bool = False
     """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
 
@@ -63,7 +65,7 @@ class GeneratedProgram:
 class Scope:
     """The variables of a rule that are bound so far, by type, with the names that may still be taken."""
 
-    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": []})
+    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "R": []})
     names: dict[str, tuple[str, ...]] = field(default_factory=lambda: VARIABLES)
     results: int = 0
 
@@ -79,10 +81,18 @@ def build_program(choices: Choices, features: Features) -> GeneratedProgram:
 
 
 def build_fact(choices: Choices, schema: tuple[str, ...]) -> Fact:
-    return tuple(choices.integer(0, 4) if base == "number" else pick(choices, "abcd") for base in schema)
+    return tuple(build_value(choices, base) for base in schema)
+
+
+def build_value(choices: Choices, base: str) -> Any:
+    if base == "R":
+        return (choices.integer(0, 2), build_value(choices, base)) if chance(choices, 60) else None
+    return choices.integer(0, 4) if base == "number" else pick(choices, "abcd")
 
 
 def written(value: Any) -> str:
+    if value is None or isinstance(value, tuple):
+        return "nil" if value is None else f"[{', '.join(map(written, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
@@ -109,7 +119,8 @@ class Construction:
         ]
         text_facts = self.facts(inputs, 40 if self.features.text_facts else 0, 5)
         facts = self.facts(inputs, 100, 12)
-        lines = [f".decl {name}({self.attributes(schema)})" for name, schema in self.schemas.items()]
+        lines = [RECORDS] if self.features.records else []
+        lines += [f".decl {name}({self.attributes(schema)})" for name, schema in self.schemas.items()]
         lines += [f"{self.atom_text(name, map(written, f))}." for name, known in text_facts.items() for f in known]
         lines += clauses
         lines += [f".output {name}" for layer in layers[1:] for name in layer]
@@ -118,7 +129,8 @@ class Construction:
     def relation(self, name: str, arities: tuple[int, ...]) -> str:
         arity = self.pick(arities)
         is_symbolic = self.features.symbols and self.chance(30)
-        self.schemas[name] = tuple("symbol" if is_symbolic and self.chance(50) else "number" for _ in range(arity))
+        special = "symbol" if not self.features.records or self.chance(30) else "R"
+        self.schemas[name] = tuple(special if is_symbolic and self.chance(50) else "number" for _ in range(arity))
         return name
 
     def facts(self, inputs: tuple[str, ...], percent: int, most: int) -> dict[str, list[Fact]]:
@@ -206,7 +218,9 @@ class Construction:
         joint = self.pick(meeting) if meeting and not self.chance(10) else None
         arguments, new = [], list[tuple[str, str]]()
         for i, base in enumerate(schema):
-            if i == joint:
+            if base == "R" and self.chance(40):
+                arguments.append(self.pattern(scope, new))
+            elif i == joint:
                 arguments.append(self.pick(scope.bound[base]))
             elif not is_plain and self.chance(10):
                 arguments.append(self.constant(base))
@@ -225,6 +239,15 @@ class Construction:
             if variable not in scope.bound[base]:
                 scope.bound[base].append(variable)
         return self.atom_text(name, arguments)
+
+    def pattern(self, scope: Scope, new: list[tuple[str, str]]) -> str:
+        """A record whose parts are bound by the atom that it is an argument of."""
+        first, rest = (self.pick(scope.names[base]) for base in ("number", "R"))
+        new.append(("number", first))
+        if self.chance(20):
+            return f"[{first}, nil]"
+        new.append(("R", rest))
+        return f"[{first}, {rest}]"
 
     def filtering(self, name: str, scope: Scope) -> str:
         """An atom that binds nothing."""
@@ -330,6 +353,8 @@ class Construction:
         return f"{result} = {text}"
 
     def comparison(self, scope: Scope) -> str:
+        if scope.bound["R"] and self.chance(30):
+            return f"{self.pick(scope.bound['R'])} {self.pick(('=', '!='))} {self.known('R', scope)}"
         base = "symbol" if scope.bound["symbol"] and self.chance(40) else "number"
         left = self.known(base, scope)
         others = [name for name in scope.bound[base] if name != left]
@@ -341,6 +366,9 @@ class Construction:
         for base in self.schemas[name]:
             unused = [variable for variable in reversed(scope.bound[base]) if variable not in arguments]
             argument = self.pick(unused) if is_plain and unused else self.known(base, scope)
+            if base == "R" and scope.bound["number"] and self.chance(25):
+                tail = self.pick(["nil", "[1, nil]"])  # what is built does not grow, or recursion would not end
+                argument = f"[{self.pick(scope.bound['number'])}, {tail}]"
             if base == "number" and self.features.arithmetic and argument in scope.bound[base] and self.chance(12):
                 guards.append(f"{argument} < 5")
                 argument = f"{argument} + 1"
@@ -357,6 +385,8 @@ class Construction:
         return self.pick(bound) if bound and not self.chance(15) else self.constant(base)
 
     def constant(self, base: str) -> str:
+        if base == "R":
+            return written(build_value(self.choices, base))
         return str(self.choices.integer(0, 4)) if base == "number" else f'"{self.pick("abcd")}"'
 
     def pick(self, options: Any) -> Any:

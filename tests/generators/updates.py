@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from elastalog.analysis.values import sort_key
 from tests.generators.choices import Choices, chance, pick, several
 from tests.generators.construction import Fact, GeneratedProgram, build_fact
 
@@ -39,7 +40,7 @@ def build_update(choices: Choices, program: GeneratedProgram, explicit: dict[str
     inserted: dict[str, list[Fact]] = {}
     for _ in several(choices, 0, size, percent):
         name = pick(choices, list(program.schemas) if chance(choices, 20) else program.inputs)
-        present = sorted(explicit.get(name, ()))
+        present = sorted(explicit.get(name, ()), key=sort_key)
         fact = (
             pick(choices, present)
             if present and not chance(choices, 15)
@@ -50,7 +51,7 @@ def build_update(choices: Choices, program: GeneratedProgram, explicit: dict[str
             pick(choices, (deleted, inserted)).setdefault(name, []).append(fact)
     for _ in several(choices, 0, size, percent):
         name = pick(choices, list(program.schemas) if chance(choices, 20) else program.inputs)
-        present = sorted(explicit.get(name, ()))
+        present = sorted(explicit.get(name, ()), key=sort_key)
         fact = pick(choices, present) if present and chance(choices, 15) else build_fact(choices, program.schemas[name])
         inserted.setdefault(name, []).append(fact)
         if chance(choices, 8):
@@ -60,6 +61,9 @@ def build_update(choices: Choices, program: GeneratedProgram, explicit: dict[str
 
 def build_stir(choices: Choices, program: GeneratedProgram, explicit: dict[str, set[Fact]]) -> Update:
     """Changes every input relation, so that what supports a fact and what denies it change together."""
-    gone = {name: [fact for fact in sorted(explicit.get(name, ())) if chance(choices, 30)] for name in program.inputs}
+    gone = {
+        name: [fact for fact in sorted(explicit.get(name, ()), key=sort_key) if chance(choices, 30)]
+        for name in program.inputs
+    }
     come = {name: [build_fact(choices, program.schemas[name]) for _ in several(choices, 0, 5, 75)] for name in gone}
     return Update(gone, come)

@@ -6,10 +6,12 @@ is a fact, values separated by tabs (or the `delimiter` of the program); a nulla
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elastalog import Branch
 from elastalog.analysis.flatten import flatten
 from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
@@ -69,4 +71,39 @@ def rows(lines: list[str], schema: list[str], delimiter: str) -> set[tuple[Any, 
         return {()} if lines == ["()"] else set()
     read = {"number": int, "unsigned": int, "float": float, "symbol": str}
     fields = [line.split(delimiter) for line in lines]
-    return {tuple(as_value(read[b](v), b) for v, b in zip(row, schema, strict=True)) for row in fields}
+    return {tuple(_value(v, b, read.get(b)) for v, b in zip(row, schema, strict=True)) for row in fields}
+
+
+def _value(text: str, base: str, read: Any) -> Any:
+    """A value as a session has it: `[1, [a, nil]]` is `(1, ("a", None))`, `$A(1)` is `Branch("A", 1)`."""
+    return as_value(read(text), base) if read else _term(re.findall(r'"[^"]*"|[\[\](),]|[^\[\](),"]+', text)[::-1])
+
+
+def _term(tokens: list[str]) -> Any:
+    """The value at the end of a list of tokens, taken from it."""
+    token = tokens.pop().strip()
+    if token == "[":
+        return tuple(_terms(tokens, "]"))
+    if token.startswith("$"):
+        has_parts = bool(tokens) and tokens[-1] == "("
+        return Branch(token[1:], *(_terms(_behind(tokens), ")") if has_parts else ()))
+    if token == "nil":
+        return None
+    return int(token) if re.fullmatch("-?[0-9]+", token) else token.strip('"')
+
+
+def _behind(tokens: list[str]) -> list[str]:
+    tokens.pop()
+    return tokens
+
+
+def _terms(tokens: list[str], end: str) -> list[Any]:
+    found = []
+    while tokens[-1].strip() != end:
+        found.append(_term(tokens))
+        if tokens[-1] == ",":
+            tokens.pop()
+            while not tokens[-1].strip():
+                tokens.pop()
+    tokens.pop()
+    return found

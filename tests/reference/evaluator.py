@@ -9,24 +9,33 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
-from tests.reference.values import BASES, RESULTS, aggregate, apply, as_value, compare, fits
-from tests.reference.walking import name_of, names, walk
+from elastalog.syntax.parser import parse
+from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare, fits
+from tests.reference.walking import is_made, name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
 Given = Mapping[str, Collection[tuple[Any, ...]]]
 Environment = dict[Any, Any]
+CLOSURE = "e(x, x) :- e(x, _). e(y, x) :- e(x, y). e(x, z) :- e(x, y), e(y, z)."
 AROUND = ...  # the key of the names in the bodies around, which an aggregate shares
 
 
 def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -> Facts:
     """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them."""
     db = explicit_facts(tree, facts, with_text_facts)
-    for component in program_of(tree).components:
-        rules = [rule for rule in program_of(tree).rules if rule.relation in component]
-        while new := [(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]]:
-            for relation, fact in new:
+    program = program_of(tree)
+    given = {name: set(facts) for name, facts in db.items()}
+    for component in program.components:
+        rules = [rule for rule in program.rules if rule.relation in component]
+        before: Facts = {}
+        while any(before.get(name) != db[name] for name in component):
+            before = {name: set(db[name]) for name in component}
+            new = {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}
+            for relation, fact in program.chosen(new, db):
                 db[relation].add(fact)
+            program.prune(component, db, given)
     return db
 
 
@@ -43,15 +52,35 @@ class Program:
     relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes."""
 
     def __init__(self, tree: syntax.Tree) -> None:
-        parents = {d.name: d.parents[0][0] for d in walk(tree.items, syntax.TypeDeclaration)}
+        types = [*walk(tree.items, syntax.TypeDeclaration)]
+        parents = {d.name: d.parents[0][0] for d in types if d.parents}
         for _ in range(len(parents)):
             parents = {name: parents.get(parent, parent) for name, parent in parents.items()}
-        declared = walk(tree.items, syntax.RelationDeclaration)
+        declared = [*walk(tree.items, syntax.RelationDeclaration)]
+        places = {d.name: [a.name for a in d.attributes] for d in declared}
+        self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
+        closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
+        closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
-        rules = [Rule(head, c.body, self.schemas) for c in walk(tree.items, syntax.Clause) for head in c.heads]
-        self.rules = [r for r in rules if r.body or [*walk(r.head.arguments, syntax.Call | syntax.Aggregate)]]
+        branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
+        fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
+        rules = [
+            Rule(head, c.body, self.schemas, fields)
+            for c in walk((tree.items, *closures), syntax.Clause)
+            for head in c.heads
+        ]
+        computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
+        self.rules = [r for r, is_computed in zip(rules, computes, strict=True) if r.body or is_computed]
         self.facts = [rule for rule in rules if rule not in self.rules]
+        pairs = [*walk(tree.items, syntax.Subsumption)]
+        doubled = {
+            **self.schemas,
+            **{f"{p.dominated.relation}<=": self.schemas[p.dominated.relation] * 2 for p in pairs},
+        }
+        self.subsumptions = [(p.dominated.relation, Rule(*paired(p), doubled, fields)) for p in pairs]
         below = {name: {name} for name in self.schemas}
+        for relation, rule in self.subsumptions:
+            below[relation] |= {atom.relation for atom in walk(rule.body, syntax.Atom)}
         for rule in self.rules:
             below[rule.relation] |= {atom.relation for atom in walk((rule.head, rule.body), syntax.Atom)}
         while any(not below[b] <= below[a] for a in below for b in below[a]):
@@ -59,13 +88,46 @@ class Program:
         found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
         self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
 
+    def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
+        """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""
+        for relation, rule in self.subsumptions:
+            if relation in component:
+                width = len(self.schemas[relation])
+                pairs = {(pair[:width], pair[width:]) for pair, _ in rule.instances(db)}
+                for one, other in pairs:
+                    is_less = (other, one) in pairs and list(map(ordered, one)) < list(map(ordered, other))
+                    if one != other and not is_less:
+                        db[relation] -= {one} - given[relation]
+
+    def chosen(self, new: set[tuple[str, Any]], db: Facts) -> list[tuple[str, Any]]:
+        """Of the facts of a round those that choice domains let in, one after the other, in ascending order."""
+        found: list[tuple[str, Any]] = []
+        for relation, fact in sorted(new, key=lambda entry: (entry[0], list(map(ordered, entry[1])))):
+            present = [*db[relation], *(other for name, other in found if name == relation)]
+            keys = self.choices[relation]
+            if not any(all(fact[i] == other[i] for i in key) for key in keys for other in present):
+                found.append((relation, fact))
+        return found
+
+
+def paired(subsumption: syntax.Subsumption) -> tuple[syntax.Atom, syntax.Body]:
+    """The pairs of facts of which the first is dominated, as head and body of a rule."""
+    one, other = subsumption.dominated, subsumption.dominating
+    head = syntax.Atom(f"{one.relation}<=", (*one.arguments, *other.arguments), one.relation_span, subsumption.span)
+    return head, (one, other, *subsumption.body)
+
+
+def ordered(value: Any) -> Any:
+    """By what values of one type are ordered: records part by part, `nil` first."""
+    return [value[0].replace("nil", ""), *map(ordered, value[1:])] if isinstance(value, tuple) else value
+
 
 program_of = lru_cache(maxsize=64)(Program)
 
 
 class Rule:  # head :- body.
-    def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]]) -> None:
-        self.relation, self.head, self.schemas = head.relation, head, schemas
+    def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]], fields: Any) -> None:
+        self.relation, self.head, self.schemas, self.fields = head.relation, head, schemas, fields
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
@@ -94,6 +156,9 @@ class Rule:  # head :- body.
                     if all(fact[i] in [env.get(name, fact[i])] for i, name in named):
                         new = {**env, literal.span: (relation, fact)}
                         is_same = all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named)
+                        is_same = is_same and all(
+                            map(lambda *pair: self.match(*pair, new, db), literal.arguments, fact)
+                        )
                         if is_same and fits(fact, self.arguments(literal, new, db)):
                             yield new, ()
             case syntax.Negation(atom=atom):
@@ -107,6 +172,10 @@ class Rule:  # head :- body.
                         found = self.values(other, env, db, self.types.get(side.name))
                         yield from (({**env, side.name: value}, ()) for value in found)
                         return
+                    if literal.operator == "=" and is_made(side) and isinstance(other, syntax.Variable):
+                        new = dict(env)
+                        yield from ((new, ()) for _ in [0] if self.match(side, env[other.name], new, db))
+                        return
                 base = self.base(left, env) or self.base(right, env)
                 sides = [self.values(side, env, db, base) for side in (left, right)]
                 yield from ((env, ()) for pair in product(*sides) if compare(literal.operator, *pair))
@@ -114,6 +183,18 @@ class Rule:  # head :- body.
                 yield from ((env, alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def match(self, term: Any, value: Any, env: Environment, db: Facts) -> bool:
+        """Whether a pattern fits a value; the variables in it get values. Anything else is looked at by others."""
+        if is_made(term):
+            is_so = isinstance(value, Made) and value[0] == term.functor and len(value) == 1 + len(term.arguments)
+            return is_so and all(self.part(*pair, env, db) for pair in zip(term.arguments, value[1:], strict=True))
+        return True
+
+    def part(self, term: Any, value: Any, env: Environment, db: Facts) -> bool:
+        if (name := name_of(term)) is not None:
+            return value in [env.setdefault(name, value)]
+        return self.match(term, value, env, db) if is_made(term) else value in self.values(term, env, db)
 
     def arguments(self, atom: syntax.Atom, env: Environment, db: Facts) -> list[list[Any]]:
         bases = self.schemas[atom.relation]
@@ -124,6 +205,10 @@ class Rule:  # head :- body.
         match term:
             case syntax.Variable() | syntax.Wildcard():
                 return [env[name_of(term)]]
+            case syntax.Call(functor=functor) if is_made(term):
+                wants = self.fields.get(functor) or self.fields.get(f"{want}{functor}") or [None] * len(term.arguments)
+                parts = [self.values(t, env, db, base) for t, base in zip(term.arguments, wants, strict=True)]
+                return [Made((functor, *chosen)) for chosen in product(*parts)]
             case syntax.Call(functor=functor):
                 base = self.base(term, env) or want or "number"
                 inner = None if functor in RESULTS else base

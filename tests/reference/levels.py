@@ -28,6 +28,7 @@ def levels(
     for component in program_of(tree).components:
         rules = [rule for rule in program_of(tree).rules if rule.relation in component]
         derivations = [((rule.relation, head), env) for rule in rules for head, env in rule.instances(db)]
+        derivations = [(head, env) for head, env in derivations if head in found]  # a choice domain may keep some out
         seen = found if kind == "global" else {f: level for f, level in found.items() if f[0] in component}
         is_stable = False
         while not is_stable:

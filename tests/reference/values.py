@@ -6,6 +6,8 @@ import re
 from itertools import count, takewhile
 from typing import Any
 
+from elastalog import Branch
+
 BOUNDS = {"number": (-(2**63), 2**63 - 1), "unsigned": (0, 2**64 - 1)}
 NAN, TOO_LARGE = float("nan"), 2**65  # one NaN, so that it equals itself in facts; an integer beyond all bounds
 FLOAT = r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?"
@@ -19,7 +21,21 @@ class Unsigned(int):
     """A value of type unsigned, told from a number."""
 
 
+class Made(tuple[Any, ...]):
+    """A record or branch: its constructor (`[]`, `nil` or `$A`), then its parts."""
+
+
+def made(value: Any) -> Any:
+    """A value that a session gives, or takes, as the judge has it."""
+    if value is None:
+        return Made(("nil",))
+    if isinstance(value, Branch):
+        return Made((f"${value.name}", *map(made, value.parts)))
+    return Made(("[]", *map(made, value))) if type(value) is tuple else value
+
+
 def as_value(value: Any, base: str) -> Any:
+    value = made(value)
     if base in BOUNDS and not BOUNDS[base][0] <= value <= BOUNDS[base][1]:
         raise Overflow(f"{value} is no {base}")
     if base == "float":

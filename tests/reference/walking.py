@@ -24,3 +24,8 @@ def name_of(term: Any) -> str | None:
     while isinstance(term, syntax.Cast):
         term = term.term
     return f"_@{term.span.start}" if isinstance(term, syntax.Wildcard) else getattr(term, "name", None)
+
+
+def is_made(term: Any) -> bool:
+    """Whether a term builds a value out of parts, or takes one apart."""
+    return isinstance(term, syntax.Call) and (term.functor in ("[]", "nil") or term.functor.startswith("$"))

@@ -182,7 +182,7 @@ DEEP = "nested more than 100 deep"
         ("p() :- " + "!" * MANY + "q().", "E0116"),
         ("p() :- !" + "(" * MANY + "q().", "E0116"),
         ("{" * MANY, "E0110"),
-        (".type T = " + "[" * MANY, "E0190"),
+        (".type T = " + "[" * MANY, "E0110"),
         (".comp X " + "{" * MANY, "E0110"),
         ("p() :- q()" + "." * MANY, "E0110"),
         ("!" * MANY, "E0110"),

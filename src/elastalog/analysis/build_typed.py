@@ -9,8 +9,8 @@ from typing import Final, assert_never
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
 from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import AGGREGATES, COMPARISONS, FUNCTORS
-from elastalog.analysis.infer import Bases, Environment
+from elastalog.analysis.functors import AGGREGATES, COMPARISONS
+from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -25,8 +25,10 @@ from elastalog.analysis.program import (
     Wildcard,
 )
 from elastalog.analysis.regular import NotRegular, matcher
+from elastalog.analysis.structures import Field, Kind, Structure, base_of, is_constructor
 from elastalog.analysis.type_reports import ClauseAtFaultError, TypeReports
-from elastalog.analysis.variable_names import wildcard_name
+from elastalog.analysis.values import NIL, Branch, Record
+from elastalog.analysis.variable_names import made_name, wildcard_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -45,17 +47,22 @@ class TypedBuilder:
     def __init__(
         self,
         draft: Draft,
-        bases: Bases,
+        kinds: Kinds,
+        types: StructuredTypes,
         environment: Environment,
         findings: Findings,
     ) -> None:
-        self.bases = bases
-        self.types = draft.types
+        self.kinds = kinds
+        self.types = types
         self.environment = environment
+        # Equations that build or take apart what stands inside the literal at hand, innermost first.
+        self.definitions: list[Comparison] = []
+        self.constructed: dict[int, tuple[Expression, Structure]] = {}  # by identity of the expression
         self.reports = TypeReports(draft.declarations, environment, findings)
         self.wildcards: dict[Span, int] = {}
         self.is_sound = True
         self.casts: dict[Span, str] = {}  # the types that variables are taken for, by the place of the cast
+        self.made = 0  # variables for what expressions build
         self.without_type: set[str] = set()  # results of aggregates at fault; their uses say nothing new
 
     def rule(self, clause: FlatClause) -> TypedRule | None:
@@ -64,15 +71,19 @@ class TypedBuilder:
         head = self.atom_or_none(clause.head)
         if head is None or not self.is_sound:
             return None
-        return TypedRule(head, body, clause.plan, clause.span, clause.instance)
+        return TypedRule(head, (*body, *self.definitions), clause.plan, clause.span, clause.instance)
 
     def body(self, literals: Sequence[FlatLiteral]) -> tuple[Literal, ...]:
+        around, self.definitions = self.definitions, []
         built: list[Literal] = []
         for literal in literals:
             try:
                 built.append(self.literal(literal))
             except ClauseAtFaultError:
                 self.is_sound = False
+            built.extend(self.definitions)
+            self.definitions.clear()
+        self.definitions = around
         return tuple(built)
 
     def atom_or_none(self, atom: tree.Atom) -> Atom | None:
@@ -99,23 +110,23 @@ class TypedBuilder:
     def atom(self, atom: tree.Atom, is_negated: bool) -> Atom:
         arguments: list[Expression | Wildcard] = []
         variables = self.environment.variables
-        for position, (term, base) in enumerate(zip(atom.arguments, self.bases[atom.relation], strict=True)):
-            if type(term) is tree.Variable and variables[term.name] is base:
-                arguments.append(Variable(term.name, base, term.span))
+        for position, (term, kind) in enumerate(zip(atom.arguments, self.kinds[atom.relation], strict=True)):
+            if type(term) is tree.Variable and variables[term.name] is kind:
+                arguments.append(Variable(term.name, base_of(kind), term.span))
                 continue
             if type(term) is tree.Wildcard:
-                if is_negated:
-                    arguments.append(Wildcard(term.span))
-                else:
-                    # One wildcard written before a disjunction is one variable in all its alternatives.
-                    number = self.wildcards.setdefault(term.span, len(self.wildcards) + 1)
-                    arguments.append(Variable(wildcard_name(number), base, term.span))
+                arguments.append(Wildcard(term.span) if is_negated else self.wildcard(term, kind))
                 continue
-            expression = self.expression(term, base)
-            if expression.base is not base:
-                self.reports.argument(atom, position, term, expression.base, base)
+            expression = self.expression(term, kind)
+            if self.kind(expression) is not kind:
+                self.reports.argument(atom, position, term, self.kind(expression), kind)
             arguments.append(expression)
         return Atom(atom.relation, tuple(arguments), atom.span)
+
+    def wildcard(self, term: tree.Wildcard, kind: Kind) -> Variable:
+        # One wildcard written before a disjunction is one variable in all its alternatives.
+        number = self.wildcards.setdefault(term.span, len(self.wildcards) + 1)
+        return Variable(wildcard_name(number), base_of(kind), term.span)
 
     def comparison(self, comparison: tree.Comparison) -> Comparison:
         operator = comparison.operator
@@ -123,16 +134,31 @@ class TypedBuilder:
             base = COMPARISONS[operator][0]
             left, right = self.expression(comparison.left, base), self.expression(comparison.right, base)
             for side, term in ((left, comparison.left), (right, comparison.right)):
-                if side.base is not base:
-                    self.reports.operand(comparison, term, side.base, base)
+                if self.kind(side) is not base:
+                    self.reports.operand(comparison, term, self.kind(side), base)
             if operator in ("match", "!match") and type(left) is Constant:
                 self.check_pattern(left)
             return Comparison(operator, base, left, right, comparison.span)
         hint = self.definite(comparison.left) or self.definite(comparison.right)
         left, right = self.expression(comparison.left, hint), self.expression(comparison.right, hint)
-        if left.base is not right.base:
-            self.reports.comparison(comparison, left.base, right.base)
+        kind = self.kind(left)
+        if kind is not self.kind(right):
+            self.reports.comparison(comparison, kind, self.kind(right))
+        if isinstance(kind, Structure):
+            if operator == "=":
+                return self.equation(comparison, left, right)
+            if operator != "!=" and not kind.is_ordered:
+                self.reports.order(comparison, kind)
         return Comparison(operator, left.base, left, right, comparison.span)
+
+    def equation(self, comparison: tree.Comparison, left: Expression, right: Expression) -> Comparison:
+        """`x = [a, b]` as it stands: what it builds or takes apart needs no other name than `x`."""
+        for variable, other in ((left, right), (right, left)):
+            last = self.definitions[-1] if self.definitions else None
+            if last is not None and last.left is other and type(variable) is Variable:
+                self.definitions.pop()
+                return Comparison("=", Base.RECORD, variable, last.right, comparison.span)
+        return Comparison("=", Base.RECORD, left, right, comparison.span)
 
     def aggregation(self, aggregate: SeparatedAggregate) -> Aggregation:
         bodies = tuple([self.body(body) for body in aggregate.bodies])
@@ -141,19 +167,28 @@ class TypedBuilder:
         target = None
         base = Base.NUMBER
         if aggregate.target is not None:
-            target = self.expression(aggregate.target, None if operator == "mean" else result.base)
+            target = self.expression(aggregate.target, None if operator == "mean" else self.kind(result))
             if target.base not in AGGREGATES[operator]:
                 self.without_type.add(result.name)
-                self.reports.target(operator, aggregate.target, target.base)
+                self.reports.target(operator, aggregate.target, self.kind(target))
             base = Base.FLOAT if operator == "mean" else target.base
         if result.base is not base:
-            self.reports.result(aggregate, base, result.base)
+            self.reports.result(aggregate, base, self.kind(result))
         groups = tuple([self.variable(group) for group in aggregate.groups])
         return Aggregation(result, operator, target, bodies, groups, aggregate.span)
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
-    def definite(self, term: tree.Term) -> Base | None:
+    def kind(self, expression: Expression) -> Kind:
+        """The kind of an expression that has been built."""
+        known = self.constructed.get(id(expression))
+        if known is not None:
+            return known[1]
+        if type(expression) is Variable:
+            return self.environment.variables.get(expression.name, expression.base)
+        return expression.base
+
+    def definite(self, term: tree.Term) -> Kind | None:
         """The type of a term whatever stands beside it; None for literals that adapt."""
         match term:
             case tree.Variable():
@@ -165,17 +200,20 @@ class TypedBuilder:
             case tree.String():
                 return Base.SYMBOL
             case tree.Cast():
-                return self.types[term.type_name].base
+                return self.types.kind(term.type_name)
             case tree.Call():
-                functor = FUNCTORS[term.functor]
+                if is_constructor(term.functor):
+                    return self.environment.calls.get(id(term))
+                functor = self.types.functor(term.functor)
                 return self.environment.calls.get(id(term)) if functor.is_uniform else functor.overloads[0].result
             case _:
                 return None
 
     def variable(self, variable: tree.Variable) -> Variable:
-        return Variable(variable.name, self.environment.variables.get(variable.name, Base.NUMBER), variable.span)
+        kind = self.environment.variables.get(variable.name, Base.NUMBER)
+        return Variable(variable.name, base_of(kind), variable.span)
 
-    def expression(self, term: tree.Term, hint: Base | None) -> Expression:
+    def expression(self, term: tree.Term, hint: Kind | None) -> Expression:
         """The typed term. The hint is the type that its place asks for; whether it has it is for the caller to see."""
         match term:
             case tree.Variable():
@@ -187,13 +225,58 @@ class TypedBuilder:
             case tree.Call():
                 if negated_literal(term) is not None:
                     return self.constant(term, hint)
-                return self.call(term, hint)
+                return self.construct(term, hint) if is_constructor(term.functor) else self.call(term, hint)
             case tree.Cast():
                 return self.cast(term)
             case _:
                 raise InternalError("types", f"a {type(term).__name__} is left in an expression")
 
-    def constant(self, term: tree.Term, hint: Base | None) -> Constant:
+    # --- values made of values -------------------------------------------------------------------------------------
+
+    def construct(self, call: tree.Call, hint: Kind | None) -> Expression:
+        """A variable for what a constructor builds or takes apart, defined by an equation; a constant where the
+        constructor has no parts."""
+        structure = self.environment.calls.get(id(call), hint)
+        if not isinstance(structure, Structure):
+            self.reports.untyped(call, structure)
+        built: Expression
+        if call.functor == "nil":
+            if not structure.is_record:
+                self.reports.foreign(call, structure)
+            built = Constant(NIL, Base.RECORD, call.span)
+        else:
+            fields = structure.branches.get(call.functor)
+            if fields is None:
+                self.reports.foreign(call, structure)
+            if len(fields) != len(call.arguments):
+                self.reports.fields(call, structure, len(fields))
+            parts = tuple([self.part(term, field, call) for term, field in zip(call.arguments, fields, strict=True)])
+            if parts:
+                built = self.defined(Apply(call.functor, parts, Base.RECORD, call.span), call.span)
+            else:
+                value = Record((), ()) if call.functor == "[]" else Branch(call.functor[1:])
+                built = Constant(value, Base.RECORD, call.span)
+        self.constructed[id(built)] = built, structure
+        return built
+
+    def part(self, term: tree.Term, field: Field, call: tree.Call) -> Expression:
+        """A part of a constructor: a variable or a constant."""
+        kind = self.types.kind(field.type_name)
+        if type(term) is tree.Wildcard:
+            return self.wildcard(term, kind)
+        expression = self.expression(term, kind)
+        if self.kind(expression) is not kind:
+            self.reports.part(call, field, term, self.kind(expression), kind)
+        return self.defined(expression, term.span) if type(expression) is Apply else expression
+
+    def defined(self, apply: Apply, span: Span) -> Variable:
+        """A new variable that has the value of an expression."""
+        self.made += 1
+        variable = Variable(made_name(self.made), apply.base, span)
+        self.definitions.append(Comparison("=", apply.base, variable, apply, span))
+        return variable
+
+    def constant(self, term: tree.Term, hint: Kind | None) -> Constant:
         literal = negated_literal(term) or term
         if type(literal) is tree.String:
             return Constant(literal.value, Base.SYMBOL, term.span)
@@ -202,21 +285,25 @@ class TypedBuilder:
         elif type(literal) is tree.Integer and literal.is_unsigned:
             base = Base.UNSIGNED
         else:
-            base = hint if hint in LIMITS else Base.NUMBER
+            base = hint if isinstance(hint, Base) and hint in LIMITS else Base.NUMBER
         value = constant_value(term, base)
         if value is None:
             self.reports.literal(term, base)
         return Constant(value, base, term.span)
 
-    def call(self, call: tree.Call, hint: Base | None) -> Apply:
-        functor = FUNCTORS[call.functor]
+    def call(self, call: tree.Call, hint: Kind | None) -> Apply:
+        functor = self.types.functor(call.functor)
+        expected: list[Kind]
+        result: Kind
         if len(functor.overloads) == 1:
             overload = functor.overloads[0]
             expected = [overload.parameter(position) for position in range(len(call.arguments))]
             result = overload.result
         elif functor.is_uniform:
-            possible = [overload.result for overload in functor.overloads]
-            result = self.environment.calls.get(id(call)) or (hint if hint in possible else Base.NUMBER)
+            possible: list[Kind] = [overload.result for overload in functor.overloads]
+            result = self.environment.calls.get(id(call)) or (
+                hint if hint is not None and hint in possible else Base.NUMBER
+            )
             expected = [result] * len(call.arguments)
         else:  # a conversion: takes any type, whichever its argument has
             result = functor.overloads[0].result
@@ -224,23 +311,31 @@ class TypedBuilder:
         arguments = []
         for term, base in zip(call.arguments, expected, strict=True):
             argument = self.expression(term, base)
-            if argument.base is not base:
-                self.reports.call(call, functor, term, argument.base, base)
+            if self.kind(argument) is not base or isinstance(base, Structure):
+                self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
         name = "cat" if call.functor == "+" and result is Base.SYMBOL else call.functor
-        return Apply(name, tuple(arguments), result, call.span)
+        return Apply(name, tuple(arguments), base_of(result), call.span)
 
     def cast(self, cast: tree.Cast) -> Expression:
-        """The value itself where both types have the same base; a symbol as a number is its `ord`."""
-        wanted = self.types[cast.type_name].base
+        """The value itself where both types are of one kind; a symbol as a number is its `ord`."""
+        wanted = self.types.kind(cast.type_name)
         inner = self.expression(cast.term, self.definite(cast.term) or wanted)
-        if inner.base is wanted:
+        found = self.kind(inner)
+        if found is wanted:
             self.casts[cast.span] = cast.type_name
-            return replace(inner, span=cast.span) if type(inner) is Variable else inner
-        functor = _CASTS.get((inner.base, wanted))
+            if type(inner) is not Variable:
+                return inner
+            taken = replace(inner, span=cast.span)
+            if isinstance(wanted, Structure):
+                self.constructed[id(taken)] = taken, wanted
+            return taken
+        functor = None
+        if isinstance(found, Base) and isinstance(wanted, Base):
+            functor = _CASTS.get((found, wanted))
         if functor is None:
-            self.reports.cast(cast, inner.base, wanted)
-        return Apply(functor, (inner,), wanted, cast.span)
+            self.reports.cast(cast, found, wanted)
+        return Apply(functor, (inner,), base_of(wanted), cast.span)
 
     def check_pattern(self, pattern: Constant) -> None:
         try:

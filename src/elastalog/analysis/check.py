@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from elastalog.analysis.check_grounded import check_grounded
+from elastalog.analysis.declare_functors import declare_functors
 from elastalog.analysis.declare_relations import declare_relations
 from elastalog.analysis.declare_types import declare_types
 from elastalog.analysis.draft import Draft, Outcome
@@ -15,6 +16,7 @@ from elastalog.analysis.number_rules import number_rules
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
+from elastalog.analysis.subsumptions import with_pairs
 from elastalog.analysis.take_apart import take_apart
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.syntax.collection import without_collection
@@ -23,7 +25,9 @@ from elastalog.syntax.tree import Tree
 Pass: TypeAlias = Callable[[Draft], Outcome]
 
 PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
+    (with_pairs, frozenset()),
     (declare_types, frozenset()),
+    (declare_functors, frozenset((declare_types,))),
     (declare_relations, frozenset()),
     (resolve_names, frozenset()),
     (take_apart, frozenset()),
@@ -35,7 +39,9 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
         number_rules,
         frozenset(
             (
+                with_pairs,
                 declare_types,
+                declare_functors,
                 declare_relations,
                 resolve_names,
                 take_apart,

@@ -1,7 +1,8 @@
 """Pass: every variable gets its values from somewhere.
 
 A variable is grounded by a positive atom in which it is an argument by itself, by `v = expression` once the variables
-of the expression are grounded, by `v = range(…)` likewise, and by `v = aggregate` once those shared with it are.
+of the expression are grounded, by `v = range(…)` likewise, and by `v = aggregate` once those shared with it are. By
+`v = [a, b]` the parts are grounded once `v` is.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.source import Span
 
@@ -198,6 +200,9 @@ def _definitions(literal: Literal) -> Iterator[_Definition]:
         for variable, other in ((literal.left, literal.right), (literal.right, literal.left)):
             if type(variable) is Variable:
                 yield _Definition(variable.name, [v.name for v in _variables((other,))])
+                if type(other) is Apply and is_constructor(other.functor):
+                    for part in _variables(other.arguments):
+                        yield _Definition(part.name, [variable.name])
     elif type(literal) is Aggregation:
         yield _Definition(literal.result.name, [group.name for group in literal.groups])
 

@@ -38,7 +38,7 @@ def negated_literal(term: tree.Term) -> tree.Integer | tree.Float | None:
 
 
 def _integer(value: int, is_unsigned: bool, base: Base) -> Value | None:
-    if base is Base.SYMBOL or (is_unsigned and base is not Base.UNSIGNED):
+    if base in (Base.SYMBOL, Base.RECORD) or (is_unsigned and base is not Base.UNSIGNED):
         return None
     least, greatest = LIMITS[base]
     if not least <= value <= greatest:

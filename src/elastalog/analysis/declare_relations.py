@@ -18,6 +18,10 @@ HINTS: Final = frozenset(("btree", "btree_delete", "brie", "magic", "no_magic", 
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 
 
+PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check")})
+"""The pragmas that mean something: whether integers wrap, or leaving their type is an error."""
+
+
 def declare_relations(draft: Draft) -> Outcome:
     """Resolve the `.decl` declarations and the directives and pragmas about them."""
     findings = Findings(draft.tree.source)
@@ -37,7 +41,10 @@ def declare_relations(draft: Draft) -> Outcome:
         elif type(item) is Pragma:
             findings.instance = None
             pragmas[item.name] = item.value
-            findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
+            if (item.name, item.value) not in PRAGMAS:
+                findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
+    for item in declarations.values():
+        _check_equivalence(item, findings)
     directives = read_directives(draft.tree, declarations, findings)
     relations = {
         name: Relation(
@@ -46,6 +53,7 @@ def declare_relations(draft: Draft) -> Outcome:
             (*_deprecated_directives(item), *directives.get(name, ())),
             tuple(text for text, _ in item.qualifiers),
             item.name_span,
+            _choices(item, findings),
         )
         for name, item in declarations.items()
     }
@@ -81,8 +89,40 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
         meaning = draft.types.get(attribute.type_name)
         if meaning is None:
             report_unknown_type(attribute.type_name, attribute.type_span, list(draft.types), findings)
-        attributes.append(Attribute(attribute.name, attribute.type_name, meaning.base if meaning else Base.NUMBER))
+        structures = draft.structures if meaning is not None and meaning.structure is not None else None
+        base = meaning.base if meaning else Base.NUMBER
+        attributes.append(Attribute(attribute.name, attribute.type_name, base, structures))
     return tuple(attributes)
+
+
+def _check_equivalence(item: RelationDeclaration, findings: Findings) -> None:
+    """An equivalence holds between two values of one type."""
+    span = next((span for word, span in item.qualifiers if word == "eqrel"), None)
+    types = [attribute.type_name for attribute in item.attributes]
+    if span is not None and (len(types) != 2 or types[0] != types[1]):
+        findings.error(
+            "E0246",
+            f"equivalence {quoted(item.name)} is not between two values of one type",
+            primary(span, "needs two attributes of one type"),
+            secondary(item.name_span, f"declared with {', '.join(types) or 'no attributes'}"),
+            advice="declare two attributes of one type, or remove `eqrel`",
+        )
+
+
+def _choices(item: RelationDeclaration, findings: Findings) -> tuple[tuple[int, ...], ...]:
+    """The columns of the keys of a choice domain."""
+    columns = {attribute.name: column for column, attribute in enumerate(item.attributes)}
+    for key in item.choices:
+        for name, span in key:
+            if name not in columns:
+                near = findings.nearest(name, columns)
+                findings.error(
+                    "E0245",
+                    f"relation {quoted(item.name)} has no attribute {quoted(name)}",
+                    primary(span, "not an attribute"),
+                    advice=f"did you mean {quoted(near)}?" if near else f"its attributes are {', '.join(columns)}",
+                )
+    return tuple([tuple([columns[name] for name, _ in key if name in columns]) for key in item.choices])
 
 
 def _note_hints(item: RelationDeclaration, noted: set[Span], findings: Findings) -> None:

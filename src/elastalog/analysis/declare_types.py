@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from elastalog.analysis.draft import Draft, Outcome, TypeMeaning
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Base, Part, StructuredType
+from elastalog.analysis.structures import Field, Structure
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.tree import TypeDeclaration
+from elastalog.syntax.tree import BranchDeclaration, TypeDeclaration
 
-BASE_TYPES: dict[str, TypeMeaning] = {base.value: TypeMeaning(base.value, base, ()) for base in Base}
+BASE_TYPES: dict[str, TypeMeaning] = {
+    base.value: TypeMeaning(base.value, base, ()) for base in Base if base is not Base.RECORD
+}
 
 
 def declare_types(draft: Draft) -> Outcome:
@@ -18,12 +23,13 @@ def declare_types(draft: Draft) -> Outcome:
     findings = Findings(draft.tree.source)
     declared = _collect(draft, findings)
     known = _with_known_parents(declared, findings)
+    _check_branches(known, findings)
     meanings = dict(BASE_TYPES)
     for name in _parents_first(known, findings):
         _resolve(known[name], meanings, findings)
     for name in declared:  # a type at fault stays declared, so that one error does not become many
         meanings.setdefault(name, TypeMeaning(name, Base.NUMBER, ()))
-    return replace(draft, types=meanings), findings.diagnostics
+    return replace(draft, types=meanings, structures=_structured_types(meanings)), findings.diagnostics
 
 
 def _collect(draft: Draft, findings: Findings) -> dict[str, TypeDeclaration]:
@@ -56,7 +62,11 @@ def _with_known_parents(declared: dict[str, TypeDeclaration], findings: Findings
     known = {}
     for name, declaration in declared.items():
         findings.instance = declaration.instance
-        unknown = [(p, span) for p, span in declaration.parents if p not in declared and p not in BASE_TYPES]
+        named = (
+            *declaration.parents,
+            *((field.type_name, field.type_span) for branch in declaration.branches for field in branch.fields),
+        )
+        unknown = [(p, span) for p, span in named if p not in declared and p not in BASE_TYPES]
         for parent, span in unknown:
             report_unknown_type(parent, span, [*declared, *BASE_TYPES], findings)
         if not unknown:
@@ -119,30 +129,96 @@ def _report_cycle(cycle: list[TypeDeclaration], findings: Findings) -> None:
     )
 
 
+def _structured_types(meanings: dict[str, TypeMeaning]) -> Mapping[str, StructuredType]:
+    """The types made of parts, by every name that leads to one."""
+    made: dict[str, StructuredType] = {}
+    for name, meaning in meanings.items():
+        structure = meaning.structure
+        if structure is None:
+            continue
+        if structure.name not in made:
+            branches = {
+                functor: tuple([_part(field, meanings) for field in fields])
+                for functor, fields in structure.branches.items()
+            }
+            made[structure.name] = StructuredType(structure.name, MappingProxyType(branches))
+        made[name] = made[structure.name]
+    return MappingProxyType(made)
+
+
+def _part(field: Field, meanings: dict[str, TypeMeaning]) -> Part:
+    meaning = meanings[field.type_name]
+    structure = None if meaning.structure is None else meaning.structure.name
+    return Part(field.name, field.type_name, meaning.base, structure)
+
+
+def _check_branches(known: dict[str, TypeDeclaration], findings: Findings) -> None:
+    """A branch is found by its name alone, and a field by its name within a branch."""
+    seen: dict[str, BranchDeclaration] = {}
+    for declaration in known.values():
+        for branch in declaration.branches:
+            _check_fields(branch, findings)
+            if branch.name and branch.name in seen:
+                findings.error(
+                    "E0240",
+                    f"there are two branches called {quoted(branch.name)}",
+                    primary(branch.name_span, "again here"),
+                    secondary(seen[branch.name].name_span, "first here"),
+                    note="`$` and the name of a branch say which type a value has",
+                    advice="rename one of them",
+                )
+            seen.setdefault(branch.name, branch)
+
+
+def _check_fields(branch: BranchDeclaration, findings: Findings) -> None:
+    seen: dict[str, Span] = {}
+    for field in branch.fields:
+        if field.name in seen:
+            findings.error(
+                "E0210",
+                f"there are two fields called {quoted(field.name)}",
+                primary(field.name_span, "again here"),
+                secondary(seen[field.name], "first here"),
+                advice="rename one of them",
+            )
+        seen.setdefault(field.name, field.name_span)
+
+
+def _structure(declaration: TypeDeclaration) -> Structure:
+    branches = {
+        f"${branch.name}" if branch.name else "[]": tuple(Field(f.name, f.type_name) for f in branch.fields)
+        for branch in declaration.branches
+    }
+    return Structure(declaration.name, MappingProxyType(branches))
+
+
 def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], findings: Findings) -> None:
     findings.instance = declaration.instance
+    if declaration.branches:
+        meanings[declaration.name] = TypeMeaning(declaration.name, Base.RECORD, (), structure=_structure(declaration))
+        return
     parents = [(meanings[name], span) for name, span in declaration.parents if name in meanings]
     if len(parents) < len(declaration.parents) or not parents:
         return  # a parent is at fault and already reported
     (first, first_span), *others = parents
     for other, span in others:
-        if other.base is not first.base:
+        if other.kind is not first.kind:
             findings.error(
                 "E0209",
-                f"union type {quoted(declaration.name)} mixes {first.base.value} and {other.base.value}",
-                primary(span, f"{quoted(other.name)} is {other.base.value}"),
-                secondary(first_span, f"{quoted(first.name)} is {first.base.value}"),
+                f"union type {quoted(declaration.name)} mixes {first.kind.value} and {other.kind.value}",
+                primary(span, f"{quoted(other.name)} is {other.kind.value}"),
+                secondary(first_span, f"{quoted(first.name)} is {first.kind.value}"),
                 advice="make a union only of types with the same base type",
             )
             return
     name = declaration.name
     match declaration.kind:
         case "subtype":
-            meanings[name] = TypeMeaning(name, first.base, (first.name,))
+            meanings[name] = TypeMeaning(name, first.base, (first.name,), structure=first.structure)
         case "alias":
-            meanings[name] = TypeMeaning(name, first.base, (), same_as=first.same_as or first.name)
+            meanings[name] = TypeMeaning(name, first.base, (), first.same_as or first.name, first.structure)
         case _:
-            meanings[name] = TypeMeaning(name, first.base, ())
+            meanings[name] = TypeMeaning(name, first.base, (), structure=first.structure)
             for member, _ in parents:  # a member is below its union
                 below = meanings[member.same_as or member.name]
                 if below.name not in BASE_TYPES:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from elastalog.analysis.draft import TypedRule
 from elastalog.analysis.program import Aggregation, Atom, Literal, Negation
+from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.diagnostics.source import Span
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
@@ -53,6 +54,10 @@ def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedR
                     key = (head, atom.relation, manner)
                     if key not in strict:
                         strict[key] = Use(head, atom.relation, manner, span)
+    for name in [name for name in uses if is_of_pairs(name)]:
+        # A relation is complete only when what is dominated has left it.
+        base = name.removesuffix(MARK)
+        uses[base].setdefault(name, next(iter(uses[name].values()), Span(0, 0)))
     return Dependencies(uses, tuple(strict.values()))
 
 

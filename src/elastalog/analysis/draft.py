@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation
+from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal, Relation, StructuredType, UserFunctor
+from elastalog.analysis.structures import Kind, Structure
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -22,6 +23,12 @@ class TypeMeaning:
     base: Base
     above: tuple[str, ...]
     same_as: str | None = None
+    structure: Structure | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What inference knows of values of the type."""
+        return self.base if self.structure is None else self.structure
 
 
 class Shape(Enum):
@@ -82,6 +89,8 @@ class Draft:
     tree: Tree
     are_subtypes_strict: bool = True
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
+    structures: Mapping[str, StructuredType] = field(default_factory=dict)
+    functors: Mapping[str, UserFunctor] = field(default_factory=dict)
     declarations: Mapping[str, RelationDeclaration] = field(default_factory=dict)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     pragmas: Mapping[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from elastalog.analysis.program import Base
+from elastalog.analysis.structures import Kind, Structure
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
 from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.source import Source, Span
@@ -91,8 +92,10 @@ def quoted(name: str) -> str:
     return f"`{name}`" if len(name) <= 60 else f"`{name[:57]}…`"
 
 
-def with_article(base: Base) -> str:
-    """`a number`, `an unsigned`."""
+def with_article(base: Kind) -> str:
+    """`a number`, `an unsigned`, "a value of type `P`"."""
+    if isinstance(base, Structure):
+        return f"a value of type {quoted(base.name)}"
     return f"an {base.value}" if base is Base.UNSIGNED else f"a {base.value}"
 
 

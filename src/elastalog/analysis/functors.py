@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from elastalog.analysis.program import Base
+from elastalog.analysis.program import Base, UserFunctor
 from elastalog.syntax.keywords import TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
@@ -93,7 +93,7 @@ def _fixed(name: str, result: Base, *choices: tuple[Base, ...]) -> Functor:
 
 _INTEGERS = (_NUMBER, _UNSIGNED)
 _NUMERIC = (_NUMBER, _UNSIGNED, _FLOAT)
-_ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)
+_ALL = (_NUMBER, _UNSIGNED, _FLOAT, _SYMBOL)  # a record has no order and no text
 _ANY_ONE = ((_SYMBOL,), (_NUMBER,), (_UNSIGNED,), (_FLOAT,))
 
 _TABLE: tuple[Functor, ...] = (
@@ -125,6 +125,24 @@ _TABLE: tuple[Functor, ...] = (
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})
 """Every functor of the dialect, by surface name."""
+
+
+def functor_of(name: str, users: Mapping[str, UserFunctor]) -> Functor | None:
+    """A functor by its surface name, `@f` if a user implements it; None if there is none."""
+    if name[0] != "@":
+        return FUNCTORS.get(name)
+    user = users.get(name[1:])
+    if user is None:
+        return None
+    number = len(user.parameters)
+    return Functor(name, number, number, (Overload(user.parameters, user.result),), is_uniform=False)
+
+
+def is_generator(functor: str) -> bool:
+    """Whether a functor has several results."""
+    found = FUNCTORS.get(functor)
+    return found is not None and found.is_generator
+
 
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
     {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}

@@ -1,4 +1,4 @@
-"""The base type of every variable of one clause, found by passing known types along equations."""
+"""The kind of every variable of one clause, found by passing known types along equations."""
 
 from __future__ import annotations
 
@@ -8,32 +8,52 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
-from elastalog.analysis.functors import FUNCTORS
-from elastalog.analysis.program import Base
+from elastalog.analysis.functors import Functor, functor_of
+from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
+from elastalog.analysis.structures import Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
 
-Bases: TypeAlias = dict[str, tuple[Base, ...]]
+Kinds: TypeAlias = dict[str, tuple[Kind, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredTypes:
+    """The declared types, the type of every branch, and the functors of the user."""
+
+    meanings: Mapping[str, TypeMeaning]
+    constructors: Mapping[str, Structure]
+    users: Mapping[str, UserFunctor]
+
+    def functor(self, name: str) -> Functor:
+        """A functor that is known to exist."""
+        found = functor_of(name, self.users)
+        assert found is not None
+        return found
+
+    def kind(self, type_name: str) -> Kind:
+        """The kind of a declared type."""
+        return self.meanings[type_name].kind
 
 
 @dataclass(slots=True)
 class Environment:
-    """What is known: the base of each variable with the place that settled it, and the base chosen for each call."""
+    """What is known: the kind of each variable with the place that settled it, and the kind chosen for each call."""
 
-    variables: dict[str, Base]
+    variables: dict[str, Kind]
     places: dict[str, Span]
-    calls: dict[int, Base]  # by identity of the node; the clause keeps the nodes alive
+    calls: dict[int, Kind]  # by identity of the node; the clause keeps the nodes alive
 
 
-_Equation: TypeAlias = tuple[tree.Term, tree.Term | Base | None]
+_Equation: TypeAlias = tuple[tree.Term, tree.Term | Kind | None]
 
 
-def infer(clause: FlatClause, bases: Bases, types: Mapping[str, TypeMeaning]) -> Environment:
+def infer(clause: FlatClause, kinds: Kinds, types: StructuredTypes) -> Environment:
     """Infer the types of a clause. Contradictions are left for the check to find: the first place in the order body,
     head, equations settles a variable. What nothing settles is a number."""
-    solver = _Solver(bases, types)
+    solver = _Solver(kinds, types)
     solver.read(clause.body)
     solver.read_atom(clause.head)
     solver.solve()
@@ -41,8 +61,8 @@ def infer(clause: FlatClause, bases: Bases, types: Mapping[str, TypeMeaning]) ->
 
 
 class _Solver:
-    def __init__(self, bases: Bases, types: Mapping[str, TypeMeaning]) -> None:
-        self.bases = bases
+    def __init__(self, kinds: Kinds, types: StructuredTypes) -> None:
+        self.kinds = kinds
         self.types = types
         self.environment = Environment({}, {}, {})
         self.equations: list[_Equation] = []
@@ -66,11 +86,11 @@ class _Solver:
                     self.read_aggregate(literal)
 
     def read_atom(self, atom: tree.Atom) -> None:
-        for term, base in zip(atom.arguments, self.bases[atom.relation], strict=True):
+        for term, kind in zip(atom.arguments, self.kinds[atom.relation], strict=True):
             if type(term) is tree.Variable:
-                self.settle(term, base)
+                self.settle(term, kind)
             elif type(term) is tree.Call or type(term) is tree.Cast:
-                self.equations.append((term, base))
+                self.equations.append((term, kind))
 
     def read_aggregate(self, aggregate: SeparatedAggregate) -> None:
         for body in aggregate.bodies:
@@ -86,9 +106,9 @@ class _Solver:
             case _:
                 self.equations.append((result, aggregate.target))
 
-    def settle(self, variable: tree.Variable, base: Base) -> None:
+    def settle(self, variable: tree.Variable, kind: Kind) -> None:
         if variable.name not in self.environment.variables:
-            self.environment.variables[variable.name] = base
+            self.environment.variables[variable.name] = kind
             self.environment.places[variable.name] = variable.span
             self.settled.append(variable.name)
 
@@ -104,7 +124,7 @@ class _Solver:
         watchers: dict[str, list[_Equation]] = {}
         open_variables: list[tree.Variable] = []
         for equation in self.equations:
-            terms = [side for side in equation if side is not None and not isinstance(side, Base)]
+            terms = [side for side in equation if side is not None and not isinstance(side, Base | Structure)]
             for variable in variables_of(terms, is_deep=False):
                 if variable.name not in known:
                     watchers.setdefault(variable.name, []).append(equation)
@@ -131,7 +151,7 @@ class _Solver:
         left, right = equation
         if right is None:
             self.push(left, None)
-        elif isinstance(right, Base):
+        elif isinstance(right, Base | Structure):
             self.push(left, right)
         else:
             base = self.push(left, None)
@@ -139,7 +159,7 @@ class _Solver:
             if base is None and other is not None:
                 self.push(left, other)
 
-    def push(self, term: tree.Term, expected: Base | None) -> Base | None:
+    def push(self, term: tree.Term, expected: Kind | None) -> Kind | None:
         """Make a term have the expected type where it is still open; give its type as far as known."""
         match term:
             case tree.Variable():
@@ -159,14 +179,30 @@ class _Solver:
             case tree.Call():
                 return self.push_call(term, expected)
             case tree.Cast():
-                base = self.types[term.type_name].base
                 self.push(term.term, None)
-                return base
+                return self.types.kind(term.type_name)
             case _:
                 return None
 
-    def push_call(self, call: tree.Call, expected: Base | None) -> Base | None:
-        functor = FUNCTORS[call.functor]
+    def push_constructor(self, call: tree.Call, expected: Kind | None) -> Kind | None:
+        """A branch says of what type it is; a record and `nil` are of the type that is expected."""
+        structure = expected if isinstance(expected, Structure) else None
+        if call.functor[0] == "$":
+            structure = self.types.constructors.get(call.functor)
+        elif structure is None:
+            known = self.environment.calls.get(id(call))
+            structure = known if isinstance(known, Structure) else None
+        if structure is not None:
+            self.environment.calls[id(call)] = structure
+        fields = () if structure is None else structure.branches.get(call.functor, ())
+        for position, argument in enumerate(call.arguments):
+            self.push(argument, self.types.kind(fields[position].type_name) if position < len(fields) else None)
+        return structure
+
+    def push_call(self, call: tree.Call, expected: Kind | None) -> Kind | None:
+        if is_constructor(call.functor):
+            return self.push_constructor(call, expected)
+        functor = self.types.functor(call.functor)
         if len(functor.overloads) == 1:
             overload = functor.overloads[0]
             for position, argument in enumerate(call.arguments):

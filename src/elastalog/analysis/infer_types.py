@@ -8,9 +8,12 @@ from elastalog.analysis.build_typed import TypedBuilder
 from elastalog.analysis.constants import constant_value
 from elastalog.analysis.draft import Draft, FlatClause, Outcome, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.infer import Bases, infer
-from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
+from elastalog.analysis.infer import Kinds, StructuredTypes, infer
+from elastalog.analysis.program import Atom, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
+from elastalog.analysis.resolve_names import constructors_of
+from elastalog.analysis.structures import Kind, base_of
 from elastalog.analysis.subtypes import SubtypeCheck
+from elastalog.analysis.text_facts import values_of_fact
 from elastalog.analysis.variable_names import wildcard_name
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -19,27 +22,31 @@ from elastalog.syntax import tree
 def infer_types(draft: Draft) -> Outcome:
     """Give every clause its types, as a fact or a rule; clauses at fault are reported and left out."""
     findings = Findings(draft.tree.source)
-    bases = {name: tuple([a.base for a in relation.attributes]) for name, relation in draft.relations.items()}
+    types = StructuredTypes(draft.types, constructors_of(draft), draft.functors)
+    kinds = {
+        name: tuple([types.kind(a.type_name) for a in relation.attributes])
+        for name, relation in draft.relations.items()
+    }
     subtypes = SubtypeCheck(draft, findings)
     facts: list[Fact] = []
     rules: list[TypedRule] = []
     for clause in draft.flat_clauses:
         findings.instance = clause.instance
         if clause.is_fact and clause.is_plain:
-            fact = _plain_fact(clause.head, bases)
+            fact = _plain_fact(clause.head, kinds)
             if fact is not None:
                 facts.append(fact)
                 continue
-        rule = _plain_rule(clause, bases) if clause.is_plain else None
+        rule = _plain_rule(clause, kinds) if clause.is_plain else None
         casts: dict[Span, str] = {}
         if rule is None:
-            builder = TypedBuilder(draft, bases, infer(clause, bases, draft.types), findings)
+            builder = TypedBuilder(draft, kinds, types, infer(clause, kinds, types), findings)
             rule = builder.rule(clause)
             casts = builder.casts
         if rule is None:
             continue
-        if clause.is_fact and not rule.body and all(type(term) is Constant for term in rule.head.arguments):
-            values = tuple([term.value for term in rule.head.arguments if type(term) is Constant])
+        values = values_of_fact(rule) if clause.is_fact else None
+        if values is not None:
             facts.append(Fact(rule.head.relation, values, rule.head.span))
             continue
         rules.append(rule)
@@ -48,30 +55,31 @@ def infer_types(draft: Draft) -> Outcome:
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
 
 
-def _plain_fact(head: tree.Atom, bases: Bases) -> Fact | None:
+def _plain_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
     """The fact, or None when it is none or at fault."""
     values = []
-    for term, base in zip(head.arguments, bases[head.relation], strict=True):
-        value = constant_value(term, base)
+    for term, kind in zip(head.arguments, kinds[head.relation], strict=True):
+        value = constant_value(term, base_of(kind))
         if value is None:
             return None
         values.append(value)
     return Fact(head.relation, tuple(values), head.span)
 
 
-def _plain_rule(clause: FlatClause, bases: Bases) -> TypedRule | None:
+def _plain_rule(clause: FlatClause, kinds: Kinds) -> TypedRule | None:
     """The rule, or None when its types clash: the slower way then finds out where."""
-    known: dict[str, Base] = {}
+    known: dict[str, Kind] = {}
     wildcards = 0
     body: list[Literal] = []
     for literal in (*clause.body, clause.head):
         is_negated = type(literal) is tree.Negation
         atom: tree.Atom = literal.atom if is_negated else literal  # type: ignore[union-attr,assignment]  # plain
         arguments: list[Expression | Wildcard] = []
-        for term, base in zip(atom.arguments, bases[atom.relation], strict=True):
+        for term, kind in zip(atom.arguments, kinds[atom.relation], strict=True):
+            base = base_of(kind)
             if type(term) is tree.Variable:
                 name = term.name
-                if known.setdefault(name, base) is not base:
+                if known.setdefault(name, kind) is not kind:
                     return None
                 arguments.append(Variable(name, base, term.span))
             elif type(term) is tree.Wildcard:

@@ -38,6 +38,8 @@ def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:
                     rules[head.relation].append((head, item.body))
         elif type(item) is tree.Directive and item.relation in inlined:
             faults.has_directive(item, inlined[item.relation], findings)
+        elif type(item) is tree.Subsumption and item.dominated.relation in inlined:
+            faults.has_subsumption(item, inlined[item.dominated.relation], findings)
     order = _innermost_first(rules, inlined, findings)
     if findings.diagnostics:
         return program, tuple(findings.diagnostics)
@@ -83,6 +85,9 @@ def _rewritten(
                 if heads:
                     findings.instance = item.instance
                     yield _clause(replace(item, heads=heads), expanded, findings)
+            case tree.Subsumption():
+                findings.instance = item.instance
+                yield _subsumption(item, expanded, findings)
             case tree.RelationDeclaration() if item.name in inlined:
                 pass
             case _:
@@ -96,6 +101,12 @@ def _clause(clause: tree.Clause, expanded: dict[str, list[_Rule]], findings: Fin
     body = inliner.body_of(clause.heads, clause.body)
     heads = tuple([inliner.head(head) for head in clause.heads])
     return tree.Clause(heads, body, None, clause.span, clause.instance)  # a plan would order other atoms
+
+
+def _subsumption(item: tree.Subsumption, expanded: dict[str, list[_Rule]], findings: Findings) -> tree.Subsumption:
+    if not any(atom.relation in expanded for atom in _atoms(item.body)):
+        return item
+    return replace(item, body=_Inliner(expanded, findings).body_of((item.dominated, item.dominating), item.body))
 
 
 class _Inliner:

@@ -23,6 +23,18 @@ def has_directive(item: tree.Directive, declared: tree.RelationDeclaration, find
     )
 
 
+def has_subsumption(item: tree.Subsumption, declared: tree.RelationDeclaration, findings: Findings) -> None:
+    """E0226."""
+    findings.instance = item.instance
+    findings.error(
+        "E0226",
+        f"relation {quoted(declared.name)} is inline and has no facts of its own",
+        primary(item.span, "a subsumption needs them"),
+        secondary(_place(declared), "declared inline here"),
+        advice=f"{_ADVICE}, or the subsumption",
+    )
+
+
 def is_cyclic(members: list[tree.RelationDeclaration], uses: Mapping[str, Span], findings: Findings) -> None:
     """E0226."""
     first = members[0]

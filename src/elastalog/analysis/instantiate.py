@@ -170,6 +170,9 @@ class _Instantiation:
                     heads = tuple([head for head in item.heads if head.relation not in layer.dropped])
                     if heads:
                         self.items.append(renamer.clause(item, heads))
+                case tree.Subsumption():
+                    if item.dominated.relation not in layer.dropped:
+                        self.items.append(renamer.subsumption(item))
                 case tree.RelationDeclaration():
                     self.items.append(renamer.declaration(item, scope.prefix + item.name))
                 case tree.TypeDeclaration():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from elastalog.analysis.program import (
@@ -22,7 +22,8 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
-from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.analysis.values import written
+from elastalog.analysis.variable_names import is_made_name, is_wildcard_name
 from elastalog.syntax.constants import write_string
 from elastalog.syntax.keywords import TEXT_TESTS
 
@@ -69,8 +70,9 @@ def show_relation(relation: Relation) -> str:
 
 def show_rule(rule: Rule) -> str:
     """The rule as it would be written."""
-    body = f" :- {_conjunction(rule.body)}" if rule.body else ""
-    return f"{show_literal(rule.head)}{body}."
+    head, *written = inlined((rule.head, *rule.body))
+    body = f" :- {', '.join(map(show_literal, written))}" if written else ""
+    return f"{show_literal(head)}{body}."
 
 
 def show_literal(literal: Literal) -> str:
@@ -104,6 +106,8 @@ def show_expression(term: Expression | Wildcard) -> str:
             return show_value(term.value) + ("u" if term.base is Base.UNSIGNED else "")
         case Apply():
             arguments = [show_expression(argument) for argument in term.arguments]
+            if term.functor == "[]":
+                return f"[{', '.join(arguments)}]"
             if term.functor in _INFIX:
                 return f"({f' {term.functor} '.join(arguments)})"
             return f"-({arguments[0]})" if term.functor == "neg" else f"{term.functor}({', '.join(arguments)})"
@@ -113,11 +117,55 @@ def show_expression(term: Expression | Wildcard) -> str:
 
 def show_value(value: Value) -> str:
     """A value as the language writes it."""
-    return write_string(value) if isinstance(value, str) else repr(value)
+    return write_string(value) if isinstance(value, str) else written(value)
 
 
 def _conjunction(body: Iterable[Literal]) -> str:
-    return ", ".join(show_literal(literal) for literal in body) or "true"
+    return ", ".join(map(show_literal, inlined(tuple(body)))) or "true"
+
+
+def inlined(literals: tuple[Literal, ...]) -> list[Literal]:
+    """Literals as they were written: what was named to be built or taken apart stands in its place again."""
+    made: dict[str, Expression] = {}
+    for literal in literals:
+        if isinstance(literal, Comparison) and isinstance(literal.left, Variable) and is_made_name(literal.left.name):
+            made[literal.left.name] = literal.right
+    if not made:
+        return list(literals)
+    return [
+        _with_parts(literal, made)
+        for literal in literals
+        if not (isinstance(literal, Comparison) and isinstance(literal.left, Variable) and literal.left.name in made)
+    ]
+
+
+def _with_parts(literal: Literal, made: Mapping[str, Expression]) -> Literal:
+    match literal:
+        case Atom():
+            arguments = [a if isinstance(a, Wildcard) else _built(a, made) for a in literal.arguments]
+            return Atom(literal.relation, tuple(arguments), literal.span)
+        case Negation():
+            atom = _with_parts(literal.atom, made)
+            assert isinstance(atom, Atom)
+            return Negation(atom, literal.span)
+        case Comparison():
+            left, right = _built(literal.left, made), _built(literal.right, made)
+            return Comparison(literal.operator, literal.base, left, right, literal.span)
+        case Aggregation():
+            return literal
+        case _:
+            assert_never(literal)
+
+
+def _built(expression: Expression, made: Mapping[str, Expression]) -> Expression:
+    match expression:
+        case Variable() if expression.name in made:
+            return _built(made[expression.name], made)
+        case Apply():
+            arguments = tuple([_built(argument, made) for argument in expression.arguments])
+            return Apply(expression.functor, arguments, expression.base, expression.span)
+        case _:
+            return expression
 
 
 def _variables(rule: Rule) -> Iterator[Variable]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, counted, primary, quoted
-from elastalog.analysis.program import Atom, CheckedProgram, Rule, Stratum
+from elastalog.analysis.program import Atom, CheckedProgram, Negation, Rule, Stratum
+from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.syntax import tree
 
 _NO_PLAN: Final[Mapping[int, tuple[int, ...]]] = MappingProxyType({})
@@ -22,8 +23,13 @@ def number_rules(draft: Draft) -> Outcome:
     rules: list[Rule] = []
     rules_of: list[list[Rule]] = [[] for _ in draft.components]
     count_of: dict[str, int] = {}
-    for number, typed in enumerate(draft.typed_rules, 1):
+    subsumptions: list[Rule] = []
+    for typed in draft.typed_rules:
         head = typed.head.relation
+        if is_of_pairs(head):
+            subsumptions.append(_subsumption(typed, component_of, findings))
+            continue
+        number = len(rules) + 1
         stratum = component_of[head]
         in_relation = count_of[head] = count_of.get(head, 0) + 1
         recursive_atoms = 0
@@ -39,13 +45,49 @@ def number_rules(draft: Draft) -> Outcome:
         rules_of[stratum].append(rule)
     strata = tuple(
         [
-            Stratum(number, component, tuple(own), any(rule.is_recursive for rule in own))
+            Stratum(
+                number,
+                tuple([name for name in component if not is_of_pairs(name)]),
+                tuple(own),
+                any(rule.is_recursive for rule in own),
+            )
             for number, (component, own) in enumerate(zip(draft.components, rules_of, strict=True))
         ]
     )
-    program = CheckedProgram(draft.tree.source, draft.relations, tuple(rules), draft.facts, strata, draft.pragmas)
+    program = CheckedProgram(
+        draft.tree.source,
+        MappingProxyType({name: own for name, own in draft.relations.items() if not is_of_pairs(name)}),
+        tuple(rules),
+        draft.facts,
+        strata,
+        draft.pragmas,
+        draft.structures,
+        draft.functors,
+        tuple(subsumptions),
+    )
     _warn_about_empty_relations(draft, count_of, findings)
     return replace(draft, program=program), findings.diagnostics
+
+
+def _subsumption(typed: TypedRule, component_of: Mapping[str, int], findings: Findings) -> Rule:
+    """A rule of pairs; what it reads beside its two facts must be complete before."""
+    own = component_of[typed.head.relation]
+    base = typed.head.relation.removesuffix(MARK)
+    heads = [literal for literal in typed.body if type(literal) is Atom and literal.relation == base][:2]
+    for literal in typed.body:
+        if literal in heads:
+            continue
+        relation = literal.relation if type(literal) is Atom else None
+        if type(literal) is Negation:
+            relation = literal.atom.relation
+        if relation is not None and component_of[relation] == own:
+            findings.error(
+                "E0248",
+                f"a subsumption reads {quoted(relation)}, which depends on what it takes away",
+                primary(literal.span, "not complete before"),
+                advice="compare the two facts, or read relations that do not depend on this one",
+            )
+    return Rule(0, 0, typed.head, typed.body, False, _NO_PLAN, typed.span)
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:
@@ -69,7 +111,11 @@ def _warn_about_empty_relations(draft: Draft, count_of: Mapping[str, int], findi
     """A relation that is read but never gets a fact is mostly a forgotten `.input`."""
     filled = {fact.relation for fact in draft.facts} | count_of.keys()
     for name, relation in draft.relations.items():
-        if name not in filled and not any(directive.kind == "input" for directive in relation.directives):
+        if (
+            name not in filled
+            and not is_of_pairs(name)
+            and not any(directive.kind == "input" for directive in relation.directives)
+        ):
             findings.instance = draft.declarations[name].instance
             findings.warning(
                 "E0223",

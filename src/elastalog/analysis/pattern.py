@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from elastalog.analysis.program import Base, CheckedProgram, Relation, Value
+from elastalog.analysis.constants import constant_value
+from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
+from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
@@ -105,7 +107,8 @@ def _written(relation: Relation) -> str:
 
 
 def _term(source: Source, relation: Relation, position: int, argument: syntax.Term) -> Value | Free:
-    base = relation.attributes[position].base
+    attribute = relation.attributes[position]
+    base = attribute.base
     match argument, base:
         case syntax.Variable(), _:
             return Free(argument.name)
@@ -121,11 +124,37 @@ def _term(source: Source, relation: Relation, position: int, argument: syntax.Te
             return float(argument.value)
         case syntax.Float(), Base.FLOAT:
             return argument.value
-    name = relation.attributes[position].name
+        case syntax.Call(), Base.RECORD:
+            value = _record(argument, attribute.type_name, attribute.structures or {})
+            if value is not None:
+                return value
+    name = attribute.name
     raise _wrong(
         source, "E0610", f"attribute `{name}` of `{relation.name}` is a {base.value}", argument.span,
         advice=f"write a {base.value}, a variable, or `_`",
     )  # fmt: skip
+
+
+def _record(term: syntax.Term, type_name: str, structures: Mapping[str, StructuredType]) -> Value | None:
+    """The value of a type made of parts that a term spells, None if it spells none."""
+    if not isinstance(term, syntax.Call):
+        return None
+    branches = structures[type_name].branches
+    if term.functor == "nil":
+        return NIL if "[]" in branches else None
+    fields = branches.get(term.functor)
+    if fields is None or len(fields) != len(term.arguments):
+        return None
+    parts = [
+        constant_value(argument, field.base)
+        if field.structure is None
+        else _record(argument, field.structure, structures)
+        for field, argument in zip(fields, term.arguments, strict=True)
+    ]
+    if any(part is None for part in parts):
+        return None
+    record = Record(parts, tuple([field.base for field in fields]))
+    return record if term.functor == "[]" else Branch.of(term.functor[1:], record)
 
 
 def _wrong(source: Source, code: str, message: str, span: Span, *, advice: str) -> ElastalogError:

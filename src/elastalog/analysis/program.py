@@ -12,19 +12,22 @@ from enum import Enum
 from pathlib import PurePath
 from typing import TypeAlias
 
+from elastalog.analysis.values import Structured
 from elastalog.diagnostics.source import Source, Span
 
 
 class Base(Enum):
-    """The base types. `number` and `unsigned` have 64 bits."""
+    """The base types. `number` and `unsigned` have 64 bits. A record stands for the values of all record types and
+    algebraic data types; which one it is, `Attribute.type_name` and the constructors of expressions say."""
 
     NUMBER = "number"
     UNSIGNED = "unsigned"
     FLOAT = "float"
     SYMBOL = "symbol"
+    RECORD = "record"
 
 
-Value: TypeAlias = int | float | str
+Value: TypeAlias = int | float | str | Structured
 
 # --- expressions ---------------------------------------------------------------------------------------------------
 
@@ -56,7 +59,10 @@ class Wildcard:
 @dataclass(frozen=True, slots=True)
 class Apply:
     """A functor applied to typed arguments. `functor` is a key of `analysis.functors.FUNCTORS`; `range` is the only one
-    that has several results and stands only as one side of a Comparison `variable = range(...)`."""
+    that has several results and stands only as one side of a Comparison `variable = range(...)`.
+
+    A constructor, `[]` or `$A`, stands only as the right side of `variable = [parts]`, its parts variables and
+    constants: with the parts it gives the variable, with the variable the parts."""
 
     functor: str
     arguments: tuple[Expression, ...]
@@ -116,11 +122,12 @@ Literal: TypeAlias = Atom | Negation | Comparison | Aggregation
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`type_name` as declared, `base` what it comes down to."""
+    """`type_name` as declared, `base` what it comes down to; of a record, `structures` are the types made of parts."""
 
     name: str
     type_name: str
     base: Base
+    structures: Mapping[str, StructuredType] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,8 @@ class Relation:
     directives: tuple[Directive, ...]
     qualifiers: tuple[str, ...]
     span: Span
+    choices: tuple[tuple[int, ...], ...] = ()
+    """The keys of `choice-domain`, by columns: at most one fact for every value of each."""
 
     @property
     def arity(self) -> int:
@@ -202,10 +211,55 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a record: `type_name` as declared, `structure` the name of the type if that is made of parts too."""
+
+    name: str
+    type_name: str
+    base: Base
+    structure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredType:
+    """A record type or an algebraic data type: the parts by constructor, which is `[]` or `$A`."""
+
+    name: str
+    branches: Mapping[str, tuple[Part, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunctor:
+    """A functor that the user implements. An `Apply` of it has the functor `@name`."""
+
+    name: str
+    parameters: tuple[Base, ...]
+    result: Base
+    is_stateful: bool
+    span: Span
+
+    @property
+    def signature(self) -> str:
+        """`f(number, symbol): symbol`"""
+        return f"{self.name}({', '.join(base.value for base in self.parameters)}): {self.result.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedProgram:
+    """`structures`: the types made of parts, by every name that leads to one."""
+
     source: Source
     relations: Mapping[str, Relation]
     rules: tuple[Rule, ...]
     facts: tuple[Fact, ...]
     strata: tuple[Stratum, ...]
     pragmas: Mapping[str, str]
+    structures: Mapping[str, StructuredType] = field(default_factory=dict)
+    functors: Mapping[str, UserFunctor] = field(default_factory=dict)
+    subsumptions: tuple[Rule, ...] = ()
+    """Rules whose heads are pairs of facts of one relation, `R<=`: the first is dominated by the second."""
+
+    @property
+    def wraps(self) -> bool:
+        """Whether integers are taken modulo 2^64 instead of being checked."""
+        return self.pragmas.get("arithmetic") == "wrap"

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from elastalog.analysis import program as checked
 from elastalog.analysis.check import check
 from elastalog.analysis.program import CheckedProgram, Value
+from elastalog.analysis.values import NIL, Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
@@ -152,8 +153,14 @@ def _bound(clause: syntax.Clause, parameters: Mapping[str, Value], text: str, sh
     return found
 
 
-def constant(value: Value, span: Span) -> syntax.Term:
-    """A value as a term."""
+def constant(value: Value | tuple[Any, ...] | None, span: Span) -> syntax.Term:
+    """A value as a term. Records may be plain tuples, and nil `None`, as users give them."""
+    if value is NIL or value is None:
+        return syntax.Call("nil", (), span, span)
+    if isinstance(value, tuple | Branch):
+        parts = value if isinstance(value, tuple) else value.parts
+        functor = "[]" if isinstance(value, tuple) else f"${value.name}"
+        return syntax.Call(functor, tuple([constant(part, span) for part in parts]), span, span)
     if isinstance(value, str):
         return syntax.String(value, span)
     if isinstance(value, float):
@@ -179,7 +186,7 @@ def _mapped(node: _Node, change: Callable[[Any], Any]) -> _Node:
 
 
 def _types(tree: syntax.Tree) -> list[syntax.Item]:
-    others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause)
+    others = (syntax.RelationDeclaration, syntax.Directive, syntax.Pragma, syntax.Clause, syntax.Subsumption)
     return [item for item in tree.items if not isinstance(item, others)]
 
 

@@ -38,6 +38,11 @@ class Renamer:
         body = tuple([self.literal(literal) for literal in item.body])
         return tree.Clause(tuple([self.atom(head) for head in heads]), body, item.plan, item.span, self.instance)
 
+    def subsumption(self, item: tree.Subsumption) -> tree.Subsumption:
+        body = tuple([self.literal(literal) for literal in item.body])
+        dominated, dominating = self.atom(item.dominated), self.atom(item.dominating)
+        return tree.Subsumption(dominated, dominating, body, item.span, self.instance)
+
     def literal(self, literal: tree.Literal) -> tree.Literal:
         match literal:
             case tree.Atom():

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.functors import FUNCTORS, functor_of
+from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
 _Pending: TypeAlias = list[tree.Term | tree.Literal]
@@ -30,12 +31,20 @@ def resolve_names(draft: Draft) -> Outcome:
     return replace(draft, clauses=tuple(clauses)), findings.diagnostics
 
 
+def constructors_of(draft: Draft) -> dict[str, Structure]:
+    """The type of every branch."""
+    structures = [meaning.structure for meaning in draft.types.values() if meaning.structure is not None]
+    return {functor: structure for structure in structures for functor in structure.branches if functor != "[]"}
+
+
 class _ClauseResolver:
     """Looks up the names of one clause after the other."""
 
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.declarations = declarations = draft.declarations
         self.types = draft.types
+        self.constructors = constructors_of(draft)
+        self.users = draft.functors
         self.findings = findings
         self.arities = {name: len(declaration.attributes) for name, declaration in declarations.items()}
         # The variables of the clause; the value is the only occurrence if that is in a positive atom of the body.
@@ -98,6 +107,9 @@ class _ClauseResolver:
                     if node.functor == "range":
                         shape = Shape.NESTED
                     self.check_call(node)
+                    if is_constructor(node.functor):
+                        pending.extend(node.arguments)
+                        continue
                     self.push_operands(node.arguments, f"an argument of {quoted(node.functor)}", pending)
                 case tree.Cast():
                     if node.type_name not in self.types:
@@ -144,11 +156,18 @@ class _ClauseResolver:
             self.report_atom(atom)
 
     def check_call(self, call: tree.Call) -> None:
-        functor = FUNCTORS.get(call.functor)
+        if is_constructor(call.functor):
+            self.check_branch(call)
+            return
+        functor = functor_of(call.functor, self.users)
         given = len(call.arguments)
         if functor is None:
             near = self.findings.nearest(call.functor, FUNCTORS)
-            if call.functor in self.declarations:
+            if call.functor[0] == "@":
+                near = self.findings.nearest(call.functor[1:], self.users)
+                example = f".functor {call.functor[1:60]}(x: number): number"
+                advice = f"did you mean `@{near}`?" if near else f"declare it, for example `{example}`"
+            elif call.functor in self.declarations:
                 advice = f"{quoted(call.functor)} is a relation: write it as an atom of the body"
             else:
                 advice = f"did you mean {quoted(near)}?" if near else "the reference lists the functors of the dialect"
@@ -160,6 +179,32 @@ class _ClauseResolver:
                 f"functor {quoted(call.functor)} takes {functor.arity_text}, not {given}",
                 primary(call.span, f"{counted(given, 'argument')} here"),
                 advice=f"its form is `{functor.signatures[0]}`",
+            )
+
+    def check_branch(self, call: tree.Call) -> None:
+        """That a branch exists and has as many fields. The type of a record is not known before inference."""
+        if call.functor[0] != "$":
+            return
+        structure = self.constructors.get(call.functor)
+        if structure is None:
+            near = self.findings.nearest(call.functor, self.constructors)
+            self.findings.error(
+                "E0241",
+                f"unknown branch {quoted(call.functor)}",
+                primary(call.functor_span, "of no declared type"),
+                advice=f"did you mean {quoted(near)}?"
+                if near
+                else f"declare it, for example `.type T = {call.functor[1:60]} {{}}`",
+            )
+            return
+        fields = structure.branches[call.functor]
+        if len(fields) != len(call.arguments):
+            listed = ", ".join(field.name for field in fields)
+            self.findings.error(
+                "E0242",
+                f"branch {quoted(call.functor)} has {counted(len(fields), 'field')}, not {len(call.arguments)}",
+                primary(call.span, f"{counted(len(call.arguments), 'field')} here"),
+                advice=f"write `{call.functor}({listed})`" if fields else f"write {quoted(call.functor)}",
             )
 
     def report_atom(self, atom: tree.Atom) -> None:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from elastalog.analysis.alternatives import MOST_LITERALS, alternatives_of
 from elastalog.analysis.draft import FlatBody, FlatLiteral, SeparatedAggregate
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import FUNCTORS
+from elastalog.analysis.functors import is_generator
+from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.variable_names import fresh_name
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
@@ -96,7 +97,7 @@ class _Scope:
                 self.literals.append(self.aggregate(result, right))
                 self.meet(left, result, comparison)
                 return
-            if type(left) is tree.Variable and type(right) is tree.Call and FUNCTORS[right.functor].is_generator:
+            if type(left) is tree.Variable and type(right) is tree.Call and is_generator(right.functor):
                 arguments = tuple([self.term(term) for term in right.arguments])
                 result = self.result(left, right.functor)
                 generated = replace(right, arguments=arguments)
@@ -122,7 +123,7 @@ class _Scope:
                 return self.variable(term)
             case tree.Call():
                 call = replace(term, arguments=tuple([self.term(argument) for argument in term.arguments]))
-                return self.generated(call) if FUNCTORS[term.functor].is_generator else call
+                return self.generated(call) if is_generator(term.functor) else call
             case tree.Cast():
                 return replace(term, term=self.term(term.term))
             case tree.Aggregate():
@@ -162,7 +163,7 @@ class _Scope:
 
 
 def _is_special(term: tree.Term) -> bool:
-    return type(term) is tree.Aggregate or (type(term) is tree.Call and FUNCTORS[term.functor].is_generator)
+    return type(term) is tree.Aggregate or (type(term) is tree.Call and is_generator(term.functor))
 
 
 def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> Counter[str]:
@@ -170,9 +171,21 @@ def _definers(body: Sequence[tree.Literal], shared: Iterable[str]) -> Counter[st
     found = Counter(shared)
     for literal in body:
         if type(literal) is tree.Atom:
-            found.update({term.name for term in literal.arguments if type(term) is tree.Variable})
+            found.update(_patterns(literal.arguments))
         elif type(literal) is tree.Comparison and literal.operator == "=":
-            found.update({term.name for term in (literal.left, literal.right) if type(term) is tree.Variable})
+            found.update(_patterns((literal.left, literal.right)))
+    return found
+
+
+def _patterns(terms: Iterable[tree.Term]) -> set[str]:
+    """The variables that terms are, or that they take out of a value."""
+    pending, found = list(terms), set()
+    while pending:
+        term = pending.pop()
+        if type(term) is tree.Variable:
+            found.add(term.name)
+        elif type(term) is tree.Call and is_constructor(term.functor):
+            pending.extend(term.arguments)
     return found
 
 

@@ -7,10 +7,11 @@ from typing import NoReturn
 
 from elastalog.analysis.constants import LIMITS
 from elastalog.analysis.draft import SeparatedAggregate
-from elastalog.analysis.findings import Findings, primary, quoted, secondary, with_article
+from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary, with_article
 from elastalog.analysis.functors import Functor
 from elastalog.analysis.infer import Environment
 from elastalog.analysis.program import Base
+from elastalog.analysis.structures import Field, Kind, Structure
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
@@ -41,7 +42,7 @@ class TypeReports:
     def text(self, term: tree.Term) -> str:
         return self.findings.source.text[term.span.start : term.span.end]
 
-    def origin(self, term: tree.Term, base: Base) -> tuple[Label, ...]:
+    def origin(self, term: tree.Term, base: Kind) -> tuple[Label, ...]:
         """Where the type of a variable comes from, unless that is the place itself."""
         if type(term) is not tree.Variable:
             return ()
@@ -50,7 +51,7 @@ class TypeReports:
             return ()
         return (secondary(place, f"{quoted(written_name(term.name))} becomes {with_article(base)} here"),)
 
-    def argument(self, atom: tree.Atom, position: int, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+    def argument(self, atom: tree.Atom, position: int, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
         attribute = self.declarations[atom.relation].attributes[position]
         declared = Span(attribute.name_span.start, attribute.type_span.end)
         if type(term) is tree.Variable:
@@ -73,7 +74,7 @@ class TypeReports:
             )
         raise ClauseAtFaultError
 
-    def operand(self, comparison: tree.Comparison, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+    def operand(self, comparison: tree.Comparison, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
         self.findings.error(
             "E0303",
             f"{quoted(comparison.operator)} compares two {expected.value}s, not {with_article(found)}",
@@ -83,7 +84,7 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
-    def comparison(self, comparison: tree.Comparison, left: Base, right: Base) -> NoReturn:
+    def comparison(self, comparison: tree.Comparison, left: Kind, right: Kind) -> NoReturn:
         self.findings.error(
             "E0303",
             f"{quoted(comparison.operator)} compares {with_article(left)} with {with_article(right)}",
@@ -95,7 +96,7 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
-    def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Base, expected: Base) -> NoReturn:
+    def call(self, call: tree.Call, functor: Functor, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
         takes = [overload.parameter(0).value for overload in functor.overloads] if functor.is_uniform else []
         if functor.is_uniform and found.value not in takes:
             message = f"{quoted(call.functor)} does not take {with_article(found)}"
@@ -126,7 +127,7 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
-    def constant_advice(self, term: tree.Term, found: Base, expected: Base) -> str:
+    def constant_advice(self, term: tree.Term, found: Kind, expected: Kind) -> str:
         text = self.text(term)
         if type(term) is tree.Integer and expected is Base.SYMBOL:
             return f'write it as a symbol: `"{text[:40]}"`'
@@ -138,7 +139,7 @@ class TypeReports:
             return f"write {with_article(expected)} here, or change the type of the other side"
         return _conversion_advice(found, expected, text if len(text) <= 30 else "…")
 
-    def target(self, operator: str, term: tree.Term, found: Base) -> NoReturn:
+    def target(self, operator: str, term: tree.Term, found: Kind) -> NoReturn:
         self.findings.error(
             "E0308",
             f"{quoted(operator)} does not take {with_article(found)}",
@@ -148,24 +149,91 @@ class TypeReports:
         )
         raise ClauseAtFaultError
 
-    def result(self, aggregate: SeparatedAggregate, found: Base, expected: Base) -> NoReturn:
+    def result(self, aggregate: SeparatedAggregate, found: Kind, expected: Kind) -> NoReturn:
         self.findings.error(
             "E0303",
             f"{quoted(aggregate.operator)} gives {with_article(found)} here, not {with_article(expected)}",
             primary(aggregate.span, with_article(found)),
             *self.origin(aggregate.result, expected),
-            advice=f"convert the result in a second step, for example `y = {_CONVERSIONS[expected]}(x)`",
+            advice="give the result a variable of its own"
+            if isinstance(expected, Structure)
+            else f"convert the result in a second step, for example `y = {_CONVERSIONS[expected]}(x)`",
         )
         raise ClauseAtFaultError
 
-    def cast(self, cast: tree.Cast, found: Base, expected: Base) -> NoReturn:
+    # --- values made of values -------------------------------------------------------------------------------------
+
+    def untyped(self, call: tree.Call, expected: Kind | None) -> NoReturn:
+        shown = quoted(self.text(call))
+        if expected is not None:
+            message = f"{shown} stands where {with_article(expected)} is expected"
+        else:
+            message = f"the type of the record {shown} cannot be told"
+        self.findings.error(
+            "E0340",
+            message,
+            primary(call.span, "a record"),
+            note="the declared type of a relation's argument, or of a variable that it equals, says what a record is",
+            advice="use it, or the variable that it equals, as an argument that is declared with a record type",
+        )
+        raise ClauseAtFaultError
+
+    def foreign(self, call: tree.Call, structure: Structure) -> NoReturn:
+        has = ", ".join(quoted(functor) for functor in structure.branches)
+        self.findings.error(
+            "E0341",
+            f"{quoted(self.text(call))} is not of type {quoted(structure.name)}",
+            primary(call.span, f"{quoted(structure.name)} is expected here"),
+            note="`nil` and `[…]` belong to record types" if structure.is_record else f"its branches are {has}",
+            advice=f"write a value of type {quoted(structure.name)}",
+        )
+        raise ClauseAtFaultError
+
+    def fields(self, call: tree.Call, structure: Structure, number: int) -> NoReturn:
+        listed = ", ".join(field.name for field in structure.branches[call.functor])
+        self.findings.error(
+            "E0242",
+            f"record type {quoted(structure.name)} has {counted(number, 'field')}, not {len(call.arguments)}",
+            primary(call.span, f"{counted(len(call.arguments), 'field')} here"),
+            advice=f"write `[{listed}]`; use `_` for fields that do not matter",
+        )
+        raise ClauseAtFaultError
+
+    def part(self, call: tree.Call, field: Field, term: tree.Term, found: Kind, expected: Kind) -> NoReturn:
+        if type(term) is tree.Variable:
+            name = quoted(written_name(term.name))
+            message = f"variable {name} is used as {found.value} and as {expected.value}"
+        else:
+            message = f"field {quoted(field.name)} is {with_article(expected)}, not {with_article(found)}"
+        self.findings.error(
+            "E0301" if type(term) is tree.Variable else "E0302",
+            message,
+            primary(term.span, f"field {quoted(field.name)} is {with_article(expected)}"),
+            *self.origin(term, found),
+            advice=self.constant_advice(term, found, expected),
+        )
+        raise ClauseAtFaultError
+
+    def order(self, comparison: tree.Comparison, structure: Structure) -> NoReturn:
+        self.findings.error(
+            "E0342",
+            f"values of type {quoted(structure.name)} have no order",
+            primary(comparison.span, f"{quoted(comparison.operator)} needs one"),
+            note="only a type whose branches have no fields has an order: by the names of the branches",
+            advice="compare the fields",
+        )
+        raise ClauseAtFaultError
+
+    def cast(self, cast: tree.Cast, found: Kind, expected: Kind) -> NoReturn:
         self.findings.error(
             "E0311",
             f"{with_article(found)} cannot be taken for {with_article(expected)}",
             primary(cast.type_span, f"{quoted(cast.type_name)} is {with_article(expected)}"),
             *self.origin(cast.term, found),
             note="`as` keeps the value; types with the same base, and number and unsigned, can stand for each other",
-            advice=f"convert the value with `{_CONVERSIONS[expected]}(…)`",
+            advice=_conversion_advice(found, expected, "…")
+            if isinstance(found, Structure) or isinstance(expected, Structure)
+            else f"convert the value with `{_CONVERSIONS[expected]}(…)`",
         )
         raise ClauseAtFaultError
 
@@ -184,7 +252,9 @@ def _looks_numeric(text: str) -> bool:
     return len(text) <= 20 and text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit()
 
 
-def _conversion_advice(found: Base, expected: Base, text: str) -> str:
+def _conversion_advice(found: Kind, expected: Kind, text: str) -> str:
+    if isinstance(found, Structure) or isinstance(expected, Structure):
+        return f"give a value of type {quoted(expected.value)}, or change a declaration"
     return f"convert the {found.value} with `{_CONVERSIONS[expected]}({text})`, or change a declaration"
 
 

@@ -1,5 +1,5 @@
-"""Names of variables that no program can write: those of wildcards, `_@1`, and of variables renamed so that each scope
-has its own, `x@1`."""
+"""Names of variables that no program can write: those of wildcards, `_@1`, of variables renamed so that each scope has
+its own, `x@1`, and of variables for what an expression builds or takes apart, `@r1`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ def wildcard_name(number: int) -> str:
 def fresh_name(stem: str, number: int) -> str:
     """A variable like another, of a scope of its own."""
     return f"{stem}@{number}"
+
+
+def made_name(number: int) -> str:
+    """The variable that stands for what an expression builds or takes apart."""
+    return f"@r{number}"
+
+
+def is_made_name(name: str) -> bool:
+    """Whether a variable stands for what an expression builds or takes apart."""
+    return name.startswith("@r")
 
 
 def is_wildcard_name(name: str) -> bool:

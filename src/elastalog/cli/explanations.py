@@ -74,6 +74,8 @@ def value_from(text: str, base: Base, name: str) -> Value:
                 return float(text)
             case Base.NUMBER | Base.UNSIGNED:
                 return int(text.removesuffix("u") if base is Base.UNSIGNED else text)
+            case Base.RECORD:
+                raise ValueError(text)
     except ValueError:
         message = f"`{text[:40]}` is not a {base.value}"
         raise ElastalogError([Diagnostic("E0711", message, help=f"give a {base.value} for `{name}`")]) from None

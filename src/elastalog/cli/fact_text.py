@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from elastalog.analysis.program import Value
+from elastalog.analysis.values import written
 from elastalog.syntax.constants import write_string
 
 
 def value_text(value: Value) -> str:
     """A value as a program would write it."""
-    return write_string(value) if isinstance(value, str) else repr(value)
+    return write_string(value) if isinstance(value, str) else written(value)
 
 
 def fact_text(relation: str, values: Iterable[Value]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.fact_text import value_text
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
@@ -61,9 +62,9 @@ def query(
         if not names:
             click.echo("yes" if len(answers) else "no")
             return
-        for answer in sorted(answers):
+        for answer in sorted(answers, key=sort_key):
             if form == "json":
-                click.echo(json.dumps(dict(zip(names, answer, strict=True)), ensure_ascii=False))
+                click.echo(json.dumps(dict(zip(names, answer, strict=True)), ensure_ascii=False, default=str))
             else:
                 click.echo("\t".join(map(value_text, answer)))
 

@@ -39,6 +39,8 @@ class SessionOptions:
     max_memory: int | None
     timeout: float | None
     max_expansion: int
+    functors: str | None = None
+    arithmetic: str | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -84,6 +86,14 @@ def session_options(command: _Command) -> _Command:
             help="Most rows of a relation to skip.",
         ),
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option(
+            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+            help="Python file with the functions that `.functor` declares.",
+        ),
+        click.option(
+            "--arithmetic", type=click.Choice(["check", "wrap"]),
+            help="Integers outside their type: an error, or modulo 2^64.",
+        ),
         click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
         click.option(
             "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
@@ -158,11 +168,27 @@ def open_session(
         on_progress=on_progress,
         store=store,
         retention=retention,
+        arithmetic=options.arithmetic,
+        functors=None if options.functors is None else functions_in(options.functors),
     )
     lost = _bad_rows(session)
     if lost:
         show_diagnostics(lost, form, verbosity)
     return session
+
+
+def functions_in(path: str) -> dict[str, Any]:
+    """What a Python file defines, by name. Reading it runs it."""
+    import runpy
+
+    from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+
+    try:
+        return {name: value for name, value in runpy.run_path(path).items() if callable(value)}
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        message = f"`{path}` cannot be run: {reason}"
+        raise ElastalogError([Diagnostic("E0643", message, help="mend the file", location=path)]) from None
 
 
 def _bad_rows(session: Session) -> list[Diagnostic]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.fact_text import fact_text
 from elastalog.cli.session_options import SessionOptions, load_program, open_session
@@ -66,5 +67,5 @@ def writing(store: str, form: str, verbosity: Verbosity) -> Session:
 
 def fact_lines(relation: Relation, sign: str = "") -> Iterable[str]:
     """The facts of a relation in order, as a diff file has them."""
-    for fact in sorted(relation):
+    for fact in sorted(relation, key=sort_key):
         yield f"{sign}{fact_text(relation.name, fact)}."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from elastalog.analysis.values import sort_key
 from elastalog.cli.fact_text import fact_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def print_changes(batch: str, changes: Changes) -> None:
     click.echo(f"// {batch}")
     for name, changed in changes.items():
         for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
-            for fact in sorted(facts):
+            for fact in sorted(facts, key=sort_key):
                 click.echo(f"{sign}{fact_text(name, fact)}.")
 
 

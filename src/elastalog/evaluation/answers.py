@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from elastalog.analysis.pattern import Free, Pattern
 from elastalog.backends.protocol import Backend
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Column, Schema
+from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 
 
@@ -29,7 +31,7 @@ def answers(pattern: Pattern, schema: Schema, dictionary: Dictionary, backend: B
             same.append((places[term.name], position))
         elif term.name is not None:
             places[term.name] = position
-    shown = Schema(schema.name, tuple(Column(name, schema.columns[p].base) for name, p in places.items()))
+    shown = Schema(schema.name, tuple(replace(schema.columns[p], name=name) for name, p in places.items()))
     if not is_possible:
         return Relation.of(shown, dictionary, np.empty((0, shown.arity), np.int32), make_frame)
     words = backend.select(pattern.relation, tuple(columns), np.array(key, np.int32)).words

@@ -1,4 +1,5 @@
-"""Tests whose evaluation may end in an error instead of a value: an overflow, a range that is too long."""
+"""Tests whose evaluation may end in an error instead of a value: an overflow, a range that is too long, a functor of
+the user that raises."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ def _can_overflow(expression: Expression) -> bool:
     match expression:
         case Apply():
             is_integer = expression.base in (Base.NUMBER, Base.UNSIGNED)
-            if expression.functor == "range" or (is_integer and expression.functor in _OVERFLOWING):
+            if (
+                expression.functor == "range"
+                or expression.functor[0] == "@"
+                or (is_integer and expression.functor in _OVERFLOWING)
+            ):
                 return True
             return any(map(_can_overflow, expression.arguments))
         case Variable() | Constant():

@@ -21,6 +21,7 @@ from elastalog.planning.steps import (
     Keep,
     KeepConstant,
     KeepEqual,
+    TakeApart,
     Variant,
 )
 from elastalog.planning.variants import plan_from_goal, plan_full
@@ -117,5 +118,7 @@ def _action(action: Action, slots: object) -> str:
             return f"if {names.get(action.left, action.left)} = {names.get(action.right, action.right)}"
         case KeepConstant():
             return f"if {names.get(action.slot, action.slot)} = {show_value(action.constant.value)}"
+        case TakeApart():
+            return f"take {names.get(action.slot, action.slot)} apart as {show_expression(action.constructor)}"
         case _:
             assert_never(action)

@@ -113,13 +113,15 @@ class AggregateRule:
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
-    rule that a hidden relation was made for, None where rules share it."""
+    rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
+    most one fact has each value."""
 
     name: str
     bases: tuple[Base, ...]
     is_hidden: bool
     is_flat: bool = False
     rule: int | None = None
+    choices: tuple[tuple[int, ...], ...] = ()
 
     @property
     def width(self) -> int:
@@ -135,11 +137,18 @@ class LogicalStratum:
     clauses: tuple[Clause, ...]
     aggregate: AggregateRule | None
     is_recursive: bool
+    dominance: tuple[Clause, ...] = ()
+    """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
 
     @property
     def reads(self) -> frozenset[str]:
         """The relations of lower strata whose changes concern this one."""
-        names = {goal.relation for clause in self.clauses for goal in clause.goals if not isinstance(goal, Test)}
+        names = {
+            goal.relation
+            for clause in (*self.clauses, *self.dominance)
+            for goal in clause.goals
+            if not isinstance(goal, Test)
+        }
         if self.aggregate is not None:
             names.add(self.aggregate.members)
         return frozenset(names.difference(self.relations))

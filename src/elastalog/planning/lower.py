@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.values import NIL
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
@@ -80,7 +82,10 @@ class _Lowering:
         self.guarded = guarded
         self.relations = {
             relation.name: StoredRelation(
-                relation.name, tuple(a.base for a in relation.attributes) or (Base.NUMBER,), is_hidden=False
+                relation.name,
+                tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
+                is_hidden=False,
+                choices=relation.choices,
             )
             for relation in program.relations.values()
         }
@@ -97,8 +102,14 @@ class _Lowering:
             self.add_stratum((guard,))
         for stratum in self.program.strata:
             clauses = [clause for rule in stratum.rules for clause in self.lower_rule(rule, stratum.relations)]
+            dominance = [
+                clause
+                for rule in self.program.subsumptions
+                if rule.head.relation.removesuffix(MARK) in stratum.relations
+                for clause in self.lower_rule(rule, stratum.relations)
+            ]
             # The hidden strata these rules need were appended while they were lowered, hence stand before them.
-            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive)
+            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive, dominance=dominance)
         return LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def add_stratum(
@@ -107,8 +118,11 @@ class _Lowering:
         clauses: Iterable[Clause] = (),
         aggregate: AggregateRule | None = None,
         is_recursive: bool = False,
+        dominance: Iterable[Clause] = (),
     ) -> None:
-        self.strata.append(LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive))
+        self.strata.append(
+            LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, tuple(dominance))
+        )
 
     def guard(self, rule: Rule) -> tuple[Goal, ...]:
         """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
@@ -315,7 +329,7 @@ class _Lowering:
         return Scan(domain, tuple(names))
 
 
-def _blank(base: Base) -> int | float | str:
+def _blank(base: Base) -> Value:
     match base:
         case Base.NUMBER | Base.UNSIGNED:
             return 0
@@ -323,6 +337,8 @@ def _blank(base: Base) -> int | float | str:
             return 0.0
         case Base.SYMBOL:
             return ""
+        case Base.RECORD:
+            return NIL
         case _:
             assert_never(base)
 

@@ -11,12 +11,12 @@ bound those without it come first, and what only the head needs is computed last
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias, assert_never
 
 from elastalog.analysis.program import Constant, Variable
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Clause, Scan, Test
-from elastalog.planning.variables import variables_in, variables_of
+from elastalog.planning.variables import constructor_of, variables_in, variables_of
 from elastalog.planning.waiting import Waiting
 
 
@@ -49,11 +49,41 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """A test `variable = [parts]` that takes the variable apart and gives some of the parts their values."""
+
+    goal: int
+    variables: tuple[Variable, ...]
+
+
+Ready: TypeAlias = int | Bind | Apart
+"""A test that can be done: one that only tests, by its goal, or one that gives variables their values."""
+
+
+def goal_of(test: Ready) -> int:
+    """The goal of a test."""
+    return test if isinstance(test, int) else test.goal
+
+
+def given_by(test: Ready) -> tuple[Variable, ...]:
+    """The variables that a test gives a value."""
+    match test:
+        case int():
+            return ()
+        case Bind():
+            return (test.variable,)
+        case Apart():
+            return test.variables
+        case _:
+            assert_never(test)
+
+
+@dataclass(frozen=True, slots=True)
 class Visit:
     """One goal to probe, with the tests that become ready after it."""
 
     goal: int | None
-    tests: tuple[int | Bind, ...]
+    tests: tuple[Ready, ...]
 
 
 def order_goals(
@@ -129,10 +159,10 @@ def _defined(test: Test, given: set[str]) -> str | None:
     return None
 
 
-def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[int | Bind, ...]:
+def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[Ready, ...]:
     """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
     fail is only done when no other can be."""
-    ready: list[int | Bind] = []
+    ready: list[Ready] = []
     if not waiting:
         return ()
     tests = [(i, goal) for i in waiting if isinstance(goal := clause.goals[i], Test)]
@@ -147,12 +177,16 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[i
         ready.append(found)
         tests.remove((i, test))
         waiting.remove(i)
-        if isinstance(found, Bind):
-            bound.add(found.variable.name)
+        bound.update(variable.name for variable in given_by(found))
 
 
-def _doable(i: int, test: Test, bound: set[str]) -> int | Bind | None:
+def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:
     """The test of goal `i`, if it can be done now, perhaps by binding its variable."""
+    parts = constructor_of(test)
+    if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
+        # Even if all parts are known: to build a record only to compare it would add it to the dictionary.
+        unknown = {v.name: v for v in variables_of(parts) if v.name not in bound}
+        return Apart(i, tuple(unknown.values()))
     left = all(v.name in bound for v in variables_of(test.left))
     right = all(v.name in bound for v in variables_of(test.right))
     if left and right:

@@ -78,7 +78,20 @@ class KeepConstant:
     constant: Constant
 
 
-Action: TypeAlias = Fill | Copy | Compute | Generate | Keep | KeepEqual | KeepConstant
+@dataclass(frozen=True, slots=True)
+class TakeApart:
+    """Takes the records of a slot apart by a constructor, whose parts are variables and constants; rows with other
+    records are dropped. `taken`: parts and the slots they go into; `checked`: parts and the slots that must hold them
+    already; `fixed`: parts and the constants that they must be."""
+
+    slot: int
+    constructor: Apply
+    taken: tuple[tuple[int, int], ...]
+    checked: tuple[tuple[int, int], ...]
+    fixed: tuple[tuple[int, Constant], ...]
+
+
+Action: TypeAlias = Fill | Copy | Compute | Generate | Keep | KeepEqual | KeepConstant | TakeApart
 
 
 @dataclass(frozen=True, slots=True)

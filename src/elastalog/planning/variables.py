@@ -7,6 +7,7 @@ from typing import assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
+from elastalog.analysis.structures import is_constructor
 from elastalog.planning.logical import Goal, Scan, Test
 
 
@@ -32,6 +33,11 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
     while grows:
         grows = False
         for test in equations:
+            parts = constructor_of(test)
+            if parts is not None and isinstance(test.left, Variable) and test.left.name in bound:
+                inner = {v.name for v in variables_of(parts)}
+                grows = grows or not inner <= bound
+                bound |= inner
             for side, other in ((test.left, test.right), (test.right, test.left)):
                 if (
                     isinstance(side, Variable)
@@ -41,6 +47,12 @@ def grounded(goals: tuple[Goal, ...]) -> set[str]:
                     bound.add(side.name)
                     grows = True
     return bound
+
+
+def constructor_of(test: Test) -> Apply | None:
+    """What builds and takes apart the variable on the left, if the test is such an equation."""
+    right = test.right
+    return right if test.operator == "=" and isinstance(right, Apply) and is_constructor(right.functor) else None
 
 
 def variables_in(test: Test) -> list[Variable]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from elastalog.analysis.program import Apply, Constant, Expression
+from elastalog.analysis.program import Apply, Constant, Expression, Variable
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
-from elastalog.planning.order import Bind, Statistics, Visit, first_scan, order_goals
+from elastalog.planning.order import Apart, Bind, Statistics, Visit, first_scan, given_by, goal_of, order_goals
 from elastalog.planning.steps import (
     ROW,
     Action,
@@ -26,6 +26,7 @@ from elastalog.planning.steps import (
     KeepConstant,
     KeepEqual,
     Probe,
+    TakeApart,
     Variant,
 )
 from elastalog.planning.variables import variables_of
@@ -88,7 +89,7 @@ class _Draft:
     fixed: list[tuple[str, Constant]] = field(default_factory=list)  # names that must hold a constant
 
     def bound_here(self) -> set[str]:
-        binds = {test.variable.name for test in self.visit.tests if isinstance(test, Bind)}
+        binds = {variable.name for test in self.visit.tests for variable in given_by(test)}
         return {*self.taken, *binds, *(name for name, _ in self.fills)}
 
 
@@ -178,7 +179,7 @@ def _uses(clause: Clause, draft: _Draft) -> Iterator[str]:
     for name, _ in draft.fixed:
         yield name
     for test in draft.visit.tests:
-        goal = clause.goals[test.goal if isinstance(test, Bind) else test]
+        goal = clause.goals[goal_of(test)]
         assert isinstance(goal, Test)
         for side in (goal.left, goal.right):
             for variable in variables_of(side):
@@ -274,12 +275,32 @@ def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bo
     actions += [KeepEqual(slots[left], slots[right]) for left, right in draft.same]
     actions += [Fill(slots[name], constant) for name, constant in draft.fills]
     for test in draft.visit.tests:
-        goal = clause.goals[test.goal if isinstance(test, Bind) else test]
+        goal = clause.goals[goal_of(test)]
         assert isinstance(goal, Test)
+        if isinstance(test, Apart):
+            actions.append(_take_apart(goal, test, slots))
+            continue
         binds = test.variable.name if isinstance(test, Bind) else None
         # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
         actions.append(_test_action(goal, binds, slots, drops_errors=from_head and can_fail(goal)))
     return actions
+
+
+def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> Action:
+    assert isinstance(goal.left, Variable)
+    assert isinstance(goal.right, Apply)
+    unknown = {variable.name for variable in apart.variables}
+    taken: list[tuple[int, int]] = []
+    checked: list[tuple[int, int]] = []
+    fixed: list[tuple[int, Constant]] = []
+    for position, part in enumerate(goal.right.arguments):
+        if isinstance(part, Constant):
+            fixed.append((position, part))
+        elif isinstance(part, Variable):
+            # Of a variable that stands twice the second place is compared with the first.
+            (taken if part.name in unknown else checked).append((position, slots[part.name]))
+            unknown.discard(part.name)
+    return TakeApart(slots[goal.left.name], goal.right, tuple(taken), tuple(checked), tuple(fixed))
 
 
 def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_errors: bool) -> Action:
@@ -292,8 +313,6 @@ def _test_action(goal: Test, binds: str | None, slots: dict[str, int], drops_err
 
 
 def _is_variable(expression: Expression, name: str) -> bool:
-    from elastalog.analysis.program import Variable
-
     match expression:
         case Variable():
             return expression.name == name

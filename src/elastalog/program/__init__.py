@@ -1,11 +1,19 @@
 """Programs that have been read and checked, and changes of their rules."""
 
-from elastalog.program.program import LARGEST_FILE, Program, as_program, declarations_in, read_program_text
+from elastalog.program.program import (
+    LARGEST_FILE,
+    Program,
+    as_program,
+    declarations_in,
+    read_program_text,
+    with_arithmetic,
+)
 from elastalog.program.rule_change import RuleChange, RuleEdits, change_rules, rule_texts, single_rule, with_rules
 from elastalog.program.single_rules import shown_rule
 from elastalog.program.upgrade import ProgramDifference, difference
 
 __all__ = [
     "LARGEST_FILE", "Program", "ProgramDifference", "RuleChange", "RuleEdits", "as_program", "change_rules",
-    "declarations_in", "difference", "read_program_text", "rule_texts", "shown_rule", "single_rule", "with_rules",
+    "declarations_in", "difference", "read_program_text", "rule_texts", "shown_rule", "single_rule", "with_arithmetic",
+    "with_rules",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +14,7 @@ from elastalog.analysis.program import CheckedProgram
 from elastalog.diagnostics.arguments import require_path, require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.program.equivalences import with_closures, without_closures
 from elastalog.program.preprocessing import Preprocessing, preprocessing
 from elastalog.program.preprocessing import preprocess as preprocess_source
 from elastalog.syntax.collection import without_collection
@@ -29,10 +30,10 @@ LARGEST_FILE: Final = 256 * 2**20
 class Program:
     """A program without errors.
 
-    `tree`: what was written, components written out for their instances and inline relations replaced by their rules.
-    `checked`: what it means. `warnings`: what is worth a look (warnings and notes, sorted by place). `is_flattened`:
-    there were components or inline relations, so that the items of the tree are not those of the text. Nothing in it
-    changes, so that threads may share one."""
+    `tree`: what was written, components written out for their instances, inline relations replaced by their rules, and
+    with the rules that `eqrel` stands for. `checked`: what it means. `warnings`: what is worth a look (warnings and
+    notes, sorted by place). `is_flattened`: there were components or inline relations, so that the items of the tree
+    are not those of the text. Nothing in it changes, so that threads may share one."""
 
     tree: Tree
     checked: CheckedProgram
@@ -85,23 +86,24 @@ class Program:
         """Check a program whose text needs no preprocessing any more."""
         checked = None
         with without_collection():
-            written, found = parse(source)
-            tree = written
+            flat, found = parse(source)
+            written = flat
             if not _has_errors(found):
-                tree, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
+                flat, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
                 found = (*found, *more)
+            tree = with_closures(flat)
             if not _has_errors(found):
                 checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
                 found = (*found, *more)
         found = tuple(sorted(found, key=place))
         if checked is None:
             raise ElastalogError(found)
-        return cls(tree, checked, found, is_flattened=tree is not written)
+        return cls(tree, checked, found, is_flattened=flat is not written)
 
     @property
     def flat_text(self) -> str:
         """The program without components: as it was written, or printed where it had some."""
-        return print_tree(self.tree) if self.is_flattened else self.tree.source.text
+        return print_tree(without_closures(self.tree)) if self.is_flattened else self.tree.source.text
 
 
 def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:
@@ -120,6 +122,16 @@ def as_program(
     if isinstance(program, str) and ("\n" in program or ":-" in program or program.lstrip().startswith(".decl")):
         return Program.parse(program, include=include, macros=macros)
     return Program.load(program, include=include, macros=macros)
+
+
+def with_arithmetic(program: Program, arithmetic: str | None) -> Program:
+    """The program with what somebody else says of its arithmetic, which becomes part of its text, so that a store keeps
+    it; None: nothing."""
+    if arithmetic is None or program.checked.pragmas.get("arithmetic", "check") == arithmetic:
+        return program
+    source = program.tree.source
+    text = f'{source.text.rstrip()}\n.pragma "arithmetic" "{arithmetic}"\n'
+    return Program.of(replace(source, text=text))
 
 
 def declarations_in(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.program.added_text import ADDED, AddedText
+from elastalog.program.equivalences import closing_words, is_closure, with_closures
 from elastalog.program.program import Program
 from elastalog.program.single_rules import SingleRule, shown_rule, single_rules, span_of
 from elastalog.syntax.parser import parse
@@ -75,13 +76,16 @@ def change_rules(program: Program, edits: RuleEdits) -> RuleChange:
     program has errors, or it cannot be stratified together with the rules that go."""
     # Rules of components are written out first: each instance has its own, to be changed by itself.
     text_before = program.flat_text
-    written = _parsed(text_before, program.tree.source.name) if program.is_flattened else program.tree
+    written = program.tree
+    if program.is_flattened:
+        written = with_closures(_parsed(text_before, program.tree.source.name))
     rules = single_rules(written.items, written.source)
     added_text = "\n".join(edits.added)
     coming = _parsed(added_text, ADDED)
     coming_rules = single_rules(coming.items, coming.source)
     wanted = {rule.shown for rule in coming_rules}
     gone = [n for n in _numbers(edits.removed, rules) if rules[n - 1].shown not in wanted]
+    _refuse_closures(written, [rules[n - 1] for n in gone])
     present = {rule.shown for rule in rules}
     fresh: list[SingleRule] = []
     for rule in coming_rules:
@@ -158,6 +162,16 @@ def _numbers(removed: Iterable[int | str], rules: Sequence[SingleRule]) -> list[
                 raise ElastalogError([_no_rule(rule.shown, rules)])
             found += [n for n in numbers if n not in found][:1]
     return sorted(found)
+
+
+def _refuse_closures(program: Tree, gone: Iterable[SingleRule]) -> None:
+    """The rules that `eqrel` stands for go only with that word."""
+    words = closing_words(program)
+    for rule in gone:
+        if is_closure(rule.clause, words):
+            told = f"`{rule.shown}` is one of the rules that `eqrel` stands for"
+            advice = "declare another relation without `eqrel`, and write the rules that it shall have"
+            raise ElastalogError([Diagnostic("E0616", told, help=advice)])
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.constants import negated_literal
 from elastalog.analysis.findings import Findings
+from elastalog.analysis.structures import is_constructor
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.printer import print_clause
 from elastalog.syntax.tree import Aggregate, Call, Cast, Clause, Item, String, Term, Truth
@@ -48,6 +49,8 @@ def _is_rule(clause: Clause) -> bool:
 def _is_computed(term: Term) -> bool:
     match term:
         case Call():
+            if is_constructor(term.functor):
+                return any(map(_is_computed, term.arguments))
             return negated_literal(term) is None
         case Cast():
             return isinstance(term.term, String) or _is_computed(term.term)

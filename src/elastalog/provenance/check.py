@@ -23,6 +23,7 @@ from elastalog.analysis.program import (
     Negation,
     Value,
 )
+from elastalog.analysis.values import private_value
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, no_ordinal, same, solve
 from elastalog.provenance.instantiate import are_met, match_atom, show
@@ -64,6 +65,7 @@ def check_proof(
 ) -> Verdict:
     """Accepts or rejects a proof. `all_facts` is consulted only about what is absent. `ordinal` gives the numbers of
     symbols, which only the run knows; without it proofs that use `ord` are rejected."""
+    explicit_facts, all_facts = (_with_nil(program, facts) for facts in (explicit_facts, all_facts))
     checker = _Checker(program, explicit_facts, _Oracle(all_facts), ordinal)
     unexpanded = 0
     try:
@@ -76,6 +78,17 @@ def check_proof(
     except _Rejected as rejected:
         return Verdict(False, str(rejected), unexpanded)
     return Verdict(True, None, unexpanded)
+
+
+def _with_nil(program: CheckedProgram, facts: Facts) -> Facts:
+    """Facts as users have them, in which nil is `None`, as proofs have them."""
+    with_records = {
+        relation.name for relation in program.relations.values() if any(a.structures for a in relation.attributes)
+    }
+    return {
+        name: {tuple(map(private_value, values)) for values in known} if name in with_records else known
+        for name, known in facts.items()
+    }
 
 
 class _Rejected(Exception):
@@ -199,7 +212,7 @@ class _Checker:
 
     def _check_aggregate(self, place: str, literal: Aggregation, child: AggregatePremise, bindings: Bindings) -> None:
         members = members_of(literal, bindings, self.oracle, self.ordinal)
-        result = fold(literal.operator, list(members.values()), literal.result.base)
+        result = fold(literal.operator, list(members.values()), literal.result.base, self.ordinal)
         if result is None or not same(result, child.result):
             raise _Rejected(f"{place}: the aggregate is {result}, not {child.result}")
         if child.number != len(members) or len(child.members) > child.number:

@@ -30,6 +30,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variable_names import is_written
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number, require_one_of
@@ -262,6 +263,8 @@ def _value_of(base: Base, given: Any) -> Value | None:
                 return float(given) if not isinstance(given, bool) and isinstance(given, Real) else None
             except OverflowError:
                 return None
+        case Base.RECORD:
+            return given if isinstance(given, Nil | Record | Branch) else None
         case _:
             assert_never(base)
 

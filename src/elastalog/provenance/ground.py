@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never, cast
 
-from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, UserFunctor, Value, Variable
 from elastalog.analysis.regular import NotRegular, matcher
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.text_facts import build
+from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.provenance.fact import Bindings
+from elastalog.relations.functions import BadFunction, result_of
 
 Ordinal = Callable[[str], int | None]
 """The number of a symbol in a run, which only that run knows."""
 
 _BOUNDS = {Base.NUMBER: (-(1 << 63), (1 << 63) - 1), Base.UNSIGNED: (0, (1 << 64) - 1)}
 _BITS = 1 << 64
+_WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
 
@@ -56,9 +62,58 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 if number is None:
                     raise NoValue(f"the number of {arguments[0]!r} is not known")
                 return number
+            if expression.functor[0] == "@":
+                return _applied(expression, tuple(arguments), getattr(ordinal, "functions", {}))
+            if is_constructor(expression.functor):
+                return build(expression, arguments)
+            if getattr(ordinal, "wraps", False) and expression.functor in _WRAPPING and expression.base in _BOUNDS:
+                return _wrapped(expression.functor, arguments, expression.base)
             return normal(_apply(expression.functor, arguments, expression.base), expression.base)
         case _:
             assert_never(expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What only a run knows: the numbers of symbols, the functors that its user implements, by name, and whether its
+    integers wrap."""
+
+    ordinal: Ordinal
+    functions: Mapping[str, Callable[..., Any]]
+    wraps: bool = False
+
+    def __call__(self, symbol: str) -> int | None:
+        return self.ordinal(symbol)
+
+
+def _applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping[str, Callable[..., Any]]) -> Value:
+    """What a functor of the user gives."""
+    function = functions.get(expression.functor[1:])
+    if function is None:
+        raise NoValue(f"the functor `{expression.functor}` is not known")
+    bases = tuple([argument.base for argument in expression.arguments])
+    functor = UserFunctor(expression.functor[1:], bases, expression.base, False, expression.span)
+    try:
+        value = result_of(functor, function, arguments)
+    except BadFunction as bad:
+        raise NoValue(str(bad)) from None
+    if value is None:
+        raise NoValue(f"{expression.functor} has no value here")
+    return normal(value, expression.base)
+
+
+def _wrapped(functor: str, arguments: list[Any], base: Base) -> int:
+    """An integer modulo 2^64."""
+    if functor == "^":
+        if arguments[1] < 0:
+            raise NoValue("negative exponent")
+        return _modulo_bits(int(pow(arguments[0], arguments[1], _BITS)), base)
+    return _modulo_bits(int(_apply(functor, arguments, base)), base)
+
+
+def _modulo_bits(value: int, base: Base) -> int:
+    bits = value % _BITS
+    return bits - _BITS if base is Base.NUMBER and bits >= _BITS // 2 else bits
 
 
 def normal(value: Any, base: Base) -> Value:
@@ -70,7 +125,47 @@ def normal(value: Any, base: Base) -> Value:
         if not least <= value <= most:
             raise NoValue(f"{value} does not fit the type {base.value}")
         return int(value)
-    return str(value)
+    if isinstance(value, Nil | Record | Branch):
+        return value
+    return cast(Value, value) if isinstance(value, tuple) else str(value)
+
+
+def parts_of(value: Value, constructor: Apply) -> tuple[Any, ...] | None:
+    """The parts of a value that a constructor has built, None if another has."""
+    parts: object = value
+    if constructor.functor != "[]":
+        parts = value.parts if isinstance(value, Branch) and value.name == constructor.functor[1:] else None
+    return parts if isinstance(parts, tuple) and len(parts) == len(constructor.arguments) else None
+
+
+def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] | None:
+    """What an equation `variable = [parts]` gives to the variables among the parts, None if it is none or the variable
+    has no value yet. Raises NoValue if the value is of another form or the parts clash with what is known."""
+    variable, constructor = comparison.left, comparison.right
+    if (
+        comparison.operator != "="
+        or not isinstance(variable, Variable)
+        or not isinstance(constructor, Apply)
+        or not is_constructor(constructor.functor)
+        or variable.name not in bindings
+    ):
+        return None
+    parts = parts_of(bindings[variable.name], constructor)
+    if parts is None:
+        raise NoValue(f"{bindings[variable.name]!r} is of another form")
+    found: dict[str, Value] = {}
+    for term, part in zip(constructor.arguments, parts, strict=True):
+        match term:
+            case Variable():
+                known = bindings[term.name] if term.name in bindings else found.setdefault(term.name, part)
+                if not compare("=", known, part):
+                    raise NoValue(f"{part!r} is not {known!r}")
+            case Constant():
+                if not compare("=", normal(term.value, term.base), part):
+                    raise NoValue(f"{part!r} is not {term.value!r}")
+            case Apply():
+                raise NoValue("a part that is computed")
+    return found
 
 
 def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Value]:
@@ -96,6 +191,8 @@ def compare(operator: str, left: Any, right: Any) -> bool:
             return bool(left == right) or (left != left and right != right)
         case "!=":
             return not compare("=", left, right)
+        case "<" | "<=" | ">" | ">=" if isinstance(left, Branch):
+            return compare(operator, sort_key(left), sort_key(right))
         case "<":
             return bool(left < right)
         case "<=":
@@ -136,6 +233,13 @@ def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordina
     while True:
         waiting: list[Comparison] = []
         for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                return
+            if parts is not None:
+                known.update(parts)
+                continue
             defined = _definition(comparison, known)
             if defined is not None:
                 name, expression = defined
@@ -177,6 +281,13 @@ def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordin
     while grows:
         grows = False
         for comparison in pending:
+            try:
+                parts = take_apart(comparison, known)
+            except NoValue:
+                parts = None
+            if parts:
+                known.update(parts)
+                grows = True
             defined = _definition(comparison, known)
             if defined is None or (isinstance(defined[1], Apply) and defined[1].functor == "range"):
                 continue
@@ -198,13 +309,15 @@ def _definition(comparison: Comparison, known: Bindings) -> tuple[str, Expressio
     return None
 
 
-def fold(operator: str, values: list[Any], base: Base) -> Value | None:
+def fold(operator: str, values: list[Any], base: Base, ordinal: Ordinal = no_ordinal) -> Value | None:
     """What an aggregate makes of the values it ranges over; None if it has no result. `count` takes one value a
     member."""
     try:
         match operator:
             case "count":
                 return len(values)
+            case "sum" if base in _BOUNDS and getattr(ordinal, "wraps", False):
+                return _modulo_bits(sum(values), base)
             case "sum":
                 return normal(math.fsum(values) if base is Base.FLOAT else sum(values), base)
             case "mean":

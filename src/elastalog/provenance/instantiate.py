@@ -19,7 +19,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
-from elastalog.analysis.variable_names import is_wildcard_name, written_name
+from elastalog.analysis.variable_names import is_made_name, is_wildcard_name, written_name
 from elastalog.provenance.fact import Bindings
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, no_ordinal, value_of
 from elastalog.syntax.keywords import TEXT_TESTS
@@ -51,8 +51,9 @@ def _constant(value: Value, variable: Variable) -> Constant:
 
 
 def _plain(name: str) -> str:
-    """The name as the program writes it; a wildcard keeps its own, which listings show as `_`."""
-    return name if is_wildcard_name(name) else written_name(name)
+    """The name as the program writes it; a wildcard keeps its own, which listings show as `_`, and so does what an
+    expression builds, which they show by the expression."""
+    return name if is_wildcard_name(name) or is_made_name(name) else written_name(name)
 
 
 def instantiate(literal: Literal, bindings: Bindings) -> Literal:

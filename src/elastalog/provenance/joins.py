@@ -19,8 +19,20 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
+from elastalog.analysis.structures import is_constructor
 from elastalog.provenance.fact import Bindings
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, fold, holds, no_ordinal, range_of, value_of
+from elastalog.provenance.ground import (
+    NoValue,
+    Ordinal,
+    Unbound,
+    compare,
+    fold,
+    holds,
+    no_ordinal,
+    range_of,
+    take_apart,
+    value_of,
+)
 from elastalog.provenance.instantiate import are_met, ground_values, match_atom
 
 Pattern: TypeAlias = Sequence[Value | None]
@@ -111,11 +123,17 @@ def _cost(literal: Literal, bindings: Bindings) -> int:
             for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                 if isinstance(side, Variable) and all(name in bindings for name in variables_of(other)):
                     return 0
+                if isinstance(side, Variable) and side.name in bindings and _is_constructed(other):
+                    return 0
             return 10_000 if missing else 0
         case Comparison() | Negation() | Aggregation():
             return 10_000 if missing else 0
         case _:
             assert_never(literal)
+
+
+def _is_constructed(term: Expression) -> bool:
+    return isinstance(term, Apply) and is_constructor(term.functor)
 
 
 def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Ordinal) -> Iterator[Bindings]:
@@ -126,6 +144,13 @@ def _extended(literal: Literal, bindings: Bindings, look_up: LookUp, ordinal: Or
             if not is_matched(literal.atom, bindings, look_up, ordinal):
                 yield bindings
         case Comparison():
+            try:
+                parts = take_apart(literal, bindings)
+            except NoValue:
+                return
+            if parts is not None:
+                yield {**bindings, **parts}
+                return
             for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
                 if literal.operator == "=" and isinstance(side, Variable) and side.name not in bindings:
                     try:
@@ -166,7 +191,7 @@ def aggregate_value(
 ) -> Value | None:
     """The result of an aggregate whose groups have values; None if it has none."""
     members = members_of(literal, bindings, look_up, ordinal)
-    return fold(literal.operator, list(members.values()), literal.result.base)
+    return fold(literal.operator, list(members.values()), literal.result.base, ordinal)
 
 
 def members_of(

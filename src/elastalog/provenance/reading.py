@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Value, Variable
+from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Unbound, solve
+from elastalog.provenance.ground import NoValue, Run, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
@@ -48,6 +49,7 @@ class Reading:
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
         self._backend = backend
         self._dictionary = dictionary
+        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
@@ -75,19 +77,15 @@ class Reading:
         decode = self._dictionary.decode_value
         return tuple([decode(base, word) for base, word in zip(self._bases[name], row, strict=True)])
 
-    def sort_key(self, words: WordFact) -> tuple[Value, ...]:
+    def sort_key(self, words: WordFact) -> tuple[Any, ...]:
         """Orders the facts of one relation by their values."""
-        return self._values(*words)
+        return tuple(map(sort_key, self._values(*words)))
 
     def words(self, fact: Fact) -> WordFact | None:
         """The words of a fact; None if a value occurs in no fact at all."""
         found = [self._find(b, v) for b, v in zip(self._bases[fact.relation], fact.values, strict=False)]
         known = [word for word in found if word is not None]
         return (fact.relation, tuple(known) or (0,)) if len(known) == len(found) else None
-
-    def ordinal(self, symbol: str) -> int | None:
-        """The number of a symbol in this run."""
-        return self._dictionary.symbols.find(symbol)
 
     def is_present(self, relation: str, values: Sequence[Value | None]) -> bool:
         """Whether there is a fact with the given values; None fits any."""

@@ -14,7 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from elastalog.backends.protocol import Backend, ClauseDerivations
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import AggregateRule, Clause
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -102,6 +104,8 @@ class AnnotatedSteps:
         if self._backend.is_explicit(relation, words)[0]:
             return 0
         found = self._backend.derivations(relation, words)
+        if not found:
+            raise superseded(self._reading.fact(fact))
         return min(int(self._firing(relation, derivations).min()) for derivations in found)
 
     def _firing(self, relation: str, found: ClauseDerivations) -> Any:
@@ -144,6 +148,8 @@ class AnnotatedSteps:
                 self.known[relation, rows[head]] = Step(found.clause, tuple(used))
             if not is_open.any():
                 return
+        if is_open.any():
+            raise superseded(self._reading.fact((relation, rows[int(is_open.argmax())])))
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
         """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing
@@ -163,6 +169,12 @@ class AnnotatedSteps:
                 keys.append(np.unique(values, return_inverse=True)[1])
         order = np.lexsort((*reversed(keys), heads))
         return usable[order][is_first]
+
+
+def superseded(fact: Fact) -> ElastalogError:
+    """The error that what a fact was derived from is there no more: subsumption has taken it away."""
+    advice = "ask about a fact that rests on what is there"
+    return ElastalogError([Diagnostic("E0740", f"{fact} rests on facts that subsumption has taken away", help=advice)])
 
 
 def _rows(facts: FactWords, rows: Any) -> FactWords:

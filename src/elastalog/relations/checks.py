@@ -14,11 +14,10 @@ from elastalog.relations import faults
 from elastalog.relations.column_order import column_order
 from elastalog.relations.conversions import as_base_values
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.limits import MOST_NUMBER
+from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
+from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import ARROW_TYPES
-
-MOST_EXACT_INTEGER_IN_FLOAT = 2**53
 
 
 def columns_in_order(
@@ -42,6 +41,10 @@ def as_base_column(
         if not _is_text(kind.value_type) or holds_null_entry:
             array = array.cast(kind.value_type)
         kind = kind.value_type
+    if column.record is not None:
+        if not (_is_text(kind) or pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
+            raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
+        return array
     if pa.types.is_null(kind):
         return array.cast(ARROW_TYPES[column.base])
     if not _suits(column.base, kind):
@@ -56,6 +59,11 @@ def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> d
     """The first fault of every bad row, by row number from 0."""
     found: dict[int, Fault] = {}
     for column, array in zip(columns, arrays, strict=True):
+        if column.record is not None:
+            for row, value in enumerate(array.to_pylist()):
+                if (fault := value_fault(column, value)) is not None:
+                    found.setdefault(row, fault)
+            continue
         if array.null_count:
             for row in _rows_where(pc.is_null(array)):
                 found.setdefault(row, Fault(faults.NULL, f"`{column.name}` is null"))
@@ -77,6 +85,8 @@ def _suits(base: Base, kind: pa.DataType) -> bool:
             return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
         case Base.NUMBER | Base.UNSIGNED:
             return bool(pa.types.is_integer(kind))
+        case Base.RECORD:
+            return False
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -125,7 +135,7 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
 def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> Diagnostic:
     return Diagnostic(
         code=faults.TYPE,
-        message=f"column `{column.name}` of `{schema.name}` is declared as {column.base.value}, but given as {kind}",
+        message=f"column `{column.name}` of `{schema.name}` is declared as {column.type_name}, but given as {kind}",
         notes=(f"declared as {schema}",),
         help=faults.helps(faults.TYPE),
         location=location,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.program import Value
+from elastalog.analysis.program import Base, Value
+from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import require_number, require_one_of
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
+from elastalog.relations.record_types import NotOfType
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
 
@@ -106,10 +108,7 @@ class Relation:
         words = self._fetch().words
         if not self.schema.columns:
             return iter([()] * len(words))
-        columns = [
-            self._dictionary.decode_column(column.base, words[:, i]).to_pylist()
-            for i, column in enumerate(self.schema.columns)
-        ]
+        columns = [self._values(column.base, words[:, i]) for i, column in enumerate(self.schema.columns)]
         return self._named(zip(*columns, strict=True))
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
@@ -120,14 +119,22 @@ class Relation:
             yield _row_type(self.schema.names)(first)
             yield from facts
 
+    def _values(self, base: Base, words: Words) -> list[Value]:
+        """The values of a column as Python has them: nil is `None`."""
+        if base is not Base.RECORD:
+            listed: list[Value] = self._dictionary.decode_column(base, words).to_pylist()
+            return listed
+        return list(map(public_value, self._dictionary.decode_records(words)))
+
     def __contains__(self, fact: object) -> bool:
         if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
             return False
         found: list[int] = []
         for column, value in zip(self.schema.columns, fact, strict=True):
             try:
-                word = self._dictionary.find_value(column.base, value)
-            except ValueError:
+                given = value if column.record is None else column.record.typed(value)
+                word = self._dictionary.find_value(column.base, given)
+            except (ValueError, NotOfType):
                 return False
             if word is None:
                 return False

@@ -32,6 +32,8 @@ def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: D
                 return None
             texts.extend(values)
             places.append(place)
+        elif column.base is Base.RECORD:
+            return None
         else:
             least, most = _RANGES.get(column.base, (0, -1))
             if any(type(value) is not int or not least <= value <= most for value in values):

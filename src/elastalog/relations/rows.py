@@ -13,10 +13,10 @@ from elastalog.analysis.program import Base, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
 from elastalog.relations.arrays import array_of_numbers, array_of_texts
-from elastalog.relations.checks import MOST_EXACT_INTEGER_IN_FLOAT
 from elastalog.relations.column_order import values_by_name
 from elastalog.relations.faults import Fault, shown
-from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.limits import LEAST_NUMBER, MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.record_types import NotOfType
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import ARROW_TYPES
 
@@ -42,7 +42,12 @@ def values_of_fact(schema: Schema, values: Sequence[Any]) -> tuple[Value, ...]:
     fault = _arity_fault(schema, values) or first_fault(schema, values)
     if fault is not None:
         raise ElastalogError([row_diagnostic(schema, "row 1", fault, 0)])
-    return tuple(_plain(column.base, value) for column, value in zip(schema.columns, values, strict=True))
+    return tuple(_own_value(column, value) for column, value in zip(schema.columns, values, strict=True))
+
+
+def _own_value(column: Column, value: Any) -> Value:
+    """A value without fault as facts have it."""
+    return plain_value(column.base, value) if column.record is None else column.record.typed(value)
 
 
 def good_rows(schema: Schema, rows: Iterable[Any]) -> tuple[list[Sequence[Any]], list[tuple[int, Fault, Any]]]:
@@ -71,13 +76,19 @@ def _values_or_fault(schema: Schema, row: Any) -> Sequence[Any] | Fault:
 
 
 def array_of_values(column: Column, values: Sequence[Any]) -> pa.Array | None:
-    """The values of one column as an Arrow array, None if `value_fault` finds fault with one of them."""
+    """The values of one column as an Arrow array, records as their text; None if `value_fault` finds fault with one of
+    them."""
+    if column.record is not None:
+        try:
+            return array_of_texts([repr(column.record.typed(value)) for value in values]).cast(pa.string())
+        except NotOfType:
+            return None
     # The common case costs one pass over the types; anything unusual is looked at value by value.
     kinds = set(map(type, values))
     if not kinds <= _PLAIN[column.base]:
         if any(value_fault(column, value) for value in values):
             return None
-        values = [_plain(column.base, value) for value in values]
+        values = [plain_value(column.base, value) for value in values]
     if column.base is Base.FLOAT and kinds != {float} and any(value_fault(column, value) for value in values):
         return None
     try:
@@ -95,9 +106,17 @@ def value_fault(column: Column, value: Any) -> Fault | None:
     if type(value) is int and base in _INTEGER_RANGES:  # nearly all values; the abstract number types are slow to ask
         least, most = _INTEGER_RANGES[base]
         return None if least <= value <= most else _range_fault(column, value)
+    if column.record is not None:
+        try:
+            column.record.typed(value)
+        except NotOfType as fault:
+            return Fault(faults.TYPE, f"{shown(repr(value))} is not of type `{column.record.name}`: {fault}")
+        return None
     if value is None:
         return Fault(faults.NULL, f"`{column.name}` is null")
     match base:
+        case Base.RECORD:
+            return _type_fault(column, value)
         case Base.SYMBOL:
             if not isinstance(value, str):
                 return _type_fault(column, value)
@@ -125,10 +144,12 @@ _PLAIN: dict[Base, set[type]] = {
     Base.NUMBER: {int},
     Base.UNSIGNED: {int},
     Base.FLOAT: {float, int},
+    Base.RECORD: set(),
 }
 
 
-def _plain(base: Base, value: Any) -> int | float | str:
+def plain_value(base: Base, value: Any) -> int | float | str:
+    """A value of a base type that is no record, as Python itself has it."""
     if base is Base.SYMBOL:
         return str(value)
     return float(value) + 0.0 if base is Base.FLOAT else int(value)  # there is one zero among the floats

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from elastalog.analysis.program import Base, CheckedProgram, Relation
+from elastalog.analysis.program import Attribute, Base, CheckedProgram, Relation
 from elastalog.diagnostics.arguments import require_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from elastalog.relations.record_types import RecordType
 
 
 class UnknownRelation(ElastalogError, KeyError):
@@ -21,8 +23,25 @@ class UnknownRelation(ElastalogError, KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """`record`: of a column of records, their type."""
+
     name: str
     base: Base
+    record: RecordType | None = None
+
+    @staticmethod
+    def of(attribute: Attribute) -> Column:
+        """The column of a declared attribute."""
+        if attribute.structures is None:
+            return Column(attribute.name, attribute.base)
+        from elastalog.relations.record_types import RecordType
+
+        return Column(attribute.name, attribute.base, RecordType(attribute.type_name, attribute.structures))
+
+    @property
+    def type_name(self) -> str:
+        """The name of the type, as messages say it."""
+        return self.base.value if self.record is None else self.record.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +54,7 @@ class Schema:
     @staticmethod
     def of(relation: Relation) -> Schema:
         """The schema of a checked relation."""
-        return Schema(relation.name, tuple(Column(a.name, a.base) for a in relation.attributes))
+        return Schema(relation.name, tuple(map(Column.of, relation.attributes)))
 
     @property
     def arity(self) -> int:
@@ -46,7 +65,8 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     def arrow(self) -> pa.Schema:
-        """The Arrow schema of the relation's facts: `int64`, `uint64`, `float64`, `string`, none nullable."""
+        """The Arrow schema of the relation's facts: `int64`, `uint64`, `float64`, `string`, none nullable; records are
+        text."""
         import pyarrow as pa
 
         from elastalog.relations.words import ARROW_TYPES
@@ -54,7 +74,7 @@ class Schema:
         return pa.schema([pa.field(column.name, ARROW_TYPES[column.base], nullable=False) for column in self.columns])
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{column.name}: {column.base.value}' for column in self.columns)})"
+        return f"{self.name}({', '.join(f'{column.name}: {column.type_name}' for column in self.columns)})"
 
 
 def schemas_of(program: CheckedProgram) -> dict[str, Schema]:

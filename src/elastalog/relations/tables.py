@@ -18,8 +18,9 @@ from elastalog.relations.column_order import column_order
 from elastalog.relations.faults import Fault
 from elastalog.relations.few_rows import FEW, words_of_few
 from elastalog.relations.limits import Words
+from elastalog.relations.record_types import as_struct
 from elastalog.relations.rows import columns_of_rows, row_diagnostic
-from elastalog.relations.schema import Schema
+from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
 
 
@@ -57,9 +58,11 @@ def to_table(
     """The facts of words as an Arrow table, one column per attribute, then one per annotation. A nullary relation
     keeps its number of rows."""
     fields = list(schema.arrow())
-    columns = [dictionary.decode_column(column.base, words[:, i]) for i, column in enumerate(schema.columns)]
+    columns = [_column_of_words(column, words[:, i], dictionary) for i, column in enumerate(schema.columns)]
     for i, column in enumerate(columns):
-        fields[i] = fields[i].with_type(column.type)  # large strings beyond 2 GiB
+        fields[i] = fields[i].with_type(column.type)  # large strings beyond 2 GiB, records that are structs
+        if pa.types.is_struct(column.type):
+            fields[i] = fields[i].with_nullable(True)  # nil
     for name, values in (annotations or {}).items():
         columns.append(array_of_numbers(values))
         fields.append(pa.field(name, columns[-1].type, nullable=False))
@@ -80,6 +83,13 @@ def with_types(table: pa.Table, types: Mapping[str, Any]) -> pa.Table:
             advice = 'name an Arrow type that its values have, as "date32", "timestamp[us]", "bool"'
             raise ElastalogError([Diagnostic(faults.TYPE, told, help=advice)]) from None
     return table
+
+
+def _column_of_words(column: Column, words: Words, dictionary: Dictionary) -> pa.Array:
+    kind = None if column.record is None else column.record.arrow
+    if kind is None or not pa.types.is_struct(kind):
+        return dictionary.decode_column(column.base, words)
+    return pa.array([as_struct(value, kind) for value in dictionary.decode_records(words)], kind)
 
 
 def table_of_columns(arrow_schema: pa.Schema, count: int, columns: list[Any]) -> pa.Table:
@@ -177,7 +187,11 @@ def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary
 def _words_of_columns(schema: Schema, count: int, columns: list[Any], dictionary: Dictionary) -> Words:
     words: Words = np.empty((count, schema.arity), np.int32)
     for i, column in enumerate(schema.columns):
-        words[:, i] = dictionary.encode_column(column.base, columns[i])
+        if column.record is not None:
+            listed = columns[i].to_pylist()
+            words[:, i] = dictionary.encode_records([column.record.typed(value) for value in listed])
+        else:
+            words[:, i] = dictionary.encode_column(column.base, columns[i])
     return words
 
 

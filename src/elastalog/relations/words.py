@@ -6,6 +6,7 @@
 | number | itself from -2^30 to 2^30 - 1, otherwise 2^30 + the id of its 64 bits in the wide table |
 | unsigned | itself below 2^30, otherwise 2^30 + the id of its 64 bits |
 | float | 2^30 + the id of its 64 bits, where -0.0 is 0.0 and there is one NaN |
+| record | the id of the last pattern of its chain (see `records`) |
 
 Blocks of arithmetic hold narrow numbers nearly always; then one look at the extremes and a change of width is all.
 """
@@ -13,14 +14,17 @@ Blocks of arithmetic hold narrow numbers nearly always; then one look at the ext
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Value
-from elastalog.relations.arrays import array_of_numbers, numbers_of_array
+from elastalog.analysis.values import Branch, Nil, Record, plain_text
+from elastalog.relations import records
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.limits import (
     LEAST_NARROW,
     LEAST_NUMBER,
@@ -40,6 +44,7 @@ ARROW_TYPES = {
     Base.UNSIGNED: pa.uint64(),
     Base.FLOAT: pa.float64(),
     Base.SYMBOL: pa.string(),
+    Base.RECORD: pa.string(),
 }
 
 _least = np.minimum.reduce
@@ -47,11 +52,14 @@ _most = np.maximum.reduce
 
 
 class Dictionary:
-    """What words mean in one database: its symbols and its wide table. Safe for readers while a writer adds values."""
+    """What words mean in one database: its symbols and its wide table, the functors that its user implements, and
+    whether its integers wrap. Safe for readers while a writer adds values."""
 
-    __slots__ = ("symbols", "wide")
+    __slots__ = ("functions", "symbols", "wide", "wraps")
 
     def __init__(self, symbols: Symbols | None = None, wide: WideTable | None = None) -> None:
+        self.functions: Mapping[str, Callable[..., Any]] = {}
+        self.wraps = False
         self.symbols = Symbols() if symbols is None else symbols
         self.wide = WideTable() if wide is None else wide
 
@@ -69,11 +77,14 @@ class Dictionary:
                 return self.from_unsigned(_as_numpy(array, pa.uint64()))
             case Base.FLOAT:
                 return self.from_floats(_as_numpy(array, pa.float64()))
+            case Base.RECORD:
+                return self.encode_records(array.to_pylist())
             case _:
                 assert_never(base)
 
     def decode_column(self, base: Base, words: Words) -> pa.Array:
-        """The values of words: `int64`, `uint64`, `float64` or `string` (`large_string` beyond 2 GiB of text)."""
+        """The values of words: `int64`, `uint64`, `float64` or `string` (`large_string` beyond 2 GiB of text); records
+        as their text."""
         match base:
             case Base.SYMBOL:
                 return self.symbols.decode(words)
@@ -83,6 +94,8 @@ class Dictionary:
                 return array_of_numbers(self.unsigned(words))
             case Base.FLOAT:
                 return array_of_numbers(self.floats(words))
+            case Base.RECORD:
+                return array_of_texts(list(map(plain_text, self.decode_records(words)))).cast(pa.string())
             case _:
                 assert_never(base)
 
@@ -92,6 +105,10 @@ class Dictionary:
         """The word of a value, which is added to the dictionary if new. A value outside the base type: ValueError."""
         if base is Base.SYMBOL:
             return self.symbols.encode_one(_text(value))
+        if base is Base.RECORD:
+            added = records.encode(self, value, may_add=True)
+            assert added is not None
+            return added
         narrow, pattern = _narrow_or_pattern(base, value)
         return WIDE + self.wide.intern_one(pattern) if narrow is None else narrow
 
@@ -99,6 +116,8 @@ class Dictionary:
         """The word of a value, None if the dictionary would have to add it: then no fact holds the value."""
         if base is Base.SYMBOL:
             return self.symbols.find(_text(value))
+        if base is Base.RECORD:
+            return records.encode(self, value, may_add=False)
         narrow, pattern = _narrow_or_pattern(base, value)
         if narrow is not None:
             return narrow
@@ -117,8 +136,21 @@ class Dictionary:
             case Base.FLOAT:
                 value: float = struct.unpack("<d", struct.pack("<q", self.wide.pattern(word - WIDE)))[0]
                 return value
+            case Base.RECORD:
+                return records.decode(self, word)
             case _:
                 assert_never(base)
+
+    # --- records ---------------------------------------------------------------------------------------------------
+
+    def encode_records(self, values: Iterable[Value]) -> Words:
+        """The words of records; new ones are added."""
+        return np.array([self.encode_value(Base.RECORD, value) for value in values], np.int32)
+
+    def decode_records(self, words: Words) -> list[Value]:
+        """The records of words."""
+        memory: dict[int, Value] = {}
+        return [records.decode(self, word, memory) for word in words.tolist()]
 
     # --- blocks for arithmetic -------------------------------------------------------------------------------------
 
@@ -179,7 +211,7 @@ def _text(value: Value) -> str:
 
 def _narrow_or_pattern(base: Base, value: Value) -> tuple[int | None, int]:
     """The word of a value that needs no pattern, or None and the pattern."""
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool | Record | Branch | Nil):
         raise ValueError(f"{value!r} is not a {base.value}")
     if base is Base.FLOAT:
         try:

@@ -31,6 +31,7 @@ from elastalog.planning.transition import Transition
 from elastalog.program import Program
 from elastalog.provenance.explain import Setting, metric_named
 from elastalog.provenance.fact import Fact
+from elastalog.relations.functions import Functions, functions_for
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -52,6 +53,7 @@ class Settings:
     on_progress: Callable[[Progress], None] | None
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
+    functors: Functions | None = None
 
 
 class Materialisation:
@@ -66,6 +68,9 @@ class Materialisation:
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
+        functions_for(program.checked, settings.functors)
+        self.dictionary.functions = dict(settings.functors or {})
+        self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(lower(program.checked))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
             told = f"strategy `{settings.strategy}` does not keep global levels"

@@ -27,12 +27,14 @@ from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
-from elastalog.program import Program, as_program
+from elastalog.program import Program, as_program, with_arithmetic
+from elastalog.relations.functions import Functions, digests_of
 from elastalog.session.compiling import announce_compilation
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
+from elastalog.storage import faults
 from elastalog.storage.manifest import RETENTION, Options
 from elastalog.storage.store import Store
 
@@ -64,6 +66,8 @@ def open(  # noqa: A001  # its public name
     spark: Any = None,
     include: Iterable[str | os.PathLike[str]] = (),
     macros: Mapping[str, object] | None = None,
+    functors: Functions | None = None,
+    arithmetic: str | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -84,6 +88,12 @@ def open(  # noqa: A001  # its public name
     Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
     facts ago. `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too.
 
+    `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
+    arrays. They must be pure. A store remembers their sources and refuses others.
+
+    `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
+    default, makes a result outside its type an error.
+
     `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
     tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`.
 
@@ -91,6 +101,7 @@ def open(  # noqa: A001  # its public name
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
+    require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
@@ -106,7 +117,7 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark),
+        make_backend=backend_maker(engine, spark), functors=functors,
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
@@ -118,7 +129,7 @@ def open(  # noqa: A001  # its public name
             raise ElastalogError(
                 [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
             )
-        given = None if program is None else as_program(program, include, macros)
+        given = None if program is None else with_arithmetic(as_program(program, include, macros), arithmetic)
         with unmoved(Path(store)) if read_only else nullcontext():
             materialisation, history = _open_store(Path(store), given, read_only, at, strategy, levels, settings)
         if retention is not None and history.store is not None:
@@ -130,14 +141,16 @@ def open(  # noqa: A001  # its public name
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
         refuse_to_create(Path(store), settings.strategy)
-    materialisation = Materialisation(as_program(program, include, macros), settings)
+    materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
     history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
-        history.keep_in(Path(store), Options(settings.strategy, settings.levels, retention or RETENTION))
+        kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
+        options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
+        history.keep_in(Path(store), options)
     return Session(materialisation, history, reports, heartbeats=heartbeats)
 
 
@@ -152,6 +165,13 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
+
+
+def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:
+    """Facts that another function has made would not be those of this one."""
+    for name, kept in options.functors.items():
+        if given.get(name, kept) != kept:
+            raise faults.other_functor(path, name)
 
 
 def _open_store(
@@ -169,6 +189,8 @@ def _open_store(
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
         materialisation = Materialisation(stored, replace(settings, strategy=options.strategy, levels=options.levels))
+        given = digests_of(stored.checked, materialisation.dictionary.functions)
+        _require_same_functors(path, options, given)
         restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()

@@ -108,4 +108,11 @@ def _parameter(name: str, value: object) -> Value:
             return int(value)
         if isinstance(value, Real) and math.isfinite(value):
             return float(value)
-    raise wrong_kind(f"the value of `?{name}` is a number or a text", value, "give one of these")
+    if isinstance(value, Branch):
+        return Branch(value.name, *(_parameter(name, part) for part in value.parts))
+    if isinstance(value, tuple):
+        return Record((_parameter(name, part) for part in value), ())
+    if value is None:
+        return NIL
+    advice = "give one of these, or a value made of them"
+    raise wrong_kind(f"the value of `?{name}` is a number or a text", value, advice)

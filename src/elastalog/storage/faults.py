@@ -79,6 +79,11 @@ def other_option(path: Path, option: str, stored: object, given: object) -> Elas
     return _error("E0811", message, path, f"leave {option} out, or make another store")
 
 
+def other_functor(path: Path, name: str) -> ElastalogError:
+    message = f"the store was written with another function for functor `@{name}`"
+    return _error("E0840", message, path, "give the function it was written with, or make the store anew")
+
+
 def other_layout(path: Path) -> ElastalogError:
     message = "the store was written by a version of Elastalog that evaluates its program differently"
     return _error("E0812", message, path, "export the facts with the older version, and make the store anew")

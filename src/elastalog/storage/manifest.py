@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -41,6 +41,8 @@ class Options:
     journal_share: float = 0.5
     journal_bytes: int = 1 << 18
     journal_epochs: int = 1000
+    functors: Mapping[str, str] = field(default_factory=dict)
+    """Of every functor that the user implements, its signature and a digest of its source."""
     history_share: float = 4.0
     """History is given up when it takes more than this share of the present state's bytes (and 64 MiB)."""
 

@@ -22,6 +22,7 @@ from elastalog.syntax.tree import (
     Literal,
     Negation,
     Plan,
+    Subsumption,
     Term,
 )
 
@@ -51,8 +52,10 @@ class ClauseParser(LiteralParser):
                 self.position += 1
                 heads.append(self.head())
             elif text == "<=":
-                self.skip_subsumption()
-                return
+                if len(heads) == 1:
+                    self.subsumption(first, heads[0], into)
+                    return
+                raise self.after_head()
             elif self.is_arrow_habit():
                 body = self.body()
                 break
@@ -153,15 +156,18 @@ class ClauseParser(LiteralParser):
             advice=f"write `.` before {self.describe(index)}" if self.kinds[index] != END else "write `.` at the end",
         )
 
-    def skip_subsumption(self) -> None:
-        index = self.position
-        self.skip_item()
-        self.report_later(
-            "E0195",
-            "subsumption (`<=` between heads) is",
-            self.span_of(index),
-            "keep the best facts by an aggregate: `best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.`",
-        )
+    def subsumption(self, first: int, dominated: Atom, into: list[Item]) -> None:
+        """Goes on at `<=` between two heads."""
+        self.position += 1
+        dominating = self.head()
+        self.expect(":-", "after the second head of a subsumption", advice="write `R(x, a) <= R(x, b) :- b < a.`")
+        body = self.body()
+        if self.texts[self.position] == ".":
+            self.position += 1
+        else:
+            self.end_without_dot()
+        if not self.unsupported:
+            into.append(Subsumption(dominated, dominating, body, self.span_from(first)))
         if self.texts[self.position] == ".plan":
             self.plan()
 

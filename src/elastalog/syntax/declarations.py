@@ -9,13 +9,22 @@ from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
 from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
-from elastalog.syntax.tree import Attribute, Directive, Item, Pragma, RelationDeclaration, TypeDeclaration
+from elastalog.syntax.tree import (
+    Attribute,
+    BranchDeclaration,
+    Directive,
+    FunctorDeclaration,
+    Item,
+    Pragma,
+    RelationDeclaration,
+    TypeDeclaration,
+)
 
 
 class DeclarationParser(ClauseParser):
     """Reads declarations and directives."""
 
-    __slots__ = ()
+    __slots__ = ("keys_chosen",)
 
     def directive(self, into: list[Item]) -> None:
         """Reads what starts with the directive at hand."""
@@ -28,6 +37,8 @@ class DeclarationParser(ClauseParser):
             self.io_directive(index, word, into)
         elif word in ("type", "number_type", "symbol_type"):
             self.type_declaration(index, word, into)
+        elif word == "functor":
+            self.functor_declaration(index, into)
         elif word == "pragma":
             name = self.expect_string("the name of a pragma, a string")
             value = self.expect_string("a string") if self.kinds[self.position] == STRING else ""
@@ -40,7 +51,7 @@ class DeclarationParser(ClauseParser):
         elif word in ("comp", "init", "override"):
             self.component_directive(index, word, into)
         else:
-            self.later_directive(index, word)
+            self.lattice(index)
 
     @abstractmethod
     def component_directive(self, first: int, word: str, into: list[Item]) -> None:
@@ -84,7 +95,7 @@ class DeclarationParser(ClauseParser):
         self.skip_if_stray_dot(".decl")
         shared = tuple(attributes)
         for name, name_span in names:
-            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span))
+            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span, choices=self.keys_chosen))
             into.extend(Directive(kind, name, (), place, place) for kind, place in directives)
 
     def names(self, what: str) -> list[tuple[str, Span]]:
@@ -105,7 +116,9 @@ class DeclarationParser(ClauseParser):
         return Attribute(self.texts[name], type_name, self.span_of(name), type_span)
 
     def qualifiers(self) -> tuple[tuple[tuple[str, Span], ...], list[tuple[str, Span]]]:
-        """The qualifiers proper, and those of the old style that stand for directives."""
+        """The qualifiers proper, and those of the old style that stand for directives; the keys of a choice domain are
+        left in `keys_chosen`."""
+        self.keys_chosen: tuple[tuple[tuple[str, Span], ...], ...] = ()
         qualifiers: list[tuple[str, Span]] = []
         directives: list[tuple[str, Span]] = []
         while self.kinds[self.position] == NAME and self.texts[self.position + 1] != "(":
@@ -114,33 +127,39 @@ class DeclarationParser(ClauseParser):
             if word in QUALIFIERS:
                 self.position += 1
                 (directives if word in IO_QUALIFIERS else qualifiers).append((word, self.span_of(index)))
-            elif word == "eqrel":
-                self.position += 1
-                advice = "write the rules of an equivalence: e(x, x), e(y, x) and e(x, z)"
-                self.report_later("E0193", "equivalence relations (`eqrel`) are", self.span_of(index), advice)
             elif word == "choice" and self.texts[index + 1 : index + 3] == ["-", "domain"]:
-                self.choice_domain(index)
+                self.keys_chosen = (*self.keys_chosen, *self.choice_domain(index))
             elif self.is_first_on_line(index):
                 break
             else:
-                found = nearest(word, (*QUALIFIERS, "eqrel"))
+                found = nearest(word, QUALIFIERS)
                 advice = f"did you mean `{found}`?" if found else f"the qualifiers are {', '.join(sorted(QUALIFIERS))}"
                 self.position += 1
                 message = f"unknown qualifier `{self.describe(index)[1:-1]}`"
                 self.report("E0123", message, self.span_of(index), "unknown qualifier", advice=advice)
         return tuple(qualifiers), directives
 
-    def choice_domain(self, index: int) -> None:
+    def choice_domain(self, index: int) -> list[tuple[tuple[str, Span], ...]]:
+        """`choice-domain x, (x, y)`: the keys."""
         self.position = index + 3
+        keys: list[tuple[tuple[str, Span], ...]] = []
         while True:
             if self.texts[self.position] == "(":
-                self.skip_balanced("(", ")")
+                opened = self.position
+                self.position += 1
+                key = [self.choice_attribute()]
+                while self.skip_if(","):
+                    key.append(self.choice_attribute())
+                self.expect_close(")", opened, "or `,` after an attribute")
+                keys.append(tuple(key))
             else:
-                self.name("an attribute", allow_reserved=True)
+                keys.append((self.choice_attribute(),))
             if not self.skip_if(","):
-                break
-        advice = "choose by an aggregate, as in `y = min z : { all(x, z) }`"
-        self.report_later("E0194", "choice domains (`choice-domain`) are", self.span_from(index), advice)
+                return keys
+
+    def choice_attribute(self) -> tuple[str, Span]:
+        index = self.name("an attribute", allow_reserved=True)
+        return self.texts[index], self.span_of(index)
 
     def skip_if_stray_dot(self, directive: str) -> None:
         """Directives do not end in a dot; one on the same line is a slip."""
@@ -161,17 +180,19 @@ class DeclarationParser(ClauseParser):
         name, name_span = self.qualified_name("the name of a type")
         kind = "subtype"
         parents: list[tuple[str, Span]] = []
+        branches: tuple[BranchDeclaration, ...] = ()
         if word != "type":
             parents.append((word.removesuffix("_type"), self.span_of(first)))
         elif self.skip_if("<:"):
             parents.append(self.type_name())
         elif self.skip_if("="):
             kind = "alias"
-            follow = self.texts[self.position]
-            if follow == "[" or self.texts[self.position + 1] == "{":
-                kind = "subtype"
-                parents.append(("number", self.span_of(self.position)))
-                self.later_type(first, follow == "[")
+            if self.texts[self.position] == "[":
+                kind = "record"
+                branches = (self.record_fields(),)
+            elif self.texts[self.position + 1] == "{":
+                kind = "branches"
+                branches = self.branches()
             else:
                 parents.append(self.type_name())
                 while self.skip_if("|"):
@@ -181,26 +202,67 @@ class DeclarationParser(ClauseParser):
             parents.append(("symbol", name_span))
         span = self.span_from(first)
         self.skip_if_stray_dot("." + word)
-        into.append(TypeDeclaration(name, kind, tuple(parents), name_span, span))
+        into.append(TypeDeclaration(name, kind, tuple(parents), name_span, span, branches=branches))
 
     def type_name(self) -> tuple[str, Span]:
         return self.qualified_name("a type")
 
-    def later_type(self, first: int, is_record: bool) -> None:
-        """Skips a record or an algebraic data type. It stays declared, so that its uses are no further errors."""
-        if is_record:
-            self.skip_balanced("[", "]")
-            advice = "keep the fields in columns of a relation"
-            self.report_later("E0190", "record types are", self.span_from(first), advice)
-            return
-        while self.kinds[self.position] == NAME:
-            self.position += 1
-            if self.texts[self.position] == "{":
-                self.skip_balanced("{", "}")
+    def record_fields(self) -> BranchDeclaration:
+        """`[a: number, b: T]`"""
+        opened = self.position
+        return BranchDeclaration("", self.fields("]"), self.span_of(opened))
+
+    def branches(self) -> tuple[BranchDeclaration, ...]:
+        """`A {x: number} | B {}`"""
+        found: list[BranchDeclaration] = []
+        while True:
+            index = self.name("the name of a branch")
+            if self.texts[self.position] != "{":
+                raise self.unexpected("`{`", where="after the name of a branch", advice="write `A {}` without fields")
+            found.append(BranchDeclaration(self.texts[index], self.fields("}"), self.span_of(index)))
             if not self.skip_if("|"):
+                return tuple(found)
+
+    def fields(self, closing: str) -> tuple[Attribute, ...]:
+        """Named fields between brackets or braces."""
+        opened = self.position
+        self.position += 1
+        fields: list[Attribute] = []
+        while self.texts[self.position] != closing:
+            fields.append(self.attribute())
+            if not self.skip_if(","):
                 break
-        advice = "use one relation for each kind of value"
-        self.report_later("E0191", "algebraic data types are", self.span_from(first), advice)
+        self.expect_close(closing, opened, "or `,` after a field")
+        return tuple(fields)
+
+    # --- functors ---
+
+    def functor_declaration(self, first: int, into: list[Item]) -> None:
+        name = self.name("the name of a functor")
+        opened = self.position
+        self.expect("(", "after the name of a functor", advice="write `.functor f(x: number): number`")
+        parameters: list[Attribute] = []
+        while self.texts[self.position] != ")":
+            parameters.append(self.parameter(len(parameters)))
+            if not self.skip_if(","):
+                break
+        self.expect_close(")", opened, "or `,` after a parameter")
+        self.expect(":", "after the parameters of a functor", advice="write the type of the result: `): number`")
+        result = self.type_name()
+        is_stateful = self.texts[self.position] == "stateful"
+        self.position += is_stateful
+        span = self.span_from(first)
+        self.skip_if_stray_dot(".functor")
+        into.append(
+            FunctorDeclaration(self.texts[name], tuple(parameters), result, is_stateful, self.span_of(name), span)
+        )
+
+    def parameter(self, number: int) -> Attribute:
+        """`x: number`, or the type alone."""
+        if self.texts[self.position + 1] == ":":
+            return self.attribute()
+        type_name, span = self.type_name()
+        return Attribute(f"x{number + 1}", type_name, span, span)
 
     # --- input and output ---
 
@@ -240,14 +302,9 @@ class DeclarationParser(ClauseParser):
 
     # --- features that come later ---
 
-    def later_directive(self, index: int, word: str) -> None:
-        if word == "lattice":
-            self.skip_to_block()
-            self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
-        else:
-            self.skip_line()
-            advice = "compute the values before they are read"
-            self.report_later("E0196", "user-defined functors (`.functor`) are", self.span_of(index), advice)
+    def lattice(self, index: int) -> None:
+        self.skip_to_block()
+        self.report_later("E0198", "lattices (`.lattice`) are", self.span_of(index), "use an aggregate")
 
     def skip_to_block(self) -> None:
         """Behind the block in braces that follows."""

@@ -52,11 +52,12 @@ DIRECTIVES = (
     "limitsize",
     "plan",
     "pragma",
+    "functor",
     "comp",
     "init",
     "override",
 )
-LATER_DIRECTIVES = ("functor", "lattice")
+LATER_DIRECTIVES = ("lattice",)
 
 IO_QUALIFIERS = frozenset({"input", "output", "printsize"})
 """Qualifiers of the old style that stand for a directive."""
@@ -65,6 +66,7 @@ QUALIFIERS = IO_QUALIFIERS | {
     "btree",
     "btree_delete",
     "brie",
+    "eqrel",
     "magic",
     "no_magic",
     "inline",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import write_string
 from elastalog.syntax.keywords import PRECEDENCE, PREFIX_PRECEDENCE, TEXT_TESTS
 from elastalog.syntax.tree import (
     Aggregate,
     Atom,
     Body,
+    BranchDeclaration,
     Call,
     Cast,
     Clause,
@@ -19,6 +21,7 @@ from elastalog.syntax.tree import (
     Directive,
     Disjunction,
     Float,
+    FunctorDeclaration,
     Init,
     Integer,
     Item,
@@ -29,6 +32,7 @@ from elastalog.syntax.tree import (
     Pragma,
     RelationDeclaration,
     String,
+    Subsumption,
     Term,
     Tree,
     Truth,
@@ -52,10 +56,16 @@ def print_item(item: Item) -> str:
         case RelationDeclaration():
             attributes = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in item.attributes)
             qualifiers = "".join(f" {qualifier}" for qualifier, _ in item.qualifiers)
-            return f".decl {item.name}({attributes}){qualifiers}"
+            keys = ", ".join(_print_key(key) for key in item.choices)
+            return f".decl {item.name}({attributes}){qualifiers}{f' choice-domain {keys}' if keys else ''}"
         case TypeDeclaration():
+            if item.branches:
+                return f".type {item.name} = {' | '.join(map(_print_branch, item.branches))}"
             parents = " | ".join(name for name, _ in item.parents)
             return f".type {item.name} {'<:' if item.kind == 'subtype' else '='} {parents}"
+        case FunctorDeclaration():
+            listed = ", ".join(f"{parameter.name}: {parameter.type_name}" for parameter in item.parameters)
+            return f".functor {item.name}({listed}): {item.result[0]}{' stateful' if item.is_stateful else ''}"
         case Directive():
             parameters = ", ".join(f"{key}={write_string(value)}" for key, value, _ in item.parameters)
             return f".{item.kind} {item.relation}{f'({parameters})' if parameters else ''}"
@@ -63,6 +73,9 @@ def print_item(item: Item) -> str:
             return f".pragma {write_string(item.name)} {write_string(item.value)}"
         case Clause():
             return print_clause(item)
+        case Subsumption():
+            heads = f"{print_literal(item.dominated)} <= {print_literal(item.dominating)}"
+            return f"{heads} :- {_print_body(item.body)}."
         case Component():
             return _print_component(item)
         case Init():
@@ -71,6 +84,16 @@ def print_item(item: Item) -> str:
             return f".override {item.relation}"
         case _:
             assert_never(item)
+
+
+def _print_key(key: tuple[tuple[str, Span], ...]) -> str:
+    names = ", ".join(name for name, _ in key)
+    return names if len(key) == 1 else f"({names})"
+
+
+def _print_branch(branch: BranchDeclaration) -> str:
+    fields = ", ".join(f"{field.name}: {field.type_name}" for field in branch.fields)
+    return f"{branch.name} {{{fields}}}" if branch.name else f"[{fields}]"
 
 
 def _print_component(component: Component) -> str:
@@ -179,6 +202,10 @@ def _print_call(call: Call) -> tuple[str, int]:
         if isinstance(operand, Integer | Float) and not repr(operand.value).startswith("-"):
             return f"-({_print_term(operand, 0)})", PREFIX_PRECEDENCE
         return f"-{_print_term(operand, PREFIX_PRECEDENCE)}", PREFIX_PRECEDENCE
+    if functor == "[]":
+        return f"[{_print_arguments(arguments)}]", _OPERAND
+    if not arguments and (functor == "nil" or functor.startswith("$")):
+        return functor, _OPERAND
     if len(arguments) == 1 and functor in ("bnot", "lnot"):
         return f"{functor}({print_term(arguments[0])})", PREFIX_PRECEDENCE
     return f"{functor}({_print_arguments(arguments)})", _OPERAND

@@ -207,7 +207,7 @@ class TermParser(Cursor):
             )
         if word == "nil":
             self.position += 1
-            return self.placeholder("E0190", "records (`nil`) are", index, "keep the fields in columns of a relation")
+            return Call("nil", (), self.span_of(index), self.span_of(index))
         if word == "autoinc":
             return self.skip_call("E0199", "the counter `autoinc()` is", "number the facts before they are read")
         if word == "as":
@@ -282,37 +282,20 @@ class TermParser(Cursor):
         index = self.position
         text = self.texts[index]
         if text == "[":
-            self.enter(index)
-            self.position += 1
-            while self.texts[self.position] != "]":
-                self.term()
-                if not self.skip_if(","):
-                    break
-            self.expect_close("]", index, "or `,` after a field")
-            self.depth -= 1
-            return self.placeholder(
-                "E0190", "records (`[a, b]`) are", index, "keep the fields in columns of a relation"
-            )
+            return self.record()
         if text == "$":
             if self.kinds[index + 1] != NAME:
                 self.position += 1
                 return self.placeholder("E0199", "the counter `$` is", index, "number the facts before they are read")
-            self.position += 2
-            if self.texts[self.position] == "(":
-                self.position -= 1
-                self.arguments()
-            return self.placeholder(
-                "E0191", "algebraic data types (`$A(..)`) are", index, "use one relation for each kind of value"
-            )
+            return self.branch()
         if text == "@" and self.kinds[index + 1] == NAME:
             self.position += 1
-            if self.texts[self.position + 1] == "(":
-                self.arguments()
-            else:
+            if self.texts[self.position + 1] != "(":
                 self.position += 1
-            return self.placeholder(
-                "E0196", "user-defined functors (`@f(..)`) are", index, "compute the values before they are read"
-            )
+                raise self.unexpected("`(`", where="after the name of a functor", advice="write `@f(x)`")
+            name_span = Span(self.starts[index], self.ends[index + 1])
+            arguments = self.arguments()
+            return Call(f"@{self.texts[index + 1]}", arguments, name_span, self.span_from(index))
         advice = None
         if text in ("!", "~", "\\+"):
             advice = "negation applies to atoms of a body, not to terms"
@@ -321,6 +304,32 @@ class TermParser(Cursor):
         elif text in ("|", "||"):
             advice = "bitwise or is `bor`, logical or is `lor`; alternatives are separated by `;`"
         raise self.unexpected("a term", advice=advice)
+
+    def record(self) -> Call:
+        """`[terms]`"""
+        index = self.position
+        self.enter(index)
+        self.position += 1
+        fields: list[Term] = []
+        while self.texts[self.position] != "]":
+            fields.append(self.term())
+            if not self.skip_if(","):
+                break
+        self.expect_close("]", index, "or `,` after a field")
+        self.depth -= 1
+        return Call("[]", tuple(fields), self.span_of(index), self.span_from(index))
+
+    def branch(self) -> Call:
+        """`$A(terms)` or `$A`"""
+        index = self.position
+        self.position += 1
+        name = self.texts[self.position]
+        if self.texts[self.position + 1] == "(":
+            fields = self.arguments()
+        else:
+            self.position += 1
+            fields = ()
+        return Call(f"${name}", fields, Span(self.starts[index], self.ends[index + 1]), self.span_from(index))
 
     def placeholder(self, code: str, feature: str, index: int, advice: str) -> Term:
         """Stands for a term that was read but has no meaning yet."""

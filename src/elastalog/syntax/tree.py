@@ -52,7 +52,9 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`."""
+    """A functor applied to arguments. Operators are calls too: `+ - * / % ^` and unary minus as `neg`; and so is what
+    builds a value or takes it apart: a record `[a, b]` as `[]`, `nil`, a branch `$A(x)` as `$A`; a
+    functor of the user `@f(x)` as `@f`."""
 
     functor: str
     arguments: tuple[Term, ...]
@@ -157,7 +159,8 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class RelationDeclaration:
-    """`.decl a, b(x: number, y: symbol) btree`: one node per name, sharing attributes and qualifiers."""
+    """`.decl a, b(x: number, y: symbol) btree`: one node per name, sharing attributes and qualifiers. `choices`: the
+    keys of `choice-domain x, (x, y)`, by the names of attributes."""
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -165,11 +168,22 @@ class RelationDeclaration:
     name_span: Span
     span: Span
     instance: Instance | None = None
+    choices: tuple[tuple[tuple[str, Span], ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDeclaration:
+    """`A {x: number}` of an algebraic data type; without a name, the fields of a record type."""
+
+    name: str
+    fields: tuple[Attribute, ...]
+    name_span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class TypeDeclaration:
-    """`.type T <: base` (kind subtype), `.type T = base` (alias), `.type T = A | B` (union)."""
+    """`.type T <: base` (kind subtype), `.type T = base` (alias), `.type T = A | B` (union), `.type T = [x: number]`
+    (record), `.type T = A {x: number} | B {}` (branches)."""
 
     name: str
     kind: str
@@ -177,6 +191,19 @@ class TypeDeclaration:
     name_span: Span
     span: Span
     instance: Instance | None = None
+    branches: tuple[BranchDeclaration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctorDeclaration:
+    """`.functor f(x: number, y: symbol): symbol stateful`; parameters may have no names."""
+
+    name: str
+    parameters: tuple[Attribute, ...]
+    result: tuple[str, Span]
+    is_stateful: bool
+    name_span: Span
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +289,29 @@ class Override:
     span: Span
 
 
-Item: TypeAlias = RelationDeclaration | TypeDeclaration | Directive | Pragma | Clause | Component | Init | Override
+@dataclass(frozen=True, slots=True)
+class Subsumption:
+    """`R(x, a) <= R(x, b) :- body.`: the first fact leaves the relation where it has the second and the body holds."""
+
+    dominated: Atom
+    dominating: Atom
+    body: Body
+    span: Span
+    instance: Instance | None = None
+
+
+Item: TypeAlias = (
+    RelationDeclaration
+    | TypeDeclaration
+    | FunctorDeclaration
+    | Directive
+    | Pragma
+    | Clause
+    | Subsumption
+    | Component
+    | Init
+    | Override
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,7 @@ class _Compiler:
     def _narrow_number(self, expression: Expression) -> Callable[[Columns], Array]:
         match expression:
             case Constant():
+                assert isinstance(expression.value, int)  # `_bits` has seen to it
                 value = np.int64(expression.value)
                 return lambda columns: value
             case Variable():
@@ -208,8 +209,9 @@ def _bits(expression: Expression) -> int:
         case Variable():
             return 31 if expression.base is Base.NUMBER else 1 << 10
         case Constant():
-            is_number = expression.base is Base.NUMBER and isinstance(expression.value, int)
-            return int(expression.value).bit_length() if is_number else 1 << 10
+            if expression.base is not Base.NUMBER or not isinstance(expression.value, int):
+                return 1 << 10
+            return expression.value.bit_length()
         case Apply(functor="+" | "-", arguments=arguments):
             return max(map(_bits, arguments)) + 1
         case Apply(functor="*", arguments=arguments):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from elastalog.analysis.program import Constant, Variable
 from elastalog.backends.gpu.arrays import Array
 from elastalog.planning.logical import Clause, LogicalStratum, Test
+from elastalog.planning.variables import constructor_of, variables_of
 from elastalog.relations.words import Dictionary
 
 KEY_BITS = 62
@@ -167,6 +168,9 @@ def _connect(groups: _Groups, clause: Clause, dictionary: Dictionary) -> None:
         if all(isinstance(side, Variable) for side in sides):
             groups.join((clause.number, goal.left.name), (clause.number, goal.right.name))  # type: ignore[union-attr]
             continue
+        parts = constructor_of(goal)
+        for part in () if parts is None else variables_of(parts):
+            groups.open((clause.number, part.name))  # what is taken out of a record may be anything
         for side, other in (sides, sides[::-1]):
             if isinstance(side, Variable) and isinstance(other, Constant):
                 word = dictionary.encode_value(other.base, other.value)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
+from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
@@ -18,8 +21,9 @@ from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import ClauseCost, StateChanges
 from elastalog.backends.watch import Watch
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
+from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
@@ -64,6 +68,12 @@ class KernelEvaluation:
             if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
         )
         """The strata that a `.limitsize` may have to cut short."""
+        self.chosen = frozenset(
+            stratum.number
+            for stratum in program.strata
+            if stratum.dominance or any(program.relations[name].choices for name in stratum.relations)
+        )
+        """The strata with choice domains or subsumption."""
         self._in_limited = frozenset(
             name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
         )
@@ -77,10 +87,30 @@ class KernelEvaluation:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an
         earlier evaluation, if given. Returns the derivations enumerated."""
         before = self.watch.derivations
+        try:
+            if stratum.aggregate is not None:
+                relations, is_global = self.held.relations, self.held.annotation.is_global
+                aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+            elif stratum.number in self.chosen:
+                self._choose(stratum)
+            else:
+                self._derive(stratum, variants)
+        except LimitReached as limit:
+            notes = constructing_rules(stratum)
+            raise LimitReached([replace(d, notes=(*d.notes, *notes)) for d in limit.diagnostics]) from None
+        return self.watch.derivations - before
+
+    def _choose(self, stratum: LogicalStratum) -> None:
         relations, annotation = self.held.relations, self.held.annotation
-        if stratum.aggregate is not None:
-            aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, annotation.is_global)
-        elif stratum.clauses and annotation.is_global:
+        if annotation.is_global or annotation.support is not Support.LEVELS:
+            raise ElastalogError([_unchoosable(stratum)])
+        source = self.program.checked.source
+        variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
+        evaluate_chosen(stratum, variants, relations, self.program.relations, source, self.watch)
+
+    def _derive(self, stratum: LogicalStratum, variants: StratumVariants | None) -> None:
+        relations, annotation = self.held.relations, self.held.annotation
+        if stratum.clauses and annotation.is_global:
             if stratum.number in self.limited:
                 raise ElastalogError([_unlimited(stratum)])
             GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
@@ -102,7 +132,6 @@ class KernelEvaluation:
             else:
                 is_complete = evaluate_counted(stratum, variants, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
-        return self.watch.derivations - before
 
     def _evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
         """What another place has made of a stratum, which is in its relations now. None: nothing."""
@@ -139,6 +168,25 @@ class KernelEvaluation:
                 costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
             for clause, derivations, seconds in costs.values():
                 yield ClauseCost(stratum, clause, derivations, seconds)
+
+
+def constructing_rules(stratum: LogicalStratum) -> list[str]:
+    """Says which rules of a stratum build values in recursion: there may be no end to that."""
+    rules = [
+        clause.rule
+        for clause in stratum.clauses
+        if clause.is_recursive and any(isinstance(g, Test) and constructor_of(g) is not None for g in clause.goals)
+    ]
+    return [f"rule {rule.number} builds values in recursion: `{show_rule(rule)}`" for rule in rules if rule is not None]
+
+
+def _unchoosable(stratum: LogicalStratum) -> Diagnostic:
+    return Diagnostic(
+        "E0905",
+        f"choice domains and subsumption, here of `{stratum.relations[0]}`, need strategy `elastic` or `recompute`"
+        " and local levels",
+        help='use `strategy="elastic"` and `levels="local"`, which are the default',
+    )
 
 
 def _unlimited(stratum: LogicalStratum) -> Diagnostic:

@@ -126,8 +126,11 @@ class KernelUpdates:
         return Reach(size, self.must_rebuild(stratum))
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
-        """Whether the stratum cannot be maintained in the update under way."""
-        return stratum.number in self.evaluation.limited or not self.transaction.anew.isdisjoint(stratum.relations)
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        domain or subsumption, or a `.limitsize` may have to cut it short."""
+        if stratum.number in self.evaluation.limited or stratum.number in self.evaluation.chosen:
+            return True
+        return not self.transaction.anew.isdisjoint(stratum.relations)
 
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""

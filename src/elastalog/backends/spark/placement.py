@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from elastalog.analysis.program import Apply, Base, Expression
+from elastalog.analysis.structures import is_constructor
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.planning.decompose import FOLDED_IN_ONE_PLACE, SharePlan, exchanging_plan, share_plan
-from elastalog.planning.logical import LogicalProgram, LogicalStratum
+from elastalog.planning.logical import LogicalProgram, LogicalStratum, Test
 
 log = logging.getLogger("elastalog.placement")
 
@@ -44,6 +46,8 @@ class Placement:
 
 LIMITED = Placement("driver", "a relation is limited in size")
 
+OF_RECORDS = Placement("driver", "records, choice domains and functors of the user are evaluated by the driver")
+
 FALLEN_BACK = Placement("driver", "tasks that exchange made new values, or one met an error")
 
 
@@ -60,6 +64,8 @@ def choose(
     """Where a stratum is best evaluated; its relations and those it reads have these sizes."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts")
+    if needs_driver(program, stratum):
+        return OF_RECORDS
     needed = working_set(program, stratum, sizes)
     if is_elastic and needed <= memory:
         return Placement("driver", f"an estimated {needed >> 20:,} MiB of {memory >> 20:,} MiB")
@@ -76,6 +82,24 @@ def choose(
         told = "global levels" if annotation.is_global else "the strategy keeps other things than levels"
         return Placement("driver", f"{told}, and {plan.obstacle}")
     return Placement("exchanging tasks", plan.obstacle or "", plan)
+
+
+def needs_driver(program: LogicalProgram, stratum: LogicalStratum) -> bool:
+    """Whether a stratum has to do with records, a choice domain, or functors that the user implements."""
+    names = {*stratum.relations, *stratum.reads}
+    if stratum.dominance or program.checked.wraps:
+        return True
+    if any(Base.RECORD in program.relations[name].bases or program.relations[name].choices for name in names):
+        return True
+    tests = [goal for clause in stratum.clauses for goal in clause.goals if isinstance(goal, Test)]
+    return any(_is_own(side) for test in tests for side in (test.left, test.right))
+
+
+def _is_own(expression: Expression) -> bool:
+    if not isinstance(expression, Apply):
+        return False
+    is_own = expression.functor[0] == "@" or is_constructor(expression.functor)
+    return is_own or any(map(_is_own, expression.arguments))
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:

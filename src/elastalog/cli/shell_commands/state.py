@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from elastalog.analysis.program import Value
+from elastalog.analysis.values import sort_key
 from elastalog.cli.fact_text import fact_text
 from elastalog.cli.shell_commands.debugging import DebuggingState
 from elastalog.cli.shell_commands.provenance import ExplanationSettings
@@ -137,4 +138,4 @@ def sorted_facts(relation: str, facts: Iterable[tuple[Value, ...]]) -> list[str]
 
 def order_key(values: tuple[Value, ...]) -> tuple[Any, ...]:
     """Orders facts of one relation; NaN, which is not ordered, comes first."""
-    return tuple((value == value, value if value == value else 0.0) for value in values)
+    return tuple((value == value, sort_key(value) if value == value else 0.0) for value in values)

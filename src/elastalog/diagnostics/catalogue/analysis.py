@@ -297,6 +297,82 @@ ANALYSIS: tuple[Entry, ...] = (
         "iconv -f latin1 -t utf-8 old.dl > reach.dl\nelastalog check reach.dl",
     ),
     Entry(
+        "E0240",
+        "two branches of one name",
+        "A value such as `$Leaf(1)` says by the name of its branch which type it has, so a program has only one branch "
+        "of a name, whatever the types.",
+        ".type A = Leaf {x: number}\n.type B = Leaf {y: symbol}\n.decl a(a: A)\na($Leaf(1)).",
+        ".type A = LeafA {x: number}\n.type B = LeafB {y: symbol}\n.decl a(a: A)\na($LeafA(1)).",
+    ),
+    Entry(
+        "E0241",
+        "unknown branch",
+        "No declared type has a branch of this name. A type with branches is declared as "
+        "`.type T = Leaf {x: number} | Node {left: T, right: T}`.",
+        ".type T = Leaf {x: number}\n.decl t(t: T)\nt($Laef(1)).",
+        ".type T = Leaf {x: number}\n.decl t(t: T)\nt($Leaf(1)).",
+    ),
+    Entry(
+        "E0242",
+        "wrong number of fields",
+        "A record or branch is written with as many fields as its type declares; `_` stands for one that does not "
+        "matter in a body.",
+        ".type P = [x: number, y: number]\n.decl p(p: P)\np([1]).",
+        ".type P = [x: number, y: number]\n.decl p(p: P)\np([1, 2]).",
+    ),
+    Entry(
+        "E0243",
+        "functor declared twice",
+        "A functor that a user implements is declared once, with its parameters and the type of its result.",
+        ".functor f(x: number): number\n.functor f(x: symbol): number\n.decl p(x: number)\np(@f(1)).",
+        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+    ),
+    Entry(
+        "E0244",
+        "functor of values that are made of values",
+        "The functors that a user implements are functions of numbers and texts. A rule can take a record apart and "
+        "give the functor its parts.",
+        ".type P = [x: number]\n.functor f(p: P): number\n.decl p(x: number)\np(1).",
+        ".functor f(x: number): number\n.decl p(x: number)\np(@f(1)).",
+    ),
+    Entry(
+        "E0245",
+        "key of a choice domain that is no attribute",
+        "`choice-domain` lists keys: attributes of the relation, or several of them in parentheses.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl parent(x: number, y: number) choice-domain z\n"
+        "parent(x, y) :- edge(y, x).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl parent(x: number, y: number) choice-domain x\n"
+        "parent(x, y) :- edge(y, x).",
+    ),
+    Entry(
+        "E0246",
+        "equivalence of other than two values of one type",
+        "A relation with the qualifier `eqrel` is closed: with (a, b) it holds (b, a), (a, a) and (b, b), and with "
+        "(b, c) also (a, c). So it has two attributes of one type.",
+        ".decl same(x: number, y: number, z: number) eqrel\n.input same",
+        ".decl same(x: number, y: number) eqrel\n.input same",
+    ),
+    Entry(
+        "E0247",
+        "subsumption between two relations",
+        "`R(x, a) <= R(x, b) :- b < a.` takes facts away that another fact of the same relation dominates.",
+        ".decl near(x: number, n: number)\n.input near\n.decl far(x: number, n: number)\n.input far\n"
+        "far(x, a) <= near(x, b) :- b < a.",
+        ".decl near(x: number, n: number)\n.input near\n.decl far(x: number, n: number)\n.input far\n"
+        "far(x, a) <= far(x, b) :- b < a.",
+    ),
+    Entry(
+        "E0248",
+        "subsumption that reads what depends on it",
+        "Facts are taken away after every round of an evaluation, so the body of a subsumption reads only its two "
+        "facts and relations that are complete before.",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y), bad(n).\n.decl bad(n: number)\nbad(n) :- far(_, n).\n"
+        "far(x, a) <= far(x, b) :- b < a, bad(a).",
+        ".decl edge(x: number, y: number)\n.input edge\n.decl far(x: number, n: number)\nfar(x, 0) :- edge(x, _).\n"
+        "far(y, n + 1) :- far(x, n), edge(x, y).\nfar(x, a) <= far(x, b) :- b < a.",
+    ),
+    Entry(
         "E0301",
         "variable of two types",
         "Within a rule, a variable stands for one value, so it has one type. Here two arguments of different "
@@ -444,6 +520,31 @@ ANALYSIS: tuple[Entry, ...] = (
         "not matter, `_` says so; a name that starts with `_` does too. This is a warning.",
         ".decl edge(x: number, y: number)\n.input edge\n.decl node(x: number)\nnode(x) :- edge(x, other).",
         ".decl edge(x: number, y: number)\n.input edge\n.decl node(x: number)\nnode(x) :- edge(x, _).",
+    ),
+    Entry(
+        "E0340",
+        "type of a record that cannot be told",
+        "What `[a, b]` means depends on its type, and that comes from where it stands: an argument of a relation that "
+        "is declared with a record type, a field of another record, or a variable that is used so and that it equals.",
+        ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n"
+        ".decl m(x: number)\nm(x) :- n(x), [x, 1] = [1, x].",
+        ".type P = [x: number, y: number]\n.decl n(x: number)\nn(1).\n.decl m(p: P)\nm(p) :- n(x), p = [x, 1].",
+    ),
+    Entry(
+        "E0341",
+        "value of another type",
+        "`nil` and `[…]` belong to record types, and a branch `$A` to the type that declares it. Here a value of "
+        "another type is expected.",
+        ".type P = [x: number]\n.type T = Leaf {}\n.decl t(t: T)\nt(nil).",
+        ".type P = [x: number]\n.type T = Leaf {}\n.decl t(t: T)\nt($Leaf).",
+    ),
+    Entry(
+        "E0342",
+        "values without an order",
+        "Records, and branches with fields, can be compared by `=` and `!=` only. A type whose branches have no fields "
+        "is ordered by the names of the branches.",
+        ".type P = [x: number]\n.decl p(p: P)\np([1]).\n.decl q(p: P)\nq(a) :- p(a), p(b), a < b.",
+        ".type P = [x: number]\n.decl p(p: P)\np([1]).\n.decl q(p: P)\nq([a]) :- p([a]), p([b]), a < b.",
     ),
     Entry(
         "E0412",

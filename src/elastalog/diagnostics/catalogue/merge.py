@@ -16,6 +16,7 @@ from elastalog.diagnostics.catalogue.spark import SPARK
 from elastalog.diagnostics.catalogue.storage import STORAGE
 from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
+from elastalog.diagnostics.catalogue.values import VALUES
 from elastalog.diagnostics.diagnostic import InternalError
 
 
@@ -30,6 +31,6 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
 
 
 CATALOGUE: Mapping[str, Entry] = merge(
-    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING
+    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES
 )
 """Every entry by its code."""

@@ -41,4 +41,13 @@ STRATEGIES: tuple[Entry, ...] = (
         "op,x,y\n+,1,2",
         "step,op,relation,a1,a2\n1,+,edge,1,2",
     ),
+    Entry(
+        "E0905",
+        "choice domain for a strategy that cannot choose",
+        "A relation with a `choice-domain` or with subsumption is evaluated in rounds of its own, and anew when what it"
+        " reads changes. The"
+        " strategies that keep counters or sets of derivations, and global levels, do not know such rounds.",
+        'elastalog.open("tree.dl", strategy="dred")',
+        'elastalog.open("tree.dl", strategy="elastic")',
+    ),
 )

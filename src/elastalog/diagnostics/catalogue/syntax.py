@@ -198,51 +198,6 @@ SYNTAX: tuple[Entry, ...] = (
         "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1, 2)).",
     ),
     Entry(
-        "E0190",
-        "records are not supported yet",
-        "Record types, record terms `[a, b]` and `nil` come later. Keep the fields in columns of a relation.",
-        ".type Pair = [x: number, y: number]\n.decl p(a: Pair)",
-        ".decl p(x: number, y: number)",
-    ),
-    Entry(
-        "E0191",
-        "algebraic data types are not supported yet",
-        "Types with branches and their terms `$Branch(x)` come later. Use one relation for each kind of value.",
-        ".type Shape = Circle {r: number} | Square {a: number}",
-        ".decl circle(r: number)\n.decl square(a: number)",
-    ),
-    Entry(
-        "E0193",
-        "equivalence relations are not supported yet",
-        "The qualifier `eqrel` comes later. The rules of an equivalence do the same.",
-        ".decl same(x: number, y: number) eqrel",
-        ".decl same(x: number, y: number)\n"
-        "same(y, x) :- same(x, y).\n"
-        "same(x, z) :- same(x, y), same(y, z).\n"
-        "same(x, x) :- same(x, _).",
-    ),
-    Entry(
-        "E0194",
-        "choice domains are not supported yet",
-        "`choice-domain` keeps one fact for each key and comes later. An aggregate chooses too.",
-        ".decl parent(x: number, y: number) choice-domain x",
-        "parent(x, y) :- node(x), y = min z : { edge(z, x) }.",
-    ),
-    Entry(
-        "E0195",
-        "subsumption is not supported yet",
-        "A rule `a(..) <= b(..) :- body.` removes dominated facts and comes later. An aggregate keeps the best facts.",
-        "dist(x, d1) <= dist(x, d2) :- d2 <= d1.",
-        "best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.",
-    ),
-    Entry(
-        "E0196",
-        "user-defined functors are not supported yet",
-        "`.functor` and calls `@f(x)` come later. Compute the values before the facts are read.",
-        ".functor f(x: number): number\np(@f(x)) :- q(x).",
-        ".decl f(x: number, y: number)\n.input f\np(y) :- q(x), f(x, y).",
-    ),
-    Entry(
         "E0197",
         "preprocessor line that is not read",
         "`#` starts a line for the preprocessor, such as `#include` or `#define`. It is obeyed only at the beginning "

@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
+from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
@@ -43,7 +44,10 @@ def read_parquet_table(
         is_good[[row.line - 1 for row in bad]] = False
         columns = [array.filter(pa.array(is_good)) for array in columns]
     arrow_schema = schema.arrow()
-    columns = [array.cast(kind) for array, kind in zip(columns, arrow_schema.types, strict=True)]
+    columns = [
+        array.cast(kind) if column.record is None else array_of_values(column, array.to_pylist())
+        for column, array, kind in zip(schema.columns, columns, arrow_schema.types, strict=True)
+    ]
     return table_of_columns(arrow_schema, table.num_rows - len(bad), columns), bad
 
 

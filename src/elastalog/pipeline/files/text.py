@@ -131,6 +131,8 @@ def _is_exact(base: Base, array: pa.ChunkedArray, data: bytes) -> bool:
             return not pc.any(pc.is_inf(array)).as_py()
         case Base.UNSIGNED | Base.SYMBOL:
             return True
+        case Base.RECORD:
+            return False  # its text is to be looked at
 
 
 def _is_quoted_strictly(data: bytes, delimiter: str) -> bool:

@@ -14,6 +14,7 @@ from elastalog.analysis.program import Base, Value
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
+from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column
 
 INTEGER = re.compile(r"[ \t]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|([0-9]+))[ \t]*", re.ASCII)
@@ -36,6 +37,8 @@ def parser_of(column: Column) -> Callable[[str], Value | Fault]:
             return lambda text: _integer(column, text, 0, MOST_UNSIGNED)
         case Base.FLOAT:
             return lambda text: _float(column, text)
+        case Base.RECORD:
+            return lambda text: value_fault(column, text) or text
 
 
 def _integer(column: Column, text: str, least: int, most: int) -> int | Fault:

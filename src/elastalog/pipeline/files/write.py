@@ -24,6 +24,7 @@ from elastalog.pipeline.files.paths import resolve_under
 from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 from elastalog.relations.arrays import array_of_texts
 from elastalog.relations.faults import shown
+from elastalog.relations.record_types import record_texts
 from elastalog.relations.schema import Column, Schema
 
 ROWS_AT_ONCE = 1 << 18
@@ -145,8 +146,8 @@ def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
 
 
 def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format) -> pa.ChunkedArray:
-    texts = array.cast(pa.large_string())
-    if column.base is not Base.SYMBOL and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
+    texts = array.cast(pa.large_string()) if column.record is None else record_texts(column.record, array)
+    if column.base not in (Base.SYMBOL, Base.RECORD) and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
     special = b"\r\n" + form.delimiter.encode()[:1] + (b'"' if form.is_rfc4180 else b"")
     if not any(_holds(_bytes_of(chunk), special) for chunk in texts.chunks):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, assert_never
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.pipeline.spark.frames import SPARK_TYPES
 from elastalog.relations.limits import WIDE
@@ -80,6 +81,8 @@ def _decoded(
             key = sql.when(word >= WIDE, word - WIDE).when(word >= 0, -1 - word).otherwise(word)
             joined = frame.join(meanings, key == number, "left")
             return joined, sql.when(word < WIDE, word).otherwise(_integer(base, name))
+        case Base.RECORD:
+            raise InternalError("spark", "records are decoded by the driver")
         case _:
             assert_never(base)
 

@@ -93,6 +93,8 @@ def _value(position: int, column: Column) -> Any:
     field = f"get(`@fields`, {position})"
     if column.base is Base.SYMBOL:
         return sql.expr(field)
+    if column.base is Base.RECORD:
+        return sql.lit(None).cast("string")  # its text is for the driver to judge
     pattern, kind = _CERTAIN[column.base]
     return sql.expr(f"case when {field} rlike '{pattern}' then try_cast({field} as {kind}) end")
 

@@ -7,14 +7,14 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.backends.kernel.expressions.columns import Mask, Matrix
+from elastalog.backends.kernel.expressions.columns import Matrix, keep_rows
 from elastalog.backends.kernel.expressions.comparisons import Holds, compile_comparison
 from elastalog.backends.kernel.expressions.ranges import compile_range
+from elastalog.backends.kernel.expressions.records import take_apart
 from elastalog.backends.kernel.expressions.terms import compile_column, words_of
-from elastalog.backends.kernel.store.set_table import compress
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.source import Source
-from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 from elastalog.relations.words import Dictionary
 
 Run: TypeAlias = Callable[[Matrix, int], tuple[Matrix, int]]
@@ -63,6 +63,8 @@ def _compile_action(action: Action, slots: Mapping[str, int], dictionary: Dictio
         case KeepConstant(slot, constant):
             word = np.int32(dictionary.encode_value(constant.base, constant.value))
             return _keep(lambda block, used: block[:used, slot] == word)
+        case TakeApart():
+            return take_apart(action, dictionary)
         case _:
             assert_never(action)
 
@@ -110,13 +112,6 @@ def _dropping_errors(run: Run) -> Run:
             return block, len(kept)
 
     return attempt
-
-
-def keep_rows(block: Matrix, used: int, mask: Mask) -> int:
-    """Moves the rows of a mask, which may have one element for all, to the front; returns their number."""
-    if len(mask) != used:
-        return used if mask[0] else 0
-    return int(compress(block, used, mask))
 
 
 def _compute(action: Compute, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Run:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.analysis.program import Apply, Base, Value
+from elastalog.backends.kernel.store.set_table import compress
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
@@ -34,8 +35,11 @@ DTYPES: Mapping[Base, Any] = {
     Base.UNSIGNED: np.uint64,
     Base.FLOAT: np.float64,
     Base.SYMBOL: np.int32,
+    Base.RECORD: np.int32,
 }
 RANGES = {Base.NUMBER: (LEAST_NUMBER, MOST_NUMBER), Base.UNSIGNED: (0, MOST_UNSIGNED)}
+WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
+"""Functors whose results wrap, if the program says so; conversions of floats and texts never do."""
 INFIX = ("+", "-", "*", "/", "%", "^")
 
 
@@ -52,15 +56,30 @@ def both(left: Mask | None, right: Mask | None) -> Mask | None:
     return left if right is None else left & right
 
 
+def keep_rows(block: Matrix, used: int, mask: Mask) -> int:
+    """Moves the rows of a mask, which may have one element for all, to the front; returns their number."""
+    if len(mask) != used:
+        return used if mask[0] else 0
+    return int(compress(block, used, mask))
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a functor stands, for the diagnostics of its evaluation."""
 
     apply: Apply
     source: Source
+    wraps: bool = False
+
+    @property
+    def may_wrap(self) -> bool:
+        """Whether a result outside its type is taken modulo 2^64."""
+        return self.wraps and self.apply.functor in WRAPPING
 
     def check(self, is_outside: Mask, valid: Mask | None, *operands: Values) -> None:
         """Raises E0601 with the operands of the first row that has a value outside the type of the result."""
+        if self.may_wrap:
+            return
         if valid is not None:
             is_outside = is_outside & valid
         if is_outside.any():
@@ -71,7 +90,7 @@ class Site:
         self, exact: Callable[..., int], is_suspicious: Mask, valid: Mask | None, *operands: Values
     ) -> None:
         """Like `check`, for the suspicious rows, by unlimited integers."""
-        if not is_suspicious.any():
+        if self.may_wrap or not is_suspicious.any():
             return
         base = self.apply.base
         columns = np.broadcast_arrays(is_suspicious if valid is None else is_suspicious & valid, *operands)

@@ -11,6 +11,7 @@ import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.regular import Matches, NotRegular, matcher
+from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.expressions.columns import Mask, Matrix, both, shown_value
 from elastalog.backends.kernel.expressions.ranges import compile_membership
 from elastalog.backends.kernel.expressions.string_functions import TextFunction, compile_text_function
@@ -52,6 +53,8 @@ def compile_comparison(keep: Keep, slots: Mapping[str, int], dictionary: Diction
         return _compare_words(EQUALITIES[keep.operator], left, right, slots, dictionary)
     if keep.base is Base.SYMBOL and keep.operator not in EQUALITIES:
         return _compare_texts(keep, slots, dictionary, source)
+    if keep.base is Base.RECORD and keep.operator not in EQUALITIES:
+        return _compare_branches(keep, slots, dictionary, source)
     compare = _compare_columns(keep, slots, dictionary, source)
     if keep.operator in ORDERS and keep.base in (Base.NUMBER, Base.UNSIGNED):
         return _compare_narrow(keep, slots, compare)
@@ -132,6 +135,23 @@ def _compare_columns(keep: Keep, slots: Mapping[str, int], dictionary: Dictionar
             mask = mask | are_nan if name == "=" else mask & ~are_nan
         valid = both(a_valid, b_valid)
         return mask if valid is None else mask & valid
+
+    return holds
+
+
+def _compare_branches(keep: Keep, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Holds:
+    """Branches without fields, by their names. There are few of them."""
+    left = compile_column(keep.left, slots, dictionary, source)
+    right = compile_column(keep.right, slots, dictionary, source)
+    compare = ORDERS[keep.operator]
+
+    def holds(block: Matrix, used: int) -> Mask:
+        words = np.stack([np.broadcast_to(side(block, used)[0], used) for side in (left, right)])
+        distinct, places = np.unique(words, return_inverse=True)
+        names = [sort_key(branch) for branch in dictionary.decode_records(distinct)]
+        ranks = np.argsort(np.argsort(np.array([name for name, _ in names])))[places.reshape(words.shape)]
+        mask: Mask = compare(ranks[0], ranks[1])
+        return mask
 
     return holds
 

@@ -14,7 +14,7 @@ from elastalog.backends.kernel.expressions.columns import RANGES, Matrix, Values
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.planning.logical import AggregateRule
-from elastalog.relations.limits import MOST_NUMBER, Words
+from elastalog.relations.limits import MOST_NUMBER, MOST_UNSIGNED, Words
 from elastalog.relations.words import Dictionary
 
 Positions: TypeAlias = NDArray[np.int64]
@@ -81,8 +81,8 @@ def _values(base: Base, words: Words, dictionary: Dictionary) -> Values:
             return dictionary.unsigned(words)
         case Base.FLOAT:
             return dictionary.floats(words)
-        case Base.SYMBOL:
-            raise InternalError("kernel", "an aggregate of symbols is not a number")
+        case Base.SYMBOL | Base.RECORD:
+            raise InternalError("kernel", "an aggregate of symbols or records is not a number")
 
 
 def _sum(
@@ -96,6 +96,9 @@ def _sum(
         sums = np.add.reduceat(values, starts)
     else:
         exact = _exact_sums(values, starts)
+        if dictionary.wraps:
+            low = np.array([total & MOST_UNSIGNED for total in exact], np.uint64)
+            exact = low.view(values.dtype).tolist()
         for total in exact:
             if not fits(total, base):
                 raise _overflow(rule, total, source)

@@ -63,7 +63,7 @@ def _add_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, 
 
 def _subtract_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
     site.check(b > a, valid, a, b)
-    return a - b, valid, x if valid is None else FULL
+    return a - b, valid, x if valid is None and not site.may_wrap else FULL
 
 
 def _multiply_unsigned(site: Site, a: Values, b: Values, valid: Mask | None, x: int, y: int) -> Column:
@@ -119,9 +119,9 @@ def _power_integers(site: Site, a: Values, b: Values, valid: Mask | None, x: int
             valid = both(valid, ~is_negative)
             b = np.where(is_negative, np.int64(0), b)
     # From 64 on, 2 and more overflow whatever the exponent, and for -1, 0, 1 only its parity matters.
-    exponent = np.where(b > 64, (b & b.dtype.type(1)) + b.dtype.type(64), b)
+    exponent = b if site.may_wrap else np.where(b > 64, (b & b.dtype.type(1)) + b.dtype.type(64), b)
     most = int(exponent.max()) if len(exponent) else 0
-    bound = max(1, x) ** most
+    bound = max(1, x) ** most if most <= 65 else FULL
     if bound > (MOST_NUMBER if is_number else MOST_UNSIGNED):
         bound = FULL
         with np.errstate(all="ignore"):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Value, Variable
+from elastalog.analysis.structures import is_constructor
 from elastalog.backends.kernel.expressions.columns import (
     DTYPES,
     FULL,
@@ -22,7 +23,9 @@ from elastalog.backends.kernel.expressions.columns import (
     fits,
 )
 from elastalog.backends.kernel.expressions.functors import BINARY, UNARY, Binary, Unary
+from elastalog.backends.kernel.expressions.records import build
 from elastalog.backends.kernel.expressions.string_functions import TEXT_FUNCTIONS, TextFunction, compile_text_function
+from elastalog.backends.kernel.expressions.user_functors import compile_user_functor
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Source
 from elastalog.relations.limits import WIDE, Words
@@ -62,7 +65,7 @@ def compile_column(
             return _compile_constant(expression, dictionary)
         case Apply():
             arguments = [(a, compile_column(a, slots, dictionary, source)) for a in expression.arguments]
-            return _compile_apply(expression, arguments, dictionary, Site(expression, source))
+            return _compile_apply(expression, arguments, dictionary, Site(expression, source, dictionary.wraps))
         case _:
             assert_never(expression)
 
@@ -70,7 +73,7 @@ def compile_column(
 def words_of(base: Base, dictionary: Dictionary) -> Callable[[Values, int], Words | Values]:
     """A function from values and their bound to words, or to what becomes words when stored as int32."""
     match base:
-        case Base.SYMBOL:
+        case Base.SYMBOL | Base.RECORD:
             return lambda values, bound: values
         case Base.NUMBER:
             return lambda values, bound: values if bound < WIDE else dictionary.from_integers(values)
@@ -101,13 +104,19 @@ def _compile_variable(base: Base, slot: int, dictionary: Dictionary) -> Evaluate
     def floats(block: Matrix, used: int) -> Column:
         return dictionary.floats(block[:used, slot]), None, FULL
 
-    return {Base.SYMBOL: symbols, Base.NUMBER: numbers, Base.UNSIGNED: unsigned, Base.FLOAT: floats}[base]
+    return {
+        Base.SYMBOL: symbols,
+        Base.RECORD: symbols,
+        Base.NUMBER: numbers,
+        Base.UNSIGNED: unsigned,
+        Base.FLOAT: floats,
+    }[base]
 
 
 def _compile_constant(constant: Constant, dictionary: Dictionary) -> Evaluate:
     value: Value = constant.value
     bound = FULL
-    if constant.base is Base.SYMBOL:
+    if constant.base in (Base.SYMBOL, Base.RECORD):
         value = dictionary.encode_value(constant.base, value)
     elif isinstance(value, int):
         bound = abs(value)
@@ -120,6 +129,10 @@ def _compile_constant(constant: Constant, dictionary: Dictionary) -> Evaluate:
 def _compile_apply(
     apply: Apply, arguments: list[tuple[Expression, Evaluate]], dictionary: Dictionary, site: Site
 ) -> Evaluate:
+    if is_constructor(apply.functor):
+        return build(apply, [(evaluate, words_of(a.base, dictionary)) for a, evaluate in arguments], dictionary)
+    if apply.functor[0] == "@":
+        return compile_user_functor(apply, arguments, dictionary, site)
     name, base = apply.functor, apply.arguments[0].base
     if name == "ord":
         return _ord(arguments[0][1])

@@ -92,6 +92,10 @@ class KernelRelation:
         # Without a call in between, at which Ctrl-C might come.
         self.table, self.shift, self.full = table, shift, full
 
+    def reset_table(self) -> None:
+        """Makes the table of facts anew, after rows were moved."""
+        self._fill_table(cleared(slots_for(max(self.used, 64)), np.uint64))
+
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
         copied: an array that somebody else looks at keeps its room."""

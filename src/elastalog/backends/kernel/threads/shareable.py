@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.structures import is_constructor
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
-from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual
+from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
 
 
 def is_shareable(variant: BoundVariant) -> bool:
@@ -22,7 +23,7 @@ def is_shareable(variant: BoundVariant) -> bool:
 
 def _is_without_text(action: Action) -> bool:
     match action:
-        case Fill() | Copy() | KeepEqual() | KeepConstant():
+        case Fill() | Copy() | KeepEqual() | KeepConstant() | TakeApart():
             return True
         case Compute(expression=expression):
             return _has_no_text(expression)
@@ -40,6 +41,11 @@ def _has_no_text(expression: Expression) -> bool:
     match expression:
         case Variable() | Constant():
             return expression.base is not Base.SYMBOL
+        case Apply() if is_constructor(expression.functor):
+            # Parts are words: records lie among the wide numbers, and have no order either.
+            return not any(isinstance(argument, Apply) for argument in expression.arguments)
+        case Apply() if expression.functor[0] == "@":
+            return False  # what a user wrote was hardly written for threads
         case Apply():
             return expression.base is not Base.SYMBOL and all(_has_no_text(a) for a in expression.arguments)
         case _:

@@ -1,0 +1,52 @@
+"""Pass: the functors that users implement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from elastalog.analysis.declare_types import report_unknown_type
+from elastalog.analysis.draft import Draft, Outcome
+from elastalog.analysis.findings import Findings, primary, quoted, secondary
+from elastalog.analysis.program import Base, UserFunctor
+from elastalog.diagnostics.source import Span
+from elastalog.syntax.tree import FunctorDeclaration
+
+
+def declare_functors(draft: Draft) -> Outcome:
+    """Resolve the `.functor` declarations: each once, of values that are not made of values."""
+    findings = Findings(draft.tree.source)
+    declared: dict[str, UserFunctor] = {}
+    for item in draft.tree.items:
+        if type(item) is not FunctorDeclaration:
+            continue
+        if item.name in declared:
+            findings.error(
+                "E0243",
+                f"functor `@{item.name}` is declared twice",
+                primary(item.name_span, "declared again here"),
+                secondary(declared[item.name].span, "first declared here"),
+                advice="remove one of the declarations, or rename it",
+            )
+            continue
+        parameters = tuple([_base(p.type_name, p.type_span, draft, findings) for p in item.parameters])
+        result = _base(*item.result, draft, findings)
+        declared[item.name] = UserFunctor(item.name, parameters, result, item.is_stateful, item.name_span)
+    return replace(draft, functors=MappingProxyType(declared)), findings.diagnostics
+
+
+def _base(name: str, span: Span, draft: Draft, findings: Findings) -> Base:
+    meaning = draft.types.get(name)
+    if meaning is None:
+        report_unknown_type(name, span, list(draft.types), findings)
+        return Base.NUMBER
+    if meaning.base is Base.RECORD:
+        findings.error(
+            "E0244",
+            f"a functor does not take or give values of type {quoted(name)}",
+            primary(span, "made of parts"),
+            note="functors of users are functions of numbers and texts",
+            advice="take the value apart in the rule and give the functor its parts",
+        )
+        return Base.NUMBER
+    return meaning.base

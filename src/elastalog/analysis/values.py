@@ -1,0 +1,154 @@
+"""Values that are made of values: records, `nil`, and the branches of algebraic data types.
+
+A record is a tuple that knows the base types of its parts, since `(1, 2)` alone does not say whether it holds numbers
+or unsigned numbers. `NIL` is a value of its own and not `None`, which means everywhere that a value is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from elastalog.analysis.program import Base
+
+
+class Nil(Enum):
+    """The record that has no parts; it belongs to every record type."""
+
+    NIL = "nil"
+
+    def __repr__(self) -> str:
+        return "nil"
+
+    def __str__(self) -> str:
+        return "nil"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NIL: Final = Nil.NIL
+
+
+class Record(tuple[Any, ...]):
+    """The parts of a record; equal to the plain tuple of them. `bases`: the base types of the parts."""
+
+    bases: tuple[Base, ...]
+
+    def __new__(cls, parts: Any, bases: tuple[Base, ...]) -> Record:
+        made = super().__new__(cls, parts)
+        made.bases = bases
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self), self.bases
+
+    def __repr__(self) -> str:
+        return written(self)
+
+
+class Branch:
+    """A value of an algebraic data type: the name of its branch, without `$`, and its parts."""
+
+    __slots__ = ("name", "parts")
+
+    def __init__(self, name: str, *parts: Any) -> None:
+        self.name = name
+        self.parts: tuple[Any, ...] = parts
+
+    @staticmethod
+    def of(name: str, parts: Record) -> Branch:
+        """A branch whose parts know their types."""
+        made = Branch(name)
+        made.parts = parts
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Branch) and self.name == other.name and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.parts))
+
+    def __repr__(self) -> str:
+        return written(self)
+
+
+Structured: TypeAlias = Nil | Record | Branch
+
+
+def written(value: Any) -> str:
+    """A value as the language writes it: `[1, ["a b", nil]]`, texts in quotes."""
+    return _spelled(value, lambda text: json.dumps(text, ensure_ascii=False))
+
+
+def plain_text(value: Any) -> str:
+    """A value as files hold it, and as Soufflé prints it: texts without quotes where they can be read back so."""
+    return _spelled(value, lambda text: text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False))
+
+
+def _spelled(value: Any, text: Callable[[str], str]) -> str:
+    """Without recursion: a list of records is as deep as it is long."""
+    done: list[str] = []
+    pending: list[Any] = [value]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, _Mark):
+            done.append(top.text)
+        elif isinstance(top, str):
+            done.append(text(top))
+        elif isinstance(top, tuple | Branch):
+            opening, parts, closing = ("[", top, "]") if isinstance(top, tuple) else (f"${top.name}(", top.parts, ")")
+            if isinstance(top, Branch) and not parts:
+                done.append(f"${top.name}")
+                continue
+            done.append(opening)
+            inner: list[Any] = [_Mark(", ")] * (2 * len(parts) - 1)
+            inner[::2] = parts
+            pending.append(_Mark(closing))
+            pending.extend(reversed(inner))
+        else:
+            done.append("nil" if top is None else repr(top))
+    return "".join(done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What stands between parts."""
+
+    text: str
+
+
+_BARE: Final = re.compile(r"""(?!nil$|\$)[^\[\](),"\s](?:[^\[\](),"\n\r\t]*[^\[\](),"\s])?""")
+
+
+def sort_key(value: Any) -> Any:
+    """Orders values of one type: numbers and texts as they are, branches by name and then by parts, records part by
+    part, `nil` first."""
+    if isinstance(value, tuple):
+        return 1, tuple(map(sort_key, value))
+    if isinstance(value, Branch):
+        return value.name, tuple(map(sort_key, value.parts))
+    return (0, ()) if value is NIL or value is None else value
+
+
+def public_value(value: Any) -> Any:
+    """A value as users meet it: records are plain tuples, nil is `None`."""
+    if value is NIL:
+        return None
+    if isinstance(value, Branch):
+        return Branch(value.name, *map(public_value, value.parts))
+    return tuple(map(public_value, value)) if isinstance(value, tuple) else value
+
+
+def private_value(value: Any) -> Any:
+    """A value from users, as proofs have it: nil is `NIL`."""
+    if value is None:
+        return NIL
+    if isinstance(value, Branch):
+        return Branch(value.name, *map(private_value, value.parts))
+    return tuple(map(private_value, value)) if isinstance(value, tuple) else value

@@ -1,0 +1,56 @@
+"""Functors that users implement, and subsumption, as far as a run has to do with them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from elastalog.diagnostics.catalogue.entry import Entry
+
+VALUES: Final[tuple[Entry, ...]] = (
+    Entry(
+        "E0640",
+        "functor of the user that failed",
+        "A function given for a functor raised an exception, or gave something that is not of the declared type. The "
+        "message has the arguments. `None` is no error: it means that there is no value, and the rule gives nothing.",
+        '.functor half(x: number): number\n// functors={"half": lambda x: x / 2}',
+        '.functor half(x: number): number\n// functors={"half": lambda x: x // 2}',
+    ),
+    Entry(
+        "E0641",
+        "functor without a function",
+        "A program that declares a functor is checked without it, but evaluated only with a function of that name.",
+        'elastalog.open("hash.dl")',
+        'elastalog.open("hash.dl", functors={"hash": zlib.crc32})',
+    ),
+    Entry(
+        "E0642",
+        "stateful functor",
+        "The result of a stateful functor depends on when it is called, so that facts could not be kept up to date, "
+        "nor proved. Write it as a function of its arguments.",
+        ".functor next(x: number): number stateful",
+        ".functor next(x: number): number",
+    ),
+    Entry(
+        "E0643",
+        "file of functors that cannot be run",
+        "The file after `--functors` is a Python file that defines the functions by name. Running it raised an error.",
+        "def half(x) return x // 2",
+        "def half(x):\n    return x // 2",
+    ),
+    Entry(
+        "E0740",
+        "fact that rests on what was superseded",
+        "Subsumption takes facts away that others dominate, and what they have given before stays. A proof of such a "
+        "fact would need facts that are no more.",
+        "elastalog explain shortest.dl 'seen(5)'",
+        "elastalog explain shortest.dl 'far(5, 1)'",
+    ),
+    Entry(
+        "E0840",
+        "store of another functor",
+        "A store remembers the signature and a digest of the source of every functor, because the facts that it keeps "
+        "were made by that function. A changed function would have made others.",
+        'elastalog.open(store="db", functors={"half": another})',
+        'elastalog.open(store="db", functors={"half": half})',
+    ),
+)

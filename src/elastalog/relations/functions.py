@@ -1,0 +1,143 @@
+"""Functions of users, as `.functor` declares them and `elastalog.open(functors=…)` gives them.
+
+A function is pure by contract: the same arguments give the same result, in any order and in any process. `None` means
+that it has no value for its arguments; the instantiation then fails, as a division by zero does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
+from elastalog.diagnostics.arguments import wrong_kind
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Source
+from elastalog.relations.rows import plain_value, value_fault
+from elastalog.relations.schema import Column
+
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""By the name of the functor, without `@`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorised:
+    """A function over Arrow arrays, one for each argument, that gives an array of as many results."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def vectorised(function: Callable[..., Any]) -> Vectorised:
+    """Marks a function for `functors=` that takes and gives whole Arrow arrays instead of single values."""
+    return Vectorised(function)
+
+
+def result_of(functor: UserFunctor, function: Callable[..., Any], arguments: tuple[Value, ...]) -> Value | None:
+    """The value of a functor for some arguments. An exception in the function, or a value that is not of the declared
+    type: BadFunction."""
+    try:
+        if isinstance(function, Vectorised):
+            import pyarrow as pa
+
+            (value,) = _listed(function(*(pa.array([argument]) for argument in arguments)))
+        else:
+            value = function(*arguments)
+    except Exception as error:
+        raise BadFunction(f"raised {type(error).__name__}: {error}", arguments) from error
+    return checked(functor.result, value, arguments)
+
+
+class BadFunction(Exception):
+    """A function did not give a value; the arguments for which it did not."""
+
+    def __init__(self, reason: str, arguments: tuple[Any, ...]) -> None:
+        super().__init__(reason)
+        self.arguments = arguments
+
+
+def checked(base: Base, value: Any, arguments: tuple[Any, ...]) -> Value | None:
+    """A result as a value of a base type, None if there is none. Raises BadFunction."""
+    if value is None:
+        return None
+    fault = value_fault(Column("its result", base), value)
+    if fault is not None:
+        raise BadFunction(f"gave {value!r}, which is no {base.value}", arguments)
+    return plain_value(base, value)
+
+
+def _listed(array: Any) -> list[Any]:
+    if hasattr(array, "to_pylist"):
+        return list(array.to_pylist())
+    return list(array.tolist() if hasattr(array, "tolist") else array)
+
+
+def results_of(
+    functor: UserFunctor, function: Vectorised, columns: list[list[Value]], arrays: list[Any], count: int
+) -> list[Value | None]:
+    """The values of a functor over arrays, for rows whose arguments are also given as lists."""
+    shown = tuple(column[0] for column in columns) if count else ()
+    try:
+        values = _listed(function(*arrays))
+    except Exception as error:
+        raise BadFunction(f"raised {type(error).__name__}: {error}", shown) from error
+    if len(values) != count:
+        raise BadFunction(f"gave {len(values)} results for {count} rows", shown)
+    return [checked(functor.result, value, tuple(c[i] for c in columns)) for i, value in enumerate(values)]
+
+
+# --- what a program needs ------------------------------------------------------------------------------------------
+
+
+def functions_for(program: CheckedProgram, given: Functions | None) -> dict[str, Callable[..., Any]]:
+    """The functions that a program uses. Raises an error for one that is missing, stateful or no function."""
+    if given is not None and not isinstance(given, Mapping):
+        raise wrong_kind("`functors` is a mapping", given, 'give functions by name: `{"f": f}`')
+    given = given or {}
+    found: dict[str, Callable[..., Any]] = {}
+    for name, functor in program.functors.items():
+        label = (Label(functor.span, "declared here"),)
+        if functor.is_stateful:
+            message = f"functor `@{name}` is stateful"
+            advice = "write a function of its arguments alone, and leave `stateful` out"
+            raise ElastalogError([Diagnostic("E0642", message, label, help=advice, source=program.source)])
+        function = given.get(name)
+        if function is None:
+            raise missing(name, label[0], program.source)
+        if not callable(function):
+            raise wrong_kind(f"functor `@{name}` is a function", function, "give a function, or `vectorised(function)`")
+        found[name] = function
+    return found
+
+
+def missing(name: str, label: Label, source: Source) -> ElastalogError:
+    """The error that a functor has no function."""
+    message = f"there is no function for functor `@{name}`"
+    advice = f'give it: `elastalog.open(…, functors={{"{name}": …}})`, or `--functors FILE.py`'
+    return ElastalogError([Diagnostic("E0641", message, (label,), help=advice, source=source)])
+
+
+def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
+    """Of every functor, its signature and a digest of its source: what a store remembers."""
+    return {
+        name: f"{functor.signature} {_digest(functions[name])}"
+        for name, functor in program.functors.items()
+        if name in functions
+    }
+
+
+def _digest(function: Any) -> str:
+    if isinstance(function, Vectorised):
+        return "vectorised " + _digest(function.function)
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", repr(type(function)))
+        text = f"{module}.{name}" if code is None else repr((code.co_code, code.co_consts, code.co_names))
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,75 @@
+"""Choice domains: at most one fact for each key, the same whatever evaluates it, and evaluated anew in updates."""
+
+from __future__ import annotations
+
+import pytest
+
+import elastalog
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.provenance.check import check_proof
+from tests.engine.judging import judge
+from tests.reference.cases import parse_accepted
+
+TREE = """
+.decl edge(x: number, y: number)
+.input edge
+.decl parent(x: number, y: number) choice-domain y
+parent(0, 0).
+parent(x, y) :- parent(_, x), edge(x, y).
+.decl child(x: symbol, n: number)
+child(to_string(x), n) :- parent(x, _), n = count : { parent(x, _) }.
+.decl pair(x: number, y: number) choice-domain x, y
+pair(x, y) :- edge(x, y).
+.decl pick(x: number, s: symbol, y: number) choice-domain (x, s)
+pick(x, to_string(x + y), y) :- edge(x, y).
+.output parent, child, pair, pick
+"""
+EDGES = {(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 1), (2, 4)}
+
+
+def test_the_least_candidate_of_a_round_is_taken() -> None:
+    with elastalog.open(TREE, facts={"edge": EDGES}) as db:
+        assert set(db["parent"]) == {(0, 0), (0, 1), (0, 2), (1, 3), (2, 4)}
+        # in order: (0, 1) takes 0 and 1; (0, 2) goes; (1, 3); (2, 3) goes, (2, 4); (3, 4) and (4, 1) go
+        assert set(db["pair"]) == {(0, 1), (1, 3), (2, 4)}
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_updates_leave_what_a_fresh_evaluation_chooses(strategy: str, jobs: int) -> None:
+    tree, explicit = parse_accepted(TREE), {"edge": set(EDGES), "parent": {(0, 0)}}
+    with elastalog.open(TREE, facts={"edge": EDGES}, strategy=strategy, jobs=jobs) as db:
+        for deleted, inserted in (
+            ([(0, 1)], [(5, 1)]),
+            ([(2, 3), (0, 2)], [(4, 2)]),
+            ([(4, 2)], [(0, 1), (0, 2), (0, 3)]),
+        ):
+            db.apply({"edge": inserted}, {"edge": deleted})
+            explicit["edge"] = (explicit["edge"] - set(deleted)) | set(inserted)
+            judge(db, tree, explicit, is_annotated=strategy == "elastic")
+            assert {stratum.how for stratum in db.log()[-1].strata if "parent" in stratum.relations} <= {"bootstrap"}
+
+
+def test_what_is_chosen_has_proofs() -> None:
+    with elastalog.open(TREE, facts={"edge": EDGES}) as db:
+        facts = {name: set(db[name]) for name in db}
+        explicit = {"edge": EDGES, "parent": {(0, 0)}}
+        for name in db:
+            for values in facts[name]:
+                assert check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
+
+
+def test_texts_are_taken_by_their_characters_and_never_by_the_order_in_which_they_came() -> None:
+    text = ".decl w(x: symbol)\n.input w\n.decl first(k: number, x: symbol) choice-domain k\nfirst(1, x) :- w(x).\n"
+    for words in (["é", "b", "Z"], ["Z", "é", "b"]):
+        with elastalog.open(text, facts={"w": [(word,) for word in words]}) as db:
+            assert set(db["first"]) == {(1, "Z")}
+
+
+@pytest.mark.parametrize(
+    "options", [{"strategy": "dred"}, {"strategy": "dense"}, {"strategy": "bfc"}, {"levels": "global"}]
+)
+def test_what_cannot_choose_says_so_when_opened(options: dict[str, str]) -> None:
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open(TREE, facts={"edge": EDGES}, **options)
+    assert [diagnostic.code for diagnostic in raised.value.diagnostics] == ["E0905"]
