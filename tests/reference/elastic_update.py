@@ -57,7 +57,8 @@ def ground(tree: syntax.Tree, db: Facts) -> list[Derivation]:
     """All derivations over some facts, whatever their negated atoms say."""
     found, program = list[Derivation](), program_of(tree)
     for rule in program.rules:
-        positive = Rule(rule.head, tuple(i for i in rule.body if not isinstance(i, syntax.Negation)), program.schemas)
+        rest = tuple(i for i in rule.body if not isinstance(i, syntax.Negation))
+        positive = Rule(rule.head, rest, program.schemas, rule.fields)
         negated = [literal.atom for literal in rule.body if isinstance(literal, syntax.Negation)]
         for head, env in positive.instances(db):
             body = tuple(env[atom.span] for atom in rule.body if isinstance(atom, syntax.Atom)) or (ALWAYS,)

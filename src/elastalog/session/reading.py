@@ -13,6 +13,7 @@ import numpy as np
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query
+from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
 from elastalog.evaluation.asking import ask
@@ -22,7 +23,7 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.session.materialisation import Materialisation
 
-_ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()"?]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
+_ONE_ATOM = re.compile(r"""\s*[A-Za-z_][\w.?]*\s*(?:\((?:[^()\[$"?]|"(?:[^"\\]|\\.)*")*\)\s*\.?\s*)?""", re.DOTALL)
 """What is a pattern if it is a query at all: no literals besides one atom, no parameters, no nested terms."""
 
 Asked = ParamSpec("Asked")
