@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
-from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, UserFunctor, Value, Variable
+from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
 from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.provenance.fact import Bindings
-from elastalog.relations.functions import BadFunction, result_of
 
 Ordinal = Callable[[str], int | None]
 """The number of a symbol in a run, which only that run knows."""
@@ -91,15 +90,25 @@ def _applied(expression: Apply, arguments: tuple[Value, ...], functions: Mapping
     function = functions.get(expression.functor[1:])
     if function is None:
         raise NoValue(f"the functor `{expression.functor}` is not known")
-    bases = tuple([argument.base for argument in expression.arguments])
-    functor = UserFunctor(expression.functor[1:], bases, expression.base, False, expression.span)
     try:
-        value = result_of(functor, function, arguments)
-    except BadFunction as bad:
-        raise NoValue(str(bad)) from None
+        value = _result(function, arguments)
+    except Exception as error:
+        raise NoValue(f"{expression.functor} raised {type(error).__name__}") from None
     if value is None:
         raise NoValue(f"{expression.functor} has no value here")
+    if isinstance(value, str) != (expression.base is Base.SYMBOL) or isinstance(value, bool):
+        raise NoValue(f"{expression.functor} gave {value!r}")
     return normal(value, expression.base)
+
+
+def _result(function: Callable[..., Any], arguments: tuple[Value, ...]) -> Any:
+    """What a function gives for some arguments; one over arrays gets arrays of one element."""
+    if not getattr(function, "is_vectorised", False):
+        return function(*arguments)
+    import pyarrow as pa
+
+    (value,) = function(*(pa.array([argument]) for argument in arguments))
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def _wrapped(functor: str, arguments: list[Any], base: Base) -> int:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
 from elastalog.diagnostics.arguments import wrong_kind
@@ -26,6 +26,8 @@ Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 @dataclass(frozen=True, slots=True)
 class Vectorised:
     """A function over Arrow arrays, one for each argument, that gives an array of as many results."""
+
+    is_vectorised: ClassVar[bool] = True
 
     function: Callable[..., Any]
 
