@@ -67,6 +67,7 @@ _HOMES = {
 __all__ = [
     "Absence",
     "Blame",
+    "Branch",
     "Changes",
     "Diagnostic",
     "Difference",
@@ -90,6 +91,7 @@ __all__ = [
     "Verification",
     "__version__",
     "open",
+    "vectorised",
 ]
 
 

@@ -116,10 +116,17 @@ def test_what_is_wrong_with_a_query_is_said_with_its_place(
         assert diagnostic.source.text == text
 
 
-@pytest.mark.parametrize("value", [None, True, float("nan"), (1,), b"a"])
+@pytest.mark.parametrize("value", [True, float("nan"), b"a", {1}, (1, b"a")])
 def test_parameters_are_numbers_and_texts(db: elastalog.Session, value: object) -> None:
     with pytest.raises(TypeError):
         db.query("path(?a, X)", a=value)
+
+
+@pytest.mark.parametrize("value", [None, (1,), elastalog.Branch("A")])
+def test_a_parameter_is_of_the_type_of_its_place(db: elastalog.Session, value: object) -> None:
+    with pytest.raises(elastalog.ElastalogError) as error:
+        db.query("path(?a, X)", parameters={"a": value})
+    assert error.value.diagnostics[0].code in ("E0241", "E0340")
 
 
 def test_a_query_is_no_epoch_and_sees_the_latest_one() -> None:

@@ -27,7 +27,8 @@ def number_rules(draft: Draft) -> Outcome:
     for typed in draft.typed_rules:
         head = typed.head.relation
         if is_of_pairs(head):
-            subsumptions.append(_subsumption(typed, component_of, findings))
+            in_relation = count_of[head] = count_of.get(head, 0) + 1
+            subsumptions.append(_subsumption(typed, in_relation, component_of, findings))
             continue
         number = len(rules) + 1
         stratum = component_of[head]
@@ -69,7 +70,7 @@ def number_rules(draft: Draft) -> Outcome:
     return replace(draft, program=program), findings.diagnostics
 
 
-def _subsumption(typed: TypedRule, component_of: Mapping[str, int], findings: Findings) -> Rule:
+def _subsumption(typed: TypedRule, number: int, component_of: Mapping[str, int], findings: Findings) -> Rule:
     """A rule of pairs; what it reads beside its two facts must be complete before."""
     own = component_of[typed.head.relation]
     base = typed.head.relation.removesuffix(MARK)
@@ -87,7 +88,7 @@ def _subsumption(typed: TypedRule, component_of: Mapping[str, int], findings: Fi
                 primary(literal.span, "not complete before"),
                 advice="compare the two facts, or read relations that do not depend on this one",
             )
-    return Rule(0, 0, typed.head, typed.body, False, _NO_PLAN, typed.span)
+    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span)
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:

@@ -232,13 +232,13 @@ class _Lowering:
 
     def lower_aggregation(self, literal: checked.Aggregation, rule: Rule) -> list[list[Goal]]:
         self.aggregates += 1
-        label = f"{rule.number}.{self.aggregates}"
+        label = f"{rule.number or f'{rule.head.relation}{rule.number_in_relation}'}.{self.aggregates}"
         groups = literal.groups
         members, target = self.collect_members(literal, rule, label)
         target_base = Base.NUMBER if literal.target is None else literal.target.base
         name = f"{HIDDEN}{literal.operator}.{label}"
         bases = (*(g.base for g in groups), literal.result.base)
-        self.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number)
+        self.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number or None)
         aggregate = AggregateRule(
             name, members, len(groups), literal.operator, target, target_base, literal.result.base, rule
         )
@@ -282,7 +282,7 @@ class _Lowering:
             bases.append(Base.NUMBER)
         members = f"{HIDDEN}members.{label}"
         self.relations[members] = StoredRelation(
-            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number
+            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number or None
         )
         clauses = []
         for each in ranges:
@@ -313,7 +313,7 @@ class _Lowering:
                     (alternative,) = self.lower_literal(other, rule)
                     goals.extend(alternative)
             # More values than needed do no harm, so what is recursive is left out as long as the rest binds the names.
-            own = self.stratum_of[rule.head.relation]
+            own = self.stratum_of[rule.head.relation.removesuffix(MARK)]
             goals = [g for g in goals if not (isinstance(g, Scan) and g.relation in own)]
             bound = grounded(tuple(goals))
             goals = [g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))]
@@ -323,7 +323,7 @@ class _Lowering:
                 raise ElastalogError([_unbound_group(self.program, literal, unbound, recursive)])
             bases = {g.name: g.base for g in literal.groups}
             self.relations[domain] = StoredRelation(
-                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number
+                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number or None
             )
             self.add_stratum((domain,), [self.clause(domain, tuple(names), (*goals, *self.guard(rule)))])
         return Scan(domain, tuple(names))

@@ -8,10 +8,12 @@ of both. The relations of all other components are evaluated anew, in the strata
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from elastalog.analysis.program import CheckedProgram
+from elastalog.analysis.subsumptions import MARK
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.planning.lower import guard_of, lower
 
@@ -61,8 +63,17 @@ def transition(
         for name, stored in relations.items()
         if _owner(name, stored.rule, union) in changed and not _is_guard(name, stored.rule)
     }
+    anew |= shared - old.relations.keys()
+    anew |= _otherwise_dominated(old.checked, union)
     program = LogicalProgram(union, relations, tuple(_numbered(strata)))
-    return Transition(program, _renamed(old, program, number_of), frozenset(anew | (shared - old.relations.keys())))
+    return Transition(program, _renamed(old, program, number_of), frozenset(anew))
+
+
+def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]:
+    """The relations whose subsumptions are not those that they had, and what is evaluated with them."""
+    before, after = (Counter(rule.head.relation.removesuffix(MARK) for rule in p.subsumptions) for p in (old, union))
+    changed = {name for name in {*before, *after} if before[name] != after[name]}
+    return {name for stratum in union.strata if not changed.isdisjoint(stratum.relations) for name in stratum.relations}
 
 
 def _components(program: CheckedProgram) -> set[frozenset[str]]:

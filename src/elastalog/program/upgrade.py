@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from elastalog.analysis.program import Value
+from elastalog.analysis.program import Relation, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.program.program import Program
 from elastalog.program.rule_change import rule_texts
 from elastalog.program.single_rules import shown_rule
 from elastalog.syntax.printer import print_item
-from elastalog.syntax.tree import Clause, Directive, Pragma, RelationDeclaration
+from elastalog.syntax.tree import Clause, Directive, Pragma, RelationDeclaration, Subsumption
 
 Facts = dict[str, list[tuple[Value, ...]]]
 
@@ -36,9 +36,12 @@ class ProgramDifference:
 def difference(before: Program, after: Program) -> ProgramDifference:
     """What leads from one program to another. Raises ElastalogError when a relation is declared in another way."""
     old, new = before.checked.relations, after.checked.relations
-    changed = [name for name in new if name in old and new[name].attributes != old[name].attributes]
+    changed = [name for name in new if name in old and _is_otherwise(new[name], old[name])]
     if changed:
         raise ElastalogError([_redeclared(name) for name in changed])
+    gone = {print_item(i) for i in _subsumptions(before)} - {print_item(i) for i in _subsumptions(after)}
+    if gone:
+        raise ElastalogError([_subsumes_no_more(text) for text in sorted(gone)])
     old_rules, new_rules = (Counter(map(shown_rule, rule_texts(program))) for program in (before, after))
     written = {print_item(item) for item in before.tree.items}
     declarations = tuple(
@@ -60,6 +63,14 @@ def difference(before: Program, after: Program) -> ProgramDifference:
     )
 
 
+def _is_otherwise(new: Relation, old: Relation) -> bool:
+    return new.attributes != old.attributes or new.choices != old.choices
+
+
+def _subsumptions(program: Program) -> Iterator[Subsumption]:
+    return (item for item in program.tree.items if isinstance(item, Subsumption))
+
+
 def _facts_in(program: Program) -> Iterator[Clause]:
     return (item for item in program.tree.items if isinstance(item, Clause) and not item.body)
 
@@ -74,7 +85,16 @@ def _by_relation(facts: set[tuple[str, tuple[Value, ...]]]) -> Facts:
 def _redeclared(name: str) -> Diagnostic:
     return Diagnostic(
         "E0820",
-        f"the new program declares `{name}` with other attributes",
+        f"the new program declares `{name}` with other attributes, or another choice domain",
         notes=("its facts would have to be others",),
         help="give the new relation another name, and derive it from the old one",
+    )
+
+
+def _subsumes_no_more(text: str) -> Diagnostic:
+    return Diagnostic(
+        "E0820",
+        f"the new program is without `{text}`",
+        notes=("the facts that it has taken away would have to come back",),
+        help="give the new relation another name",
     )
