@@ -39,7 +39,7 @@ def language(seed: int) -> None:
     if random.random() < 0.3:
         text = " ".join(random.choice(PIECES) for _ in range(random.randrange(60)))
     else:
-        text = seeded_program(seed, Features(ranges=True, text_functors=True)).text
+        text = seeded_program(seed, Features(ranges=True, text_functors=True, records=True)).text
         for _ in range(random.randrange(1, 5)):
             i, j = sorted(random.randrange(len(text) + 1) for _ in range(2))
             text = random.choice(
