@@ -122,4 +122,4 @@ def test_the_nearest_directive_and_qualifier_are_offered() -> None:
     assert advice(".Output a") == ["did you mean `.output`?"]
     assert advice(".decl a() inlined") == ["did you mean `inline`?"]
     directives = ".decl, .type, .number_type, .symbol_type, .input, .output, .printsize, .limitsize, .plan, .pragma"
-    assert advice(".xyzzy a()") == [f"the directives are {directives}"]
+    assert advice(".xyzzy a()") == [f"the directives are {directives}, .comp, .init, .override"]
