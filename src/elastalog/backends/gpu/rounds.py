@@ -1,0 +1,235 @@
+"""Semi-naive evaluation of a stratum over sorted facts. Every derivation is enumerated once, so the round in which a fact
+is first found is its level, and how often it is found there its count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
+from elastalog.backends.gpu.running import DeviceVariant
+from elastalog.backends.gpu.sorted_facts import SortedIndex, counted, is_member
+from elastalog.backends.watch import Watch
+from elastalog.diagnostics.source import Source
+from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.order import Statistics
+from elastalog.planning.variants import plan_from_goal, plan_full
+from elastalog.relations.facts import FactWords
+from elastalog.relations.words import Dictionary
+
+Matrix = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What a stratum has come to: its relations with levels and counts, in the order of levels; rounds; derivations."""
+
+    relations: Mapping[str, FactWords]
+    rounds: int
+    derivations: int
+
+
+class DeviceRelation:
+    """The facts of a relation, in every order that somebody needs; `delta` are those of the latest round."""
+
+    def __init__(self, arrays: Arrays, words: Matrix, ranges: tuple[Range, ...], is_own: bool) -> None:
+        self._arrays = arrays
+        self._ranges = ranges
+        self._is_own = is_own
+        self._kept: set[tuple[int, ...]] = set()
+        columns = [arrays.to_device(np.ascontiguousarray(words[:, column])) for column in range(words.shape[1])]
+        natural = tuple(range(words.shape[1]))
+        self.natural = SortedIndex(arrays, packing_of(natural, ranges), columns)
+        self._indexes = {natural: self.natural}
+        self.delta: Keys = self.natural.new
+        if is_own:
+            self.natural.start()
+
+    @property
+    def packing(self) -> Packing:
+        return self.natural.packing
+
+    def index(self, columns: tuple[int, ...]) -> SortedIndex:
+        """One whose order begins with some columns."""
+        for order, index in self._indexes.items():
+            if set(order[: len(columns)]) == set(columns):
+                return index
+        width = len(self._ranges)
+        order = (*columns, *(column for column in range(width) if column not in columns))
+        index = self._indexes[order] = SortedIndex(self._arrays, packing_of(order, self._ranges), self.columns())
+        if self._is_own:
+            index.start()
+        return index
+
+    def columns(self, keys: Keys | None = None) -> list[Array]:
+        """The columns of facts given by their keys; of all, if none are given."""
+        keys = self.natural.new if keys is None else keys
+        return [self.packing.column(keys, column) for column in range(len(self._ranges))]
+
+    def keep_old(self, columns: tuple[int, ...]) -> None:
+        """Somebody looks at the facts before the round, by some columns."""
+        index = self.index(columns)
+        self._kept.add(index.packing.order)
+
+    def take(self, delta: Keys) -> None:
+        """The facts of a round come in."""
+        self.delta = delta
+        columns = self.columns(delta)
+        for order, index in self._indexes.items():
+            index.take(columns, keeps_old=order in self._kept)
+
+
+class _Heads:
+    """The derivations of a round for one relation: those of known facts are dropped at once, the others counted."""
+
+    def __init__(self, arrays: Arrays, relation: DeviceRelation, chunk: int) -> None:
+        self._arrays = arrays
+        self._relation = relation
+        self._chunk = chunk
+        self._waiting: list[Keys] = []
+        self._size = 0
+        self._counted: list[tuple[Keys, Array]] = []
+
+    def add(self, columns: list[Array]) -> int:
+        keys = self._relation.packing.pack(columns, self._arrays.module)
+        number = len(keys[0])
+        is_new = ~is_member(self._arrays, self._relation.natural.new, keys)
+        keys = tuple(part[is_new] for part in keys)
+        if len(keys[0]):
+            self._waiting.append(keys)
+            self._size += len(keys[0])
+        if self._size > self._chunk:
+            self._count()
+        return number
+
+    def _count(self) -> None:
+        if self._waiting:
+            self._counted.append(counted(self._arrays, self._joined(self._waiting)))
+            self._waiting, self._size = [], 0
+
+    def _joined(self, pieces: list[Keys]) -> Keys:
+        if len(pieces) == 1:
+            return pieces[0]
+        return tuple(self._arrays.module.concatenate(parts) for parts in zip(*pieces, strict=True))
+
+    def close(self) -> tuple[Keys, Array]:
+        """The facts found, in order, with their counts."""
+        self._count()
+        if not self._counted:
+            nothing = tuple(part[:0] for part in self._relation.natural.new)
+            return nothing, self._arrays.module.zeros(0, np.int64)
+        if len(self._counted) == 1:
+            return self._counted[0]
+        keys = self._joined([keys for keys, _ in self._counted])
+        counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
+        return counted(self._arrays, keys, counts)
+
+
+class StratumRounds:
+    """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones)."""
+
+    def __init__(
+        self,
+        stratum: LogicalStratum,
+        facts: Mapping[str, Matrix],
+        arrays: Arrays,
+        dictionary: Dictionary,
+        source: Source,
+        statistics: Statistics,
+        watch: Watch,
+        chunk: int,
+    ) -> None:
+        self._stratum = stratum
+        self._arrays = arrays
+        self._watch = watch
+        self._chunk = chunk
+        ranges = ranges_of(stratum, facts, dictionary)
+        own = frozenset(stratum.relations)
+        self._relations = {
+            name: DeviceRelation(arrays, words, ranges[name], name in own) for name, words in facts.items()
+        }
+
+        def bound(variant: object) -> DeviceVariant:
+            return DeviceVariant(variant, arrays, self._index, dictionary, source, chunk)  # type: ignore[arg-type]
+
+        clauses = stratum.clauses
+        self._once = [bound(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
+        self._by_delta = [
+            bound(plan_from_goal(clause, goal, statistics)) for clause in clauses for goal in clause.recursive_goals
+        ]
+        for variant in self._by_delta:
+            for probe in variant.variant.probes:
+                if probe.is_before and probe.relation in own:
+                    self._relations[probe.relation].keep_old(probe.key_columns)
+
+    def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
+        return self._relations[relation].index(columns)
+
+    def run(self, limits: Mapping[str, int]) -> tuple[Evaluated, bool]:
+        """Goes to the fixpoint. False: it stopped before, since a relation has as many facts as `limits` allows."""
+        own = {name: self._relations[name] for name in self._stratum.relations}
+        found: dict[str, list[tuple[Keys, Array, int]]] = {
+            name: [(relation.delta, self._arrays.module.ones(len(relation.delta[0]), np.int64), 0)]
+            for name, relation in own.items()
+        }
+        before = self._watch.derivations
+        level = 1
+        is_complete = True
+        while True:
+            heads = {name: _Heads(self._arrays, relation, self._chunk) for name, relation in own.items()}
+            self._round(heads, is_first=level == 1)
+            closed = {name: head.close() for name, head in heads.items()}
+            del heads
+            number = sum(len(keys[0]) for keys, _ in closed.values())
+            self._watch.iteration(self._stratum.number, level, number)
+            for name, (keys, counts) in closed.items():
+                found[name].append((keys, counts, level))
+                own[name].take(keys)
+            if not number or not self._by_delta:
+                break
+            if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
+                is_complete = False
+                break
+            level += 1
+        relations = {name: self._brought(relation, found[name]) for name, relation in own.items()}
+        return Evaluated(relations, level, self._watch.derivations - before), is_complete
+
+    def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
+        for variant in self._once if is_first else ():
+            start = variant.variant.gather.relation
+            index = None if start is None else self._relations[start].natural
+            self._run(variant, () if index is None else index.new, index, heads)
+        for variant in self._by_delta:
+            start = variant.variant.gather.relation
+            assert start is not None
+            relation = self._relations[start]
+            if len(relation.delta[0]):
+                self._run(variant, relation.delta, relation.natural, heads)
+
+    def _run(
+        self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]
+    ) -> None:
+        head = heads[variant.variant.clause.head]
+        for columns in variant.run(keys, start):
+            self._watch.derived(head.add(columns))
+
+    def _brought(self, relation: DeviceRelation, found: list[tuple[Keys, Array, int]]) -> FactWords:
+        """The facts of a relation in this process."""
+        found = [part for part in found if len(part[0][0])]
+        if not found:
+            return FactWords.nothing(len(relation.packing.order))
+        host = self._arrays.to_host
+        words = np.empty((sum(len(keys[0]) for keys, _, _ in found), len(relation.packing.order)), np.int32)
+        begin = 0
+        for keys, _, _ in found:
+            end = begin + len(keys[0])
+            for column, values in enumerate(relation.columns(keys)):
+                words[begin:end, column] = host(values)
+            begin = end
+        counts = np.concatenate([host(counts) for _, counts, _ in found]).astype(np.int32)
+        levels = np.repeat([np.int32(level) for *_, level in found], [len(keys[0]) for keys, _, _ in found])
+        return FactWords(words, levels.astype(np.int32), counts)

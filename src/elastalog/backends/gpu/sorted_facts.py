@@ -1,0 +1,147 @@
+"""Facts as sorted keys: found by binary search, joined by ranges, grown by merging. Large arrays are never sorted
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.backends.gpu.packing import Keys, Packing
+
+
+def search(arrays: Arrays, keys: Keys, wanted: Keys, side: str) -> Array:
+    """For each wanted key the number of keys before it (`left`), or before and equal to it (`right`)."""
+    if len(keys) == 1:
+        return arrays.module.searchsorted(keys[0], wanted[0], side=side)
+    # Halving by hand: no module searches in keys of several parts.
+    module = arrays.module
+    low = module.zeros(len(wanted[0]), np.int64)
+    high = module.full(len(wanted[0]), len(keys[0]), np.int64)
+    for _ in range(len(keys[0]).bit_length()):
+        middle = (low + high) >> 1
+        is_before = _is_before(arrays, keys, middle, wanted, side) & (low < high)
+        low, high = module.where(is_before, middle + 1, low), module.where(is_before, high, middle)
+    return low
+
+
+def _is_before(arrays: Arrays, keys: Keys, at: Array, wanted: Keys, side: str) -> Array:
+    at = arrays.module.minimum(at, len(keys[0]) - 1)
+    is_before = arrays.module.full(len(at), side == "right", bool)
+    for part, sought in zip(reversed(keys), reversed(wanted), strict=True):
+        held = part[at]
+        is_before = (held < sought) | ((held == sought) & is_before)
+    return is_before
+
+
+def is_member(arrays: Arrays, keys: Keys, wanted: Keys) -> Array:
+    """Which of the wanted keys are there."""
+    if not len(keys[0]):
+        return arrays.module.zeros(len(wanted[0]), bool)
+    at = arrays.module.minimum(search(arrays, keys, wanted, "left"), len(keys[0]) - 1)
+    found = keys[0][at] == wanted[0]
+    for part, sought in zip(keys[1:], wanted[1:], strict=True):
+        found &= part[at] == sought
+    return found
+
+
+def in_order(arrays: Arrays, keys: Keys) -> Keys:
+    """The keys sorted."""
+    arrays.claim(2 * sum(part.nbytes for part in keys))
+    if len(keys) == 1:
+        return (arrays.module.sort(keys[0]),)
+    order = lexical_order(arrays, keys)
+    return tuple(part[order] for part in keys)
+
+
+def lexical_order(arrays: Arrays, keys: Keys) -> Array:
+    """The positions of keys in their order."""
+    if len(keys) == 1:
+        return arrays.module.argsort(keys[0])
+    return arrays.module.lexsort(arrays.module.stack(keys[::-1]))
+
+
+def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
+    """Two sorted sets of keys as one."""
+    if not len(more[0]):
+        return keys
+    if not len(keys[0]):
+        return more
+    module = arrays.module
+    size = len(keys[0]) + len(more[0])
+    arrays.claim(size * (8 * len(keys) + 1) + 16 * len(more[0]))
+    places = search(arrays, keys, more, "left") + module.arange(len(more[0]))
+    is_old = module.ones(size, bool)
+    is_old[places] = False
+    parts = []
+    for part, new in zip(keys, more, strict=True):
+        out = module.empty(size, np.int64)
+        out[places] = new
+        out[is_old] = part
+        parts.append(out)
+    return tuple(parts)
+
+
+def counted(arrays: Arrays, keys: Keys, counts: Array | None = None) -> tuple[Keys, Array]:
+    """The distinct keys in order, and how often each was met; `counts` says how often it was before."""
+    module = arrays.module
+    if not len(keys[0]):
+        return keys, module.zeros(0, np.int64)
+    if counts is None and len(keys) == 1:
+        keys = in_order(arrays, keys)
+    else:
+        arrays.claim(2 * sum(part.nbytes for part in keys))
+        order = lexical_order(arrays, keys)
+        keys = tuple(part[order] for part in keys)
+        counts = None if counts is None else counts[order]
+    is_first = module.ones(len(keys[0]), bool)
+    is_first[1:] = False
+    for part in keys:
+        is_first[1:] |= part[1:] != part[:-1]
+    at = module.flatnonzero(is_first)
+    ends = module.append(at[1:], len(keys[0]))
+    if counts is None:
+        numbers = ends - at
+    else:
+        sums = module.concatenate((module.zeros(1, np.int64), module.cumsum(counts)))
+        numbers = sums[ends] - sums[at]
+    return tuple(part[at] for part in keys), numbers
+
+
+class SortedIndex:
+    """The facts of a relation in one order of columns: `new` all of them, `old` those before the latest round. For
+    relations below the stratum they are the same."""
+
+    __slots__ = ("_arrays", "new", "old", "packing")
+
+    def __init__(self, arrays: Arrays, packing: Packing, columns: Sequence[Array]) -> None:
+        self._arrays = arrays
+        self.packing = packing
+        self.new = self._keys(columns)
+        self.old: Keys = self.new
+
+    def _keys(self, columns: Sequence[Array]) -> Keys:
+        keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays.module)
+        return in_order(self._arrays, keys)
+
+    def __len__(self) -> int:
+        return len(self.new[0])
+
+    def start(self) -> None:
+        """All facts are of the first round."""
+        self.old = tuple(part[:0] for part in self.new)
+
+    def take(self, columns: Sequence[Array], *, keeps_old: bool) -> None:
+        """Takes in the facts of a round, given by the relation's columns."""
+        before = self.new
+        self.new = merged(self._arrays, before, self._keys(columns))
+        self.old = before if keeps_old else tuple(part[:0] for part in before)
+
+    def ranges(self, values: Sequence[Array], keys: Keys) -> tuple[Array, Array]:
+        """For rows of values of the first columns: where the facts with these begin among `keys`, and how many they
+        are."""
+        first = self.packing.pack(values, self._arrays.module)
+        last = tuple(part + most for part, most in zip(first, self.packing.rest(len(values)), strict=True))
+        starts = search(self._arrays, keys, first, "left")
+        return starts, search(self._arrays, keys, last, "right") - starts

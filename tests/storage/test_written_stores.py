@@ -1,0 +1,52 @@
+"""Stores that earlier versions of the project have written open, at every epoch, and go on.
+
+`written/` holds a store for every strategy that could be stored, with the facts of each of its epochs (and their
+annotations under `elastic`) in a file beside it. They are never written anew: a change of format adds others.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elastalog
+
+WRITTEN = Path(__file__).parent / "written"
+NAMES = sorted(path.name for path in WRITTEN.iterdir() if path.is_dir())
+
+
+def _facts(db: Any, annotations: bool) -> dict[str, list[list[Any]]]:
+    tables = {name: db[name].to_arrow(annotations=annotations).to_pylist() for name in db}
+    return {name: sorted(([*row.values()] for row in rows), key=repr) for name, rows in tables.items()}
+
+
+@pytest.fixture
+def copied(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(WRITTEN / request.param, tmp_path / request.param))
+
+
+@pytest.mark.parametrize("copied", NAMES, indirect=True)
+def test_every_epoch_is_there(copied: Path) -> None:
+    expected = json.loads((WRITTEN / f"{copied.name}.json").read_text())
+    for epoch, facts in expected.items():
+        with elastalog.open(store=copied, at=int(epoch)) as db:
+            assert _facts(db, copied.name.startswith("elastic")) == facts
+
+
+@pytest.mark.parametrize("copied", NAMES, indirect=True)
+def test_it_goes_on(copied: Path) -> None:
+    with elastalog.open(store=copied) as db:
+        assert db.epoch == 5
+        assert db.apply(inserted={"edge": [("x", "y", 1.0)]}, source="feed", batch=2).impact == 0
+        changes = db.apply(deleted={"wide": [(-5, 7)]}, inserted={"edge": [("e", "ada", 0.5)]})
+        assert sorted(changes["twice"].deleted) == [(-10,), (-5,)]
+        assert ("böb", "ada") in db["path"]
+        assert db.explain(("path", ("e", "böb"))).height >= 1
+        again = elastalog.open(db.program, facts={n: list(db.explicit(n)) for n in db})
+        assert _facts(again, False) == _facts(db, False)
+    with elastalog.open(store=copied, read_only=True) as db:
+        assert db.epoch == 6
