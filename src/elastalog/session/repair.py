@@ -41,10 +41,15 @@ def suggest_over_facts(
     return replace(found, epochs=(0, now.epoch))
 
 
-def as_facts(written: Sequence[Any], now: Materialisation, relation: Callable[[str], Relation]) -> list[Any]:
-    """Facts as the user names them, with the facts that fit it in the place of each pattern, such as `path(1, _)`."""
+def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
+    """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
+    `path(1, _)`."""
+    if not isinstance(written, str | list | set) and not (
+        isinstance(written, tuple) and all(isinstance(one, str) for one in written)
+    ):
+        return written  # whatever it is, there is no pattern in it
     found: list[Any] = []
-    for one in written:
+    for one in [written] if isinstance(written, str) else written:
         pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)
