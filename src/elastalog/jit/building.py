@@ -65,8 +65,9 @@ def build() -> None:
     path = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-P", "-m", "elastalog.jit.building"]
     environment = {**os.environ, "PYTHONPATH": path}
+    nothing = subprocess.DEVNULL
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, env=environment, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True
     ) as building:
         assert building.stdout is not None
         for line in building.stdout:
