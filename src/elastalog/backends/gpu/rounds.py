@@ -211,9 +211,7 @@ class StratumRounds:
             if len(relation.delta[0]):
                 self._run(variant, relation.delta, relation.natural, heads)
 
-    def _run(
-        self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]
-    ) -> None:
+    def _run(self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]) -> None:
         head = heads[variant.variant.clause.head]
         for columns in variant.run(keys, start):
             self._watch.derived(head.add(columns))
