@@ -138,8 +138,8 @@ def test_result_that_has_a_value_already_is_compared() -> None:
 
 
 def test_chain_of_equations_in_the_wrong_order_is_quick() -> None:
-    chain = ", ".join(f"v{i} = v{i + 1} + 1" for i in range(3000))
-    program, _ = check_text(EDGES + f"path(v0, v3000) :- {chain}, edge(v3000, _).")
+    chain = ", ".join(f"v{i} = v{i + 1} + 1" for i in range(250))
+    program, _ = check_text(EDGES + f"path(v0, v250) :- {chain}, edge(v250, _).")
     assert program is not None
 
 

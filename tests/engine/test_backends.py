@@ -95,7 +95,9 @@ def test_the_protocol_is_small() -> None:
 
 def test_the_engine_of_this_process_needs_no_cluster() -> None:
     assert backend_maker("local") is KernelBackend
-    assert backend_maker("auto") is KernelBackend
+    make = backend_maker("auto")
+    program = lower(Program.parse(".decl p(x: number)").checked)
+    assert isinstance(make(program, Dictionary(), annotation=Annotation()), KernelBackend)
 
 
 @pytest.mark.parametrize("engine", ["spark", "abacus"])
