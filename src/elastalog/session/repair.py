@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.analysis.program import Value
-from elastalog.debugging.answers import Suggestion
-from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.update import Update
 from elastalog.provenance.fact import Fact
-from elastalog.relations.facts import Relation
 from elastalog.session.history import History
-from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from elastalog.analysis.program import Value
+    from elastalog.debugging.answers import Suggestion
+    from elastalog.evaluation.changes import Changes
+    from elastalog.relations.facts import Relation
+    from elastalog.session.materialisation import Materialisation
 
 
 def suggest_over_facts(
