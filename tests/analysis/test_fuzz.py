@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastalog.analysis.check import check
+from elastalog.analysis.flatten import flatten
 from elastalog.diagnostics.render import render_text
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.parser import parse
+from elastalog.syntax.printer import print_tree
 
 DECLARATIONS = (
     ".type T <: symbol\n.type U = T\n.decl a(x: number)\n.decl b(x: number, y: symbol)\n"
     ".decl c(x: float, y: unsigned)\n.decl d(x: T)\n.decl e()\n.input a\n"
+    ".decl g(x: number, y: symbol) inline\n.decl h(x: number) inline\n"
 )
 TERMS = st.recursive(
     st.sampled_from(["x", "y", "z", "_", "1", "-1", "2u", "1.5", '"s"', "9223372036854775808", "0x1f"]),
@@ -22,6 +25,9 @@ TERMS = st.recursive(
         ),
         st.tuples(st.sampled_from(["strlen", "to_number", "to_string", "-", "itof", "ord", "nope"]), inner).map(
             lambda parts: f"{parts[0]}({parts[1]})"
+        ),
+        st.tuples(inner, st.sampled_from(["T", "U", "number", "unsigned", "nope"])).map(
+            lambda parts: f"as({parts[0]}, {parts[1]})"
         ),
         st.tuples(st.sampled_from(["min", "cat", "range", "substr"]), inner, inner).map(
             lambda parts: f"{parts[0]}({parts[1]}, {parts[2]})"
@@ -39,6 +45,9 @@ ATOMS = st.one_of(
     st.tuples(TERMS, TERMS).map(lambda terms: f"b({terms[0]}, {terms[1]})"),
     st.tuples(TERMS, TERMS).map(lambda terms: f"c({terms[0]}, {terms[1]})"),
     TERMS.map(lambda term: f"d({term})"),
+    st.tuples(TERMS, TERMS).map(lambda terms: f"g({terms[0]}, {terms[1]})"),
+    TERMS.map(lambda term: f"h({term})"),
+    TERMS.map(lambda term: f"k.a({term})"),
     st.sampled_from(["e()", "e(x)", "f(x)", "a()"]),
 )
 LITERALS = st.recursive(
@@ -47,16 +56,20 @@ LITERALS = st.recursive(
         ATOMS.map(lambda atom: f"!{atom}"),
         st.tuples(TERMS, st.sampled_from(["=", "!=", "<", ">="]), TERMS).map(" ".join),
         st.tuples(TERMS, TERMS).map(lambda terms: f"match({terms[0]}, {terms[1]})"),
+        st.tuples(TERMS, TERMS).map(lambda terms: f"!contains({terms[0]}, {terms[1]})"),
         st.sampled_from(["true", "false"]),
     ),
-    lambda inner: st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({' ; '.join(parts)})"),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({' ; '.join(parts)})"),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"!({', '.join(parts)})"),
+    ),
     max_leaves=5,
 )
 CLAUSES = st.tuples(st.lists(ATOMS, min_size=1, max_size=2), st.lists(LITERALS, max_size=4)).map(
     lambda parts: f"{', '.join(parts[0])}{' :- ' if parts[1] else ''}{', '.join(parts[1])}."
 )
 PUNCTUATION = ["(", ")", ",", ".", ":-", ";", "!", "{", "}", ":", "=", "<", "<:", "|", "+", "-", "*"]
-DIRECTIVES = [".decl", ".type", ".input", ".output", ".plan"]
+DIRECTIVES = [".decl", ".type", ".input", ".output", ".plan", ".comp", ".init", ".override"]
 NAMES = [
     "a",
     "b",
@@ -75,13 +88,23 @@ NAMES = [
     "range",
     "min",
     "true",
+    "as",
+    "inline",
 ]
 WORDS = [*PUNCTUATION, *DIRECTIVES, *NAMES]
 
 
 def run(text: str) -> None:
-    tree, _ = parse(Source("fuzz", text))
-    program, diagnostics = check(tree)
+    written, _ = parse(Source("fuzz", text))
+    tree, diagnostics = flatten(written)
+    program = None
+    if not any(diagnostic.severity == "error" for diagnostic in diagnostics):
+        program, more = check(tree)
+        diagnostics = (*diagnostics, *more)
+        # What is flat prints as a program that is flat.
+        again, faults = parse(Source("printed", print_tree(tree)))
+        assert not faults
+        assert flatten(again)[0] is again
     assert (program is None) == any(diagnostic.severity == "error" for diagnostic in diagnostics)
     for diagnostic in diagnostics:
         assert diagnostic.labels
@@ -92,6 +115,12 @@ def run(text: str) -> None:
 @given(st.lists(CLAUSES, max_size=6))
 def test_random_clauses(clauses: list[str]) -> None:
     run(DECLARATIONS + "\n".join(clauses))
+
+
+@given(st.lists(CLAUSES, max_size=3), st.lists(CLAUSES, max_size=3))
+def test_random_clauses_in_a_component(inside: list[str], outside: list[str]) -> None:
+    component = f".comp C<N> {{ .decl a(x: N) {' '.join(inside)} }}\n.init k = C<number>\n.init l = C<symbol>\n"
+    run(DECLARATIONS + component + "\n".join(outside))
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=60))

@@ -82,6 +82,16 @@ def test_every_operator_has_object_code() -> None:
         assert code.code, code.unfit
 
 
+def test_operators_are_found_where_spark_is_not_installed() -> None:
+    script = (
+        "import sys; sys.modules['pyspark'] = sys.modules['pandas'] = None\n"
+        "from elastalog.jit.building import all_operators\n"
+        "print(*sorted(operator.name for operator in all_operators()))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == sorted(operator.name for operator in building.all_operators())
+
+
 @pytest.mark.slow
 def test_numba_finds_the_same() -> None:
     assert run(ELASTALOG_JIT="numba") == (expected(), ["numba"])

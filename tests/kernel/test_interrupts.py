@@ -13,6 +13,7 @@ from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.jit.operators import Operator
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
@@ -145,7 +146,7 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
         changes: dict[str, Any] = {"inserted": {"edge": edges()[25:]}, "deleted": {"edge": edges()[:4]}}
         with monkeypatch.context() as patched:
             patched.setattr(Index, "extend", no_memory)
-            with pytest.raises(MemoryError):
+            with pytest.raises(LimitReached, match="no more memory"):
                 db.apply(**changes)
         assert levels_of(db) == before
         db.apply(**changes)

@@ -26,6 +26,7 @@ class Findings:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
+        self.count = 0  # how many there were, those that others stand for included
         self.instance: Instance | None = None
         self._reported: set[tuple[str, tuple[Label, ...]]] = set()
         self._suggestions: dict[str, str | None] = {}
@@ -67,6 +68,7 @@ class Findings:
         advice: str | None,
     ) -> None:
         notes = () if note is None else (note,)
+        self.count += 1
         if self.instance is not None:
             if (code, labels) in self._reported:
                 return

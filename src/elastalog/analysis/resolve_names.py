@@ -52,7 +52,7 @@ class _ClauseResolver:
 
     def resolve(self, clause: tree.Clause) -> Shape | None:
         """The shape of the clause. None when it is at fault, its faults reported."""
-        errors = len(self.findings.diagnostics)
+        errors = self.findings.count
         variables = self.variables = {}
         pending: _Pending = []
         arities = self.arities
@@ -87,7 +87,7 @@ class _ClauseResolver:
                 elif type(term) in _NESTING:
                     pending.append(term)
         shape = self.walk(pending) if pending else Shape.PLAIN
-        is_sound = len(self.findings.diagnostics) == errors
+        is_sound = self.findings.count == errors
         for name, variable in variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable)

@@ -39,7 +39,7 @@ def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClau
         for alternative in alternatives:
             if any(type(literal) is tree.Truth and not literal.value for literal in alternative):
                 continue  # `false`: this alternative never holds
-            errors = len(findings.diagnostics)
+            errors = findings.count
             try:
                 new_head, body = separator.separate(head, alternative)
             except TooLargeError:  # alternatives inside aggregates inside alternatives
@@ -47,7 +47,7 @@ def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClau
                 return []
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
-            if len(findings.diagnostics) > errors:
+            if findings.count > errors:
                 return []  # every further alternative would repeat the report
             flat.append(FlatClause(new_head, body, clause.plan, False, not clause.body, clause.span, clause.instance))
     return flat

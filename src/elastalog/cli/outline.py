@@ -56,5 +56,7 @@ def _scalar(value: object) -> str:
 def _place(span: Span | None, source: Source) -> str:
     if span is None:
         return ""
+    if source.pieces:
+        return f" @{source.place(span.start)}"
     line, column = source.locate(span.start)
     return f" @{line}:{column}"

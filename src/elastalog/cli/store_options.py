@@ -47,12 +47,12 @@ def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) 
 def opened_at(
     path: str, at: int | None, options: SessionOptions, form: str, verbosity: Verbosity
 ) -> AbstractContextManager[Session]:
-    """The same, at an earlier epoch, which only a store has."""
-    if at is None:
-        return opened(path, options, form, verbosity)
-    if not is_store(path):
+    """The same, at an earlier epoch, which only a store has. A folder that is none is an error that says so."""
+    if Path(path).is_dir():
+        return reading(path, at)
+    if at is not None:
         raise click.UsageError("--at is for stores")
-    return reading(path, at)
+    return opened(path, options, form, verbosity)
 
 
 def writing(store: str, form: str, verbosity: Verbosity) -> Session:

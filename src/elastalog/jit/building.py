@@ -12,7 +12,7 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,8 +65,9 @@ def build() -> None:
     path = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-P", "-m", "elastalog.jit.building"]
     environment = {**os.environ, "PYTHONPATH": path}
+    nothing = subprocess.DEVNULL
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        command, env=environment, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True
     ) as building:
         assert building.stdout is not None
         for line in building.stdout:
@@ -76,13 +77,13 @@ def build() -> None:
 
 
 def all_operators() -> list[Operator]:
-    """Every operator of the package."""
+    """Every operator of the package, but for those of modules that need something which is not installed."""
     found: dict[str, Operator] = {}
     for package in PACKAGES:
         for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
-            for value in vars(import_module(module.name)).values():
-                if isinstance(value, Operator):
-                    found[value.name] = value
+            with suppress(ImportError):
+                values = vars(import_module(module.name)).values()
+                found.update({value.name: value for value in values if isinstance(value, Operator)})
     return list(found.values())
 
 

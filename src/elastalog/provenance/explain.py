@@ -33,14 +33,14 @@ from elastalog.analysis.program import (
 from elastalog.analysis.values import Branch, Nil, Record
 from elastalog.analysis.variable_names import is_written
 from elastalog.backends.protocol import Backend
-from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number, require_one_of
+from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern
-from elastalog.provenance.metrics import HEIGHT, METRICS, Metric
+from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood
 from elastalog.provenance.reading import Reading, WordFact
@@ -267,9 +267,3 @@ def _value_of(base: Base, given: Any) -> Value | None:
             return given if isinstance(given, Nil | Record | Branch) else None
         case _:
             assert_never(base)
-
-
-def metric_named(name: str) -> Metric:
-    """A metric by its name. Raises E0612."""
-    require_one_of("metric", name, tuple(METRICS))
-    return METRICS[name]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
 
+from elastalog.diagnostics.arguments import require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
 MOST = (1 << 63) - 1
@@ -109,3 +110,9 @@ def best_values(graph: Hypergraph, metric: Metric) -> Best:
             if not waiting[number] and head not in values:
                 heappush(heap, (metric.derived([values[b] for b in graph.bodies[number]]), head))
     return Best(values, order)
+
+
+def metric_named(name: str) -> Metric:
+    """A metric by its name. Raises E0612."""
+    require_one_of("metric", name, tuple(METRICS))
+    return METRICS[name]

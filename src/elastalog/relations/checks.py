@@ -133,6 +133,8 @@ def _rows_where(mask: pa.ChunkedArray) -> list[int]:
 
 
 def _wrong_column_type(schema: Schema, column: Column, kind: pa.DataType, location: str | None) -> Diagnostic:
+    if pa.types.is_dictionary(kind):  # how it is stored, which is of no interest here
+        kind = kind.value_type
     return Diagnostic(
         code=faults.TYPE,
         message=f"column `{column.name}` of `{schema.name}` is declared as {column.type_name}, but given as {kind}",

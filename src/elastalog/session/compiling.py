@@ -6,8 +6,7 @@ import logging
 import sys
 from contextlib import ExitStack
 
-from elastalog.backends.kernel.compile.warm import MESSAGE
-from elastalog.jit.building import reported
+from elastalog.backends.kernel.compile.warm import announced_compilation
 
 log = logging.getLogger("elastalog.session")
 
@@ -21,15 +20,13 @@ def announce_compilation() -> None:
     global _is_listening
     if not _is_listening:
         _is_listening = True
-        _LISTENING.enter_context(reported(_tell))
+        _LISTENING.enter_context(announced_compilation(_tell))
 
 
-def _tell(done: int, number: int) -> None:
-    if done:
-        return
-    log.info(MESSAGE)
+def _tell(message: str) -> None:
+    log.info(message)
     if _is_watched() and not _is_command():
-        print(f"elastalog: {MESSAGE}", file=sys.stderr, flush=True)
+        print(f"elastalog: {message}", file=sys.stderr, flush=True)
 
 
 def _is_watched() -> bool:

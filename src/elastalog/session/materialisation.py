@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
-from elastalog.analysis.program import Value
 from elastalog.backends.annotation import Support
 from elastalog.backends.engines import BackendMaker, backend_maker
-from elastalog.backends.protocol import Backend
 from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
-from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
-from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import lower
-from elastalog.planning.transition import Transition
-from elastalog.program import Program
-from elastalog.provenance.explain import Setting, metric_named
 from elastalog.provenance.fact import Fact
+from elastalog.provenance.metrics import metric_named
 from elastalog.relations.functions import Functions, functions_for
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
 from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from elastalog.analysis.program import Value
+    from elastalog.backends.protocol import Backend
+    from elastalog.evaluation.strategies.protocol import Strategy
+    from elastalog.planning.logical import LogicalProgram
+    from elastalog.planning.transition import Transition
+    from elastalog.program import Program
+    from elastalog.provenance.explain import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ class Materialisation:
     @property
     def setting(self) -> Setting:
         """What proofs of the present program are made from."""
+        from elastalog.provenance.explain import Setting
+
         has_levels = self.epochs.strategy.annotation.has_levels_only
         is_global = self._settings.levels == "global"
         return Setting(self.program.checked, self.backend, self.dictionary, has_levels, is_global, self._metric)

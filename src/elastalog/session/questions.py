@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from elastalog.debugging.answers import Suggestion
-from elastalog.debugging.debugger import Debugger
-from elastalog.debugging.past import Past
-from elastalog.evaluation.changes import Changes
-from elastalog.program import Program
-from elastalog.provenance.explain import Explainer
-from elastalog.provenance.proof import Proof
-from elastalog.session.history import History
-from elastalog.session.materialisation import Materialisation
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from elastalog.debugging.answers import Suggestion
+    from elastalog.debugging.debugger import Debugger
+    from elastalog.evaluation.changes import Changes
+    from elastalog.program import Program
+    from elastalog.provenance.explain import Explainer
+    from elastalog.provenance.proof import Proof
+    from elastalog.session.history import History
+    from elastalog.session.materialisation import Materialisation
 
 
 class Questions:
@@ -44,6 +46,11 @@ class Questions:
         now = self._materialisation
         if self._program is now.program:
             return
+        # Most sessions are never asked.
+        from elastalog.debugging.debugger import Debugger
+        from elastalog.debugging.past import Past
+        from elastalog.provenance.explain import Explainer
+
         self._program = now.program
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
-from elastalog.analysis.program import Value
-from elastalog.debugging.answers import Suggestion
-from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.update import Update
 from elastalog.provenance.fact import Fact
-from elastalog.relations.facts import Relation
 from elastalog.session.history import History
-from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from elastalog.analysis.program import Value
+    from elastalog.debugging.answers import Suggestion
+    from elastalog.evaluation.changes import Changes
+    from elastalog.relations.facts import Relation
+    from elastalog.session.materialisation import Materialisation
 
 
 def suggest_over_facts(
@@ -41,10 +44,15 @@ def suggest_over_facts(
     return replace(found, epochs=(0, now.epoch))
 
 
-def as_facts(written: Sequence[Any], now: Materialisation, relation: Callable[[str], Relation]) -> list[Any]:
-    """Facts as the user names them, with the facts that fit it in the place of each pattern, such as `path(1, _)`."""
+def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
+    """Facts as the user names them, one or several, with the facts that fit it in the place of each pattern, such as
+    `path(1, _)`."""
+    if not isinstance(written, str | list | set) and not (
+        isinstance(written, tuple) and all(isinstance(one, str) for one in written)
+    ):
+        return written  # whatever it is, there is no pattern in it
     found: list[Any] = []
-    for one in written:
+    for one in [written] if isinstance(written, str) else written:
         pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)

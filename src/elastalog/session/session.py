@@ -1,53 +1,52 @@
 """A session: a program, its facts, and everything that follows from them.
 
-This is the front door, and says what each call promises; the parts behind it do the work. A new kind of question or
+This is the front door, and says what each call promises; the parts behind it do the work. What most sessions never ask
+is imported when it is asked. A new kind of question or
 service is a file of its own beside them, and a method here.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Value
-from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.diagnostics.arguments import require_one_of, require_path
-from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.evaluation.changes import Changes
-from elastalog.evaluation.costs import Forecast
-from elastalog.evaluation.differences import Differences, Verification
-from elastalog.evaluation.epochs import EpochRecord
-from elastalog.evaluation.pending import PendingUpdate
-from elastalog.evaluation.statistics import Statistics
-from elastalog.evaluation.update import RuleTexts, Update
-from elastalog.pipeline.files.policy import Report
 from elastalog.program import Program, as_program
-from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.proof import Proof
-from elastalog.provenance.uses import direct_uses, rules_without
 from elastalog.relations.display import html_table
-from elastalog.relations.facts import Relation
-from elastalog.relations.schema import Schema
-from elastalog.session.history import History
-from elastalog.session.initial_facts import Rows
-from elastalog.session.materialisation import Materialisation
 from elastalog.session.questions import Questions
 from elastalog.session.reading import Reader
-from elastalog.session.repair import as_facts, suggest_over_facts
-from elastalog.session.services import Listener
-from elastalog.session.undoing import undo
 from elastalog.session.updating import Updates
-from elastalog.session.verifying import verify
-from elastalog.storage.entries import LogEntry
-from elastalog.storage.history import Turn
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    import numpy as np
+
+    from elastalog.debugging.answers import Blame, Localisation, Suggestion
+    from elastalog.diagnostics.diagnostic import Diagnostic
+    from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.costs import Forecast
+    from elastalog.evaluation.differences import Differences, Verification
+    from elastalog.evaluation.epochs import EpochRecord
+    from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.evaluation.statistics import Statistics
+    from elastalog.evaluation.update import RuleTexts, Update
+    from elastalog.pipeline.files.policy import Report
+    from elastalog.provenance.absence import Absence
+    from elastalog.provenance.proof import Proof
+    from elastalog.relations.facts import Relation
+    from elastalog.relations.schema import Schema
+    from elastalog.session.history import History
+    from elastalog.session.initial_facts import Rows
+    from elastalog.session.materialisation import Materialisation
+    from elastalog.session.services import Listener
+    from elastalog.storage.entries import LogEntry
+    from elastalog.storage.history import Turn
 
 Written: TypeAlias = str | tuple[str, tuple[Value, ...]]
 """A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
@@ -76,8 +75,13 @@ class Session:
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        updates = self._updates = Updates(materialisation, history, self._reader, self._heartbeats)
-        self._questions = Questions(materialisation, history, lambda suggestion: undo(suggestion, updates, history))
+        self._updates = Updates(materialisation, history, self._reader, self._heartbeats)
+        self._questions = Questions(materialisation, history, self._undo)
+
+    def _undo(self, suggestion: Suggestion) -> Changes:
+        from elastalog.session.undoing import undo
+
+        return undo(suggestion, self._updates, self._history)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -241,6 +245,8 @@ class Session:
         batch: str | int | None = None,
     ) -> Changes:
         """`apply` for programs with an event loop: it is done in another thread, and the loop goes on."""
+        import asyncio
+
         return await asyncio.to_thread(self.apply, inserted, deleted, source=source, batch=batch)
 
     def on_commit(self, function: Listener) -> Listener:
@@ -276,6 +282,8 @@ class Session:
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
+        from elastalog.provenance.uses import direct_uses, rules_without
+
         with self._lock:
             known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
             if all:
@@ -330,6 +338,8 @@ class Session:
         """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
+        from elastalog.session.repair import as_facts
+
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
@@ -350,6 +360,8 @@ class Session:
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
         default. `over`: `update`, or `facts` for a smallest set of explicit facts to delete, whenever they came; by
         default the update, if there has been one. An unwanted fault may be a pattern: all facts that fit it."""
+        from elastalog.session.repair import as_facts, suggest_over_facts
+
         require_one_of("over", over or "update", ("update", "facts"))
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
@@ -423,4 +435,6 @@ class Session:
 
     def verify(self) -> Verification:
         """Evaluates the program anew over the explicit facts, and compares all facts, levels and counts."""
+        from elastalog.session.verifying import verify
+
         return verify(self._materialisation)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from elastalog.debugging.answers import Suggestion
+from typing import TYPE_CHECKING
+
 from elastalog.debugging.faults import gone_on
-from elastalog.evaluation.changes import Changes
 from elastalog.program import shown_rule
-from elastalog.session.history import History
-from elastalog.session.updating import Updates
+
+if TYPE_CHECKING:
+    from elastalog.debugging.answers import Suggestion
+    from elastalog.evaluation.changes import Changes
+    from elastalog.session.history import History
+    from elastalog.session.updating import Updates
 
 
 def undo(suggestion: Suggestion, updates: Updates, history: History) -> Changes:

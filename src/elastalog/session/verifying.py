@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from elastalog.evaluation.differences import Verification, compare
 from elastalog.relations.tables import to_table
-from elastalog.session.materialisation import Materialisation
+
+if TYPE_CHECKING:
+    from elastalog.session.materialisation import Materialisation
 
 
 def verify(now: Materialisation) -> Verification:

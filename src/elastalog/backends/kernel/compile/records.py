@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
-import numpy as np
-
-from elastalog.jit import types
-from elastalog.jit.operators import intrinsic
+from elastalog.jit.records import record_at, record_of
 
 R = TypeVar("R", bound=ctypes.Structure)
 
@@ -49,48 +46,4 @@ class Table(Generic[R]):
         return self._rows[number]
 
 
-def record_at(kind: type[ctypes.Structure]) -> Any:
-    """A piece of compiled code: the record with a number in the table at an address."""
-    described = types.Record(cast("np.dtype[np.void]", np.dtype(kind)))
-
-    @intrinsic
-    def at(typing_context: Any, address: Any, number: Any) -> Any:
-        from numba import types as numba_types
-
-        from elastalog.jit.lowering import numba_type
-
-        made = numba_type(described)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            size = context.get_constant(numba_types.intp, made.size)
-            place = builder.add(arguments[0], builder.mul(arguments[1], size))
-            return builder.inttoptr(place, context.get_value_type(made))
-
-        return made(numba_types.int64, numba_types.int64), generate
-
-    return at
-
-
-def record_of(kind: type[ctypes.Structure]) -> Any:
-    """A piece of compiled code: a row of a matrix as a record."""
-    described = types.Record(cast("np.dtype[np.void]", np.dtype(kind)))
-
-    @intrinsic
-    def of(typing_context: Any, matrix: Any, number: Any) -> Any:
-        from numba import types as numba_types
-        from numba.np.arrayobj import make_array
-
-        from elastalog.jit.lowering import numba_type
-
-        made = numba_type(described)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = make_array(signature.args[0])(context, builder, arguments[0]).data
-            size = context.get_constant(numba_types.intp, made.size)
-            start = builder.ptrtoint(data, context.get_value_type(numba_types.intp))
-            place = builder.add(start, builder.mul(arguments[1], size))
-            return builder.inttoptr(place, context.get_value_type(made))
-
-        return made(matrix, numba_types.int64), generate
-
-    return of
+__all__ = ["Table", "record", "record_at", "record_of", "record_of_words"]
