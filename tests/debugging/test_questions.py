@@ -92,7 +92,9 @@ def test_epochs_that_are_not_there_are_refused(db: Session, epochs: tuple[int, i
 
 def test_without_an_update_there_is_nothing_to_ask() -> None:
     with elastalog.open(PROGRAM, facts=START) as db:
-        assert refused(lambda: db.suggest(unwanted=["path(1, 2)"]), "E1004").startswith("there is no update")
+        assert refused(lambda: db.suggest(unwanted=["path(1, 2)"], over="update"), "E1004").startswith(
+            "there is no update"
+        )
 
 
 def test_a_session_of_an_earlier_epoch_knows_its_updates(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.program import Program
 from elastalog.provenance.explain import Explainer
 from elastalog.provenance.proof import Proof
+from elastalog.relations.functions import functions_for
 from elastalog.session.history import History
 from elastalog.session.materialisation import Materialisation
 
@@ -44,6 +45,7 @@ class Questions:
         now = self._materialisation
         if self._program is now.program:
             return
+        functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)

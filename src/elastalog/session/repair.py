@@ -8,7 +8,9 @@ from typing import Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.program import Value
+from elastalog.analysis.values import public_value
 from elastalog.debugging.answers import Suggestion
+from elastalog.debugging.debugger import facts_in
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.update import Update
 from elastalog.provenance.fact import Fact
@@ -44,7 +46,7 @@ def suggest_over_facts(
 def as_facts(written: Sequence[Any], now: Materialisation, relation: Callable[[str], Relation]) -> list[Any]:
     """Facts as the user names them, with the facts that fit it in the place of each pattern, such as `path(1, _)`."""
     found: list[Any] = []
-    for one in written:
+    for one in facts_in("unwanted facts are given in a list", written):
         pattern = parse_pattern(one, now.program.checked) if isinstance(one, str) else None
         if pattern is None or pattern.is_fact:
             found.append(one)
@@ -63,7 +65,7 @@ def _fits(pattern: Pattern, values: tuple[Value, ...]) -> bool:
     known: dict[str, Value] = {}
     for term, value in zip(pattern.terms, values, strict=True):
         if not isinstance(term, Free):
-            if term != value:
+            if public_value(term) != value:
                 return False
         elif term.name is not None and known.setdefault(term.name, value) != value:
             return False
