@@ -155,3 +155,30 @@ def test_the_command_takes_a_file_of_functions(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--functors", str(tmp_path / "f.py")])
     assert done.exit_code == 1
     assert "E0643" in done.output
+
+
+def test_the_command_line_gives_functors_to_stores(tmp_path: Path) -> None:
+    (tmp_path / "program.dl").write_text(PROGRAM)
+    (tmp_path / "n.facts").write_text("8\n1\n5\n")
+    (tmp_path / "functions.py").write_text(
+        "def half(x):\n    return None if x % 2 else x // 2\n\ndef tag(x, text):\n    return text + str(x)\n"
+    )
+    (tmp_path / "update.diff").write_text("+n(12).\n")
+    store, functors = str(tmp_path / "store"), ["--functors", str(tmp_path / "functions.py")]
+
+    def call(*words: str) -> Any:
+        return CliRunner().invoke(cli, list(words), catch_exceptions=False)
+
+    made = call("init", store, str(tmp_path / "program.dl"), "-F", str(tmp_path), *functors)
+    assert made.exit_code == 0, made.stderr
+    assert "E0641" in call("apply", store, str(tmp_path / "update.diff")).stderr
+    assert call("apply", store, str(tmp_path / "update.diff"), *functors).exit_code == 0
+    assert call("query", store, "h(12, X), X > 4").stdout == "6\n"
+    assert call("export", store, "-D", str(tmp_path / "out")).exit_code == 0
+    assert "E0641" in call("explain", store, "h(12, 6)").stderr
+    assert call("explain", store, "h(12, 6)", *functors).exit_code == 0
+    assert "E0641" in call("verify", store, "--recompute").stderr
+    assert call("verify", store, "--recompute", *functors).exit_code == 0
+    shell = CliRunner().invoke(cli, ["shell", store, *functors], input="insert n(14)\ncommit\nquery h(14, X)\n")
+    assert shell.exit_code == 0, shell.stderr
+    assert "7" in shell.stdout

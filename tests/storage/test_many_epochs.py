@@ -30,7 +30,7 @@ def test_ten_thousand_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     rng = random.Random(20261115)
     path = folder / "store"
     facts: set[tuple[int, int]] = set()
-    session = elastalog.open(PROGRAM, store=path)
+    session = elastalog.open(PROGRAM, store=path, heartbeats=True)
     sizes, memory, opening = [], [], []
     for number in range(1, EPOCHS + 1):
         come = {(rng.randrange(NODES), rng.randrange(NODES)) for _ in range(rng.randrange(3))}
@@ -41,7 +41,7 @@ def test_ten_thousand_epochs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert state_of(session) == state_of(elastalog.open(PROGRAM, facts={"edge": sorted(facts)}))
             session.close()
             began = time.perf_counter()
-            session = elastalog.open(store=path)
+            session = elastalog.open(store=path, heartbeats=True)
             opening.append(time.perf_counter() - began)
             assert session.epoch == number + 1
             assert set(session["edge"]) == facts

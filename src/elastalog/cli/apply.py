@@ -9,7 +9,7 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.session_options import announcing
+from elastalog.cli.session_options import announcing, functors_option
 from elastalog.cli.standard_input import NAME, standard_input
 from elastalog.cli.store_options import fact_lines, store_argument, writing
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
 @click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
+@functors_option
 @format_option
 @verbosity_options
 @click.pass_context
@@ -40,6 +41,7 @@ def apply(
     batch: str | None,
     show_changes: bool,
     preview: bool,
+    functors: str | None,
     form: str,
     verbose: bool,
     quiet: bool,
@@ -59,7 +61,7 @@ def apply(
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
-    with exit_codes(form, verbosity), announcing(verbosity), writing(store, form, verbosity) as session:
+    with exit_codes(form, verbosity), announcing(verbosity), writing(store, form, verbosity, functors) as session:
         for number, path in enumerate(updates, 1):
             pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
             _read(pending, path)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -57,6 +57,12 @@ def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
+functors_option: Final = click.option(
+    "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+    help="Python file with the functions that `.functor` declares.",
+)  # fmt: skip
+
+
 def session_options(command: _Command) -> _Command:
     """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
     options = (
@@ -86,10 +92,7 @@ def session_options(command: _Command) -> _Command:
             help="Most rows of a relation to skip.",
         ),
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
-        click.option(
-            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-            help="Python file with the functions that `.functor` declares.",
-        ),
+        functors_option,
         click.option(
             "--arithmetic", type=click.Choice(["check", "wrap"]),
             help="Integers outside their type: an error, or modulo 2^64.",
@@ -169,7 +172,7 @@ def open_session(
         store=store,
         retention=retention,
         arithmetic=options.arithmetic,
-        functors=None if options.functors is None else functions_in(options.functors),
+        functors=functions_in(options.functors),
     )
     lost = _bad_rows(session)
     if lost:
@@ -177,8 +180,10 @@ def open_session(
     return session
 
 
-def functions_in(path: str) -> dict[str, Any]:
-    """What a Python file defines, by name. Reading it runs it."""
+def functions_in(path: str | None) -> dict[str, Any] | None:
+    """What a Python file defines, by name; None without a file. Reading it runs it."""
+    if path is None:
+        return None
     import runpy
 
     from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError

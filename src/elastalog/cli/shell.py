@@ -59,7 +59,7 @@ def shell(
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
         if is_store(program):
-            state = _state(writing(program, form, verbosity), "elastic", _of_store, verbosity)
+            state = _state(writing(program, form, verbosity, options["functors"]), "elastic", _of_store, verbosity)
         else:
             loaded = load_program(program, form, verbosity)
             state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)

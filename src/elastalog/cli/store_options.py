@@ -12,7 +12,7 @@ import click
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.fact_text import fact_text
-from elastalog.cli.session_options import SessionOptions, load_program, open_session
+from elastalog.cli.session_options import SessionOptions, functions_in, load_program, open_session
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -25,11 +25,11 @@ at_option: Final = click.option(
 )
 
 
-def reading(store: str, at: int | None = None) -> AbstractContextManager[Session]:
+def reading(store: str, at: int | None = None, functors: str | None = None) -> AbstractContextManager[Session]:
     """A read-only session of a store, at its last epoch or an earlier one."""
     import elastalog
 
-    return elastalog.open(store=store, read_only=True, at=at)
+    return elastalog.open(store=store, read_only=True, at=at, functors=functions_in(functors))
 
 
 def is_store(path: str) -> bool:
@@ -40,7 +40,7 @@ def is_store(path: str) -> bool:
 def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only."""
     if is_store(path):
-        return reading(path)
+        return reading(path, functors=options.functors)
     return open_session(load_program(path, form, verbosity), options, form=form, verbosity=verbosity)
 
 
@@ -49,17 +49,17 @@ def opened_at(
 ) -> AbstractContextManager[Session]:
     """The same, at an earlier epoch, which only a store has. A folder that is none is an error that says so."""
     if Path(path).is_dir():
-        return reading(path, at)
+        return reading(path, at, options.functors)
     if at is not None:
         raise click.UsageError("--at is for stores")
     return opened(path, options, form, verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity) -> Session:
+def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None) -> Session:
     """A session that writes a store. What was found after a crash is reported on standard error."""
     import elastalog
 
-    session = elastalog.open(store=store)
+    session = elastalog.open(store=store, functors=functions_in(functors))
     if session.recovery:
         show_diagnostics(session.recovery, form, verbosity)
     return session

@@ -7,7 +7,7 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.session_options import announcing, load_program
+from elastalog.cli.session_options import announcing, functors_option, load_program
 from elastalog.cli.store_options import fact_lines, store_argument, writing
 
 
@@ -16,6 +16,7 @@ from elastalog.cli.store_options import fact_lines, store_argument, writing
 @program_argument
 @click.option("--preview", is_flag=True, help="Only show what would change.")
 @click.option("--show-changes", is_flag=True, help="Print every fact that goes or comes.")
+@functors_option
 @format_option
 @verbosity_options
 @click.pass_context
@@ -26,6 +27,7 @@ def upgrade(
     program: str,
     preview: bool,
     show_changes: bool,
+    functors: str | None,
     form: str,
     verbose: bool,
     quiet: bool,
@@ -46,7 +48,7 @@ def upgrade(
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
-        with writing(store, form, verbosity) as session:
+        with writing(store, form, verbosity, functors) as session:
             found = difference(session.program, loaded)
             changes = session.upgrade(loaded, preview=preview)
             if verbosity != "quiet":

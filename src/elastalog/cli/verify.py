@@ -10,7 +10,7 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.session_options import announcing
+from elastalog.cli.session_options import announcing, functors_option
 from elastalog.cli.store_options import reading, store_argument
 
 if TYPE_CHECKING:
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 @click.command()
 @store_argument
 @click.option("--recompute", is_flag=True, help="Also evaluate the program anew and compare facts, levels and counts.")
+@functors_option
 @format_option
 @verbosity_options
 @click.pass_context
-def verify(ctx: click.Context, /, store: str, recompute: bool, form: str, verbose: bool, quiet: bool) -> None:
+def verify(
+    ctx: click.Context, /, store: str, recompute: bool, functors: str | None, form: str, verbose: bool, quiet: bool
+) -> None:
     """Check a store.
 
     Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit
@@ -44,7 +47,7 @@ def verify(ctx: click.Context, /, store: str, recompute: bool, form: str, verbos
             sys.exit(AT_FAULT)
         told = f"{files} files are as they were written"
         if recompute:
-            with reading(store) as session:
+            with reading(store, functors=functors) as session:
                 verification = session.verify()
             if not verification.is_exact:
                 for line in _faults(verification):

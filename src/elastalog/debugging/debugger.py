@@ -215,7 +215,7 @@ class Debugger:
         if not oldest <= first < last <= now:
             raise faults.no_such_epochs(first, last, oldest, now)
         sides = [
-            tuple(dict.fromkeys(map(self._fact, _facts_in(f"{name} facts are given in a list", side))))
+            tuple(dict.fromkeys(map(self._fact, facts_in(f"{name} facts are given in a list", side))))
             for name, side in (("unwanted", unwanted), ("missing", missing))
         ]
         if not sides[0] and not sides[1]:
@@ -377,7 +377,7 @@ def _pair(epochs: Any, now: int) -> tuple[int, int]:
     raise wrong_kind("`epochs` are two numbers", epochs, "give the earlier epoch and the later one, as `(1, 2)`")
 
 
-def _facts_in(told: str, given: Any) -> tuple[Any, ...]:
+def facts_in(told: str, given: Any) -> tuple[Any, ...]:
     """Faults as given: a fact alone, in either way to write it, or several. A fact alone is a tuple that begins with
     the bare name of a relation; a list, or a tuple that begins with a fact, holds several."""
     match given:

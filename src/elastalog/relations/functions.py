@@ -96,8 +96,11 @@ def results_of(
 # --- what a program needs ------------------------------------------------------------------------------------------
 
 
-def functions_for(program: CheckedProgram, given: Functions | None) -> dict[str, Callable[..., Any]]:
-    """The functions that a program uses. Raises an error for one that is missing, stateful or no function."""
+def functions_for(
+    program: CheckedProgram, given: Functions | None, *, may_lack: bool = False
+) -> dict[str, Callable[..., Any]]:
+    """The functions that a program uses. Raises an error for one that is stateful or no function, or, unless some
+    `may_lack`, missing."""
     if given is not None and not isinstance(given, Mapping):
         raise wrong_kind("`functors` is a mapping", given, 'give functions by name: `{"f": f}`')
     given = given or {}
@@ -109,6 +112,8 @@ def functions_for(program: CheckedProgram, given: Functions | None) -> dict[str,
             advice = "write a function of its arguments alone, and leave `stateful` out"
             raise ElastalogError([Diagnostic("E0642", message, label, help=advice, source=program.source)])
         function = given.get(name)
+        if function is None and may_lack:
+            continue
         if function is None:
             raise missing(name, label[0], program.source)
         if not callable(function):

@@ -58,6 +58,8 @@ class Settings:
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
     functors: Functions | None = None
+    may_lack_functors: bool = False
+    """Whoever only reads facts needs no functions."""
 
 
 class Materialisation:
@@ -72,7 +74,7 @@ class Materialisation:
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
-        functions_for(program.checked, settings.functors)
+        functions_for(program.checked, settings.functors, may_lack=settings.may_lack_functors)
         self.dictionary.functions = dict(settings.functors or {})
         self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(lower(program.checked))

@@ -89,7 +89,7 @@ def open(  # noqa: A001  # its public name
     facts ago. `heartbeats`: whether updates that change neither explicit facts nor rules are epochs too.
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
-    arrays. They must be pure. A store remembers their sources and refuses others.
+    arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
 
     `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
     default, makes a result outside its type an error.
@@ -188,7 +188,8 @@ def _open_store(
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        materialisation = Materialisation(stored, replace(settings, strategy=options.strategy, levels=options.levels))
+        settings = replace(settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only)
+        materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)
         restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from elastalog.relations.functions import functions_for
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -51,6 +53,7 @@ class Questions:
         from elastalog.debugging.past import Past
         from elastalog.provenance.explain import Explainer
 
+        functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)

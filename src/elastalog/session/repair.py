@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
+from elastalog.analysis.values import public_value
 from elastalog.evaluation.update import Update
 from elastalog.provenance.fact import Fact
 from elastalog.session.history import History
@@ -71,7 +72,7 @@ def _fits(pattern: Pattern, values: tuple[Value, ...]) -> bool:
     known: dict[str, Value] = {}
     for term, value in zip(pattern.terms, values, strict=True):
         if not isinstance(term, Free):
-            if term != value:
+            if public_value(term) != value:
                 return False
         elif term.name is not None and known.setdefault(term.name, value) != value:
             return False
