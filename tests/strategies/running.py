@@ -7,6 +7,7 @@ from typing import Any
 
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
+from elastalog.backends.spark.backend import SparkBackend
 from elastalog.relations.facts import Relation
 from elastalog.session import PendingUpdate, Session
 from elastalog.syntax import tree as syntax
@@ -32,8 +33,10 @@ def pending(db: Session, update: Update) -> PendingUpdate:
 
 
 def backend_of(db: Session) -> KernelBackend:
-    assert isinstance(db._backend, KernelBackend)
-    return db._backend
+    """The kernel of a session: its backend, or what its backend holds."""
+    kernel = db._backend.kernel if isinstance(db._backend, SparkBackend) else db._backend
+    assert isinstance(kernel, KernelBackend)
+    return kernel
 
 
 def contents(db: Session, names: Mapping[str, Any]) -> Known:
