@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -128,9 +128,9 @@ class History:
         if not isinstance(given, datetime):
             _require_epochs(given)
             return moment  # type: ignore[return-value]
-        when = given.timestamp()
+        when = given.astimezone(UTC)
         entries = self.log()
-        known = [entry.epoch for entry in entries if entry.timestamp <= when]
+        known = [entry.epoch for entry in entries if entry.time <= when]  # in microseconds, as people name times
         if not known:
             raise faults.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]
