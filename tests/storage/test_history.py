@@ -72,7 +72,7 @@ def test_the_log_tells_what_each_epoch_was(folder: Path) -> None:
     with elastalog.open(store=store, read_only=True) as session:
         log = session.log()
     assert [(entry.epoch, entry.source, entry.batch) for entry in log] == [
-        (1, None, None), *((number, "script", str(number)) for number in range(2, 7)),
+        (1, None, None), *((number, "script", number) for number in range(2, 7)),
     ]  # fmt: skip
     # Counted by hand from the script: deletions, insertions, and what was named in vain.
     assert [(entry.deleted, entry.inserted, entry.ignored) for entry in log[1:]] == [

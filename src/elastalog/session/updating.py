@@ -204,9 +204,9 @@ class Updates:
         with now.lock:
             if self._is_closed:
                 raise faults.closed()
+            history.refuse_elsewhere()  # first: a forked child may not write either
             if history.is_read_only:
                 raise faults.read_only("it cannot be updated")
-            history.refuse_elsewhere()
             if (update.source, update.batch) in history.batches:
                 record = EpochRecord(
                     now.epoch, 0, 0, update.size, {}, Work(), 0.0, update.source, update.batch, is_repeated=True
