@@ -73,6 +73,13 @@ def test_every_instance_has_its_own_equivalence() -> None:
         assert db.verify()
 
 
+def test_proofs_name_the_rules_of_an_equivalence() -> None:
+    with elastalog.open(EQUIVALENCE) as db:
+        text = str(db.explain("a.same(2, 2)"))
+        assert "eqrel: a.same(x, x) :- a.same(x, _)." in text
+        assert "eqrel: a.same(y, x) :- a.same(x, y)." in text
+
+
 @pytest.mark.parametrize("rule", [1, "a.same(y, x) :- a.same(x, y)."])
 def test_a_rule_that_eqrel_stands_for_is_not_removed_alone(rule: int | str) -> None:
     with elastalog.open(EQUIVALENCE) as db:

@@ -50,7 +50,11 @@ def list_strata(program: CheckedProgram) -> Iterator[str]:
 
 
 def _remark(rule: Rule) -> str:
-    types = {variable.name: variable.base.value for variable in _variables(rule) if not is_wildcard_name(variable.name)}
+    types = {
+        variable.name: variable.base.value
+        for variable in _variables(rule)
+        if not is_wildcard_name(variable.name) and not is_made_name(variable.name)
+    }
     texts = [f"rule {rule.number}", f"{rule.head.relation} {rule.number_in_relation}"]
     if rule.is_recursive:
         texts.append("recursive")

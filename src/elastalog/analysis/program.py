@@ -177,7 +177,17 @@ class Rule:
             return ""
         lines = self.source.text[self.span.start : self.span.end].splitlines()
         # A line with a text in it may have `//` there: such a comment is better kept than half a text lost.
-        return " ".join(" ".join(line if '"' in line else line.split("//", 1)[0] for line in lines).split())
+        text = " ".join(" ".join(line if '"' in line else line.split("//", 1)[0] for line in lines).split())
+        return f"{text}: {self._closure()}" if text == "eqrel" else text
+
+    def _closure(self) -> str:
+        """A rule that `eqrel` stands for, whose literals are atoms of variables."""
+        head, *body = (
+            f"{atom.relation}({', '.join(v.name.partition('@')[0] for v in atom.arguments if isinstance(v, Variable))})"
+            for atom in (self.head, *self.body)
+            if isinstance(atom, Atom)
+        )
+        return f"{head} :- {', '.join(body)}."
 
     @property
     def line(self) -> int:

@@ -49,7 +49,7 @@ def as_base_column(
         return array.cast(ARROW_TYPES[column.base])
     if not _suits(column.base, kind):
         array = as_base_values(column.base, array)
-        kind = array.type
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not _suits(column.base, kind):
         raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
     return array

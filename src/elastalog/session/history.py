@@ -128,8 +128,9 @@ class History:
         if not isinstance(given, datetime):
             _require_epochs(given)
             return moment  # type: ignore[return-value]
+        when = given.astimezone(UTC)
         entries = self.log()
-        known = [entry.epoch for entry in entries if entry.time <= given.astimezone(UTC)]
+        known = [entry.epoch for entry in entries if entry.time <= when]  # in microseconds, as people name times
         if not known:
             raise faults.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]

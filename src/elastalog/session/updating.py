@@ -204,7 +204,7 @@ class Updates:
         with now.lock:
             if self._is_closed:
                 raise faults.closed()
-            history.refuse_elsewhere()
+            history.refuse_elsewhere()  # first: a forked child may not write either
             if history.is_read_only:
                 raise faults.read_only("it cannot be updated")
             if (update.source, update.batch) in history.batches:
