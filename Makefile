@@ -12,6 +12,8 @@ LONG    ?=
 # QUICK=1 makes `make torture` take five minutes; SEED=N gives its first seed.
 QUICK   ?=
 SEED    ?=
+# What `make check` tests: nothing that evaluates.
+QUICKEST := tests/syntax tests/diagnostics tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -34,12 +36,12 @@ test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 r
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	$(BIN)/python -m pytest $(WORKERS) $(if $(LONG),,-m "not long") $(PYTEST)
 
-check: $(READY) ## format, lint, types, layers and the fast tests
+check: $(READY) ## format, lint, types, layers, and the tests of the language and of the pages: under two minutes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(PYTEST)
+	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(or $(PYTEST),$(QUICKEST))
 
 torture: $(READY) ## attack every promise from seeds for an hour (QUICK=1: five minutes); SEED=N repeats
 	$(BIN)/python -m tests.torture --seconds $(if $(QUICK),300,3600) $(if $(SEED),--seed $(SEED),)
