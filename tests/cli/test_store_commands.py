@@ -129,8 +129,7 @@ def test_what_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
                   ("export", tmp_path)):  # fmt: skip
         found = call(*words)
         assert found.exit_code == 1, words
-        # A query may be about a program, too, and a folder is none either.
-        assert ("error[E0230]" if words[0] == "query" else "error[E0801]") in found.stderr
+        assert "error[E0801]" in found.stderr
 
 
 def test_queries_of_programs_and_stores(tmp_path: Path) -> None:
