@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Arrays, out_of_memory
 from elastalog.backends.gpu.rounds import StratumRounds
-from elastalog.backends.gpu.selectivity import SampledStatistics
 from elastalog.backends.kernel.bootstrap.begun import Begun
+from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
@@ -25,6 +26,14 @@ CHUNK = 1 << 26
 _BYTES_A_DERIVATION = 64
 LEAST_FACTS = 200_000
 """Facts that a stratum must read or hold to be worth the transfer, where the choice is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Facts as the planner's statistics look at them."""
+
+    rows: npt.NDArray[np.int32]
+    used: int
 
 
 class DevicePlace:
@@ -55,10 +64,11 @@ class DevicePlace:
         if not self._is_asked and (size < LEAST_FACTS or not stratum.is_recursive):
             self._tell(stratum, f"in this process: {size:,} facts are not worth the transfer")
             return None
+        statistics = KernelStatistics({name: _Given(words, len(words)) for name, words in facts.items()})
         before = self._watch.derivations
         try:
             rounds = StratumRounds(
-                stratum, facts, self._arrays, self._dictionary, self._source, SampledStatistics(facts), self._watch,
+                stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
                 self._chunk,
             )  # fmt: skip
             begun = rounds.run(limits)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
 from elastalog.backends.kernel.store.memory import Matrix
-from elastalog.backends.kernel.store.relation import KernelRelation
 
 _SAMPLE = 4096
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Rows(Protocol):
+    """What is looked at of a relation: the first `used` rows of a matrix."""
+
+    @property
+    def rows(self) -> Matrix: ...
+    @property
+    def used(self) -> int: ...
 
 
 class KernelStatistics:
@@ -19,7 +28,7 @@ class KernelStatistics:
     The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
 
-    def __init__(self, relations: Mapping[str, KernelRelation], sample: int = _SAMPLE) -> None:
+    def __init__(self, relations: Mapping[str, Rows], sample: int = _SAMPLE) -> None:
         self._relations = relations
         self._sample_size = sample
         self._fanouts: dict[tuple[str, tuple[int, ...]], float] = {}
