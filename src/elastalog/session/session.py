@@ -342,7 +342,9 @@ class Session:
 
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
+            return self._questions.debugger.localise(
+                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
 
     def suggest(
         self,
@@ -369,7 +371,7 @@ class Session:
                 now, undone = self._materialisation, self._questions.undo
                 return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
             return self._questions.debugger.suggest(
-                unwanted, missing, rejected, weights, epochs, time_limit, on_progress
+                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
             )
 
     def blame(self, fact: Written) -> Blame:
