@@ -82,12 +82,29 @@ class ClauseCost:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumElsewhere:
+    """The last evaluation of a stratum from the start in another place than this process. `transfer`: the seconds in
+    which facts went there and came back, among `seconds`. `bytes`: by relation, what its facts took there; `peak`: the
+    most that was in use."""
+
+    stratum: int
+    place: str
+    seconds: float
+    transfer: float
+    rounds: int
+    derivations: int
+    bytes: Mapping[str, int]
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """What things cost: clauses in the order of evaluation, and by relation the memory of this process that its facts,
-    annotations and indexes take."""
+    """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
+    annotations and indexes take, and strata that were evaluated elsewhere."""
 
     clauses: tuple[ClauseCost, ...]
     bytes: Mapping[str, int]
+    elsewhere: tuple[StratumElsewhere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

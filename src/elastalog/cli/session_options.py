@@ -41,6 +41,7 @@ class SessionOptions:
     max_expansion: int
     functors: str | None = None
     arithmetic: str | None = None
+    device_memory: int | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -92,6 +93,10 @@ def session_options(command: _Command) -> _Command:
             help="Most rows of a relation to skip.",
         ),
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option(
+            "--device-memory", callback=memory_size, metavar="SIZE",
+            help="Most memory of a GPU to use.  [default: half of what is free]",
+        ),
         functors_option,
         click.option(
             "--arithmetic", type=click.Choice(["check", "wrap"]),
@@ -162,6 +167,7 @@ def open_session(
         levels=options.levels,
         jobs=options.jobs,
         memory=options.max_memory,
+        device_memory=options.device_memory,
         timeout=options.timeout,
         budget=budget,
         bad_rows=options.bad_rows,

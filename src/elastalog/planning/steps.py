@@ -131,6 +131,11 @@ class Probe:
     width: int
     actions: tuple[Action, ...]
 
+    @property
+    def is_filter(self) -> bool:
+        """It lets rows through or not, and adds nothing to them."""
+        return self.is_member or self.is_negated
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:

@@ -68,6 +68,7 @@ def open(  # noqa: A001  # its public name
     macros: Mapping[str, object] | None = None,
     functors: Functions | None = None,
     arithmetic: str | None = None,
+    device_memory: int | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -94,8 +95,11 @@ def open(  # noqa: A001  # its public name
     `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
     default, makes a result outside its type an error.
 
-    `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
-    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`.
+    `engine`: `local` evaluates in this process, `spark` in tasks, `gpu` on a device, `auto` in this process while
+    memory suffices and in tasks of `spark`, a Spark session, beyond; without one, large strata on a device, if there is
+    one.
+    `device_memory`: bytes of a device that may be used, half of those that are free unless given. Facts may be Spark
+    DataFrames or sources of `elastalog.spark`.
 
     `include`: folders to search for files that the program includes. `macros`: names that its preprocessor knows."""
     require_one_of("engine", engine, ENGINES)
@@ -105,6 +109,7 @@ def open(  # noqa: A001  # its public name
     require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
+    require_number("device_memory", device_memory, 0, whole=True)
     require_number("timeout", timeout, 0)
     require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
@@ -117,7 +122,7 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark), functors=functors,
+        make_backend=backend_maker(engine, spark, device_memory), functors=functors,
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
-from elastalog.backends.gpu.sorted_facts import SortedIndex, counted, is_member
+from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.order import Statistics
+from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -45,6 +46,15 @@ class DeviceRelation:
         self.delta: Keys = self.natural.new
         if is_own:
             self.natural.start()
+
+    @property
+    def bytes(self) -> int:
+        """What its facts take, in all orders."""
+        return sum(part.nbytes for index in self._indexes.values() for part in index.new)
+
+    @property
+    def width(self) -> int:
+        return len(self._ranges)
 
     @property
     def packing(self) -> Packing:
@@ -81,7 +91,7 @@ class DeviceRelation:
 
 
 class _Heads:
-    """The derivations of a round for one relation: those of known facts are dropped at once, the others counted."""
+    """The derivations of a round for one relation whose heads are new: they are counted."""
 
     def __init__(self, arrays: Arrays, relation: DeviceRelation, chunk: int) -> None:
         self._arrays = arrays
@@ -91,17 +101,12 @@ class _Heads:
         self._size = 0
         self._counted: list[tuple[Keys, Array]] = []
 
-    def add(self, columns: list[Array]) -> int:
-        keys = self._relation.packing.pack(columns, self._arrays.module)
-        number = len(keys[0])
-        is_new = ~is_member(self._arrays, self._relation.natural.new, keys)
-        keys = tuple(part[is_new] for part in keys)
+    def add(self, keys: Keys) -> None:
         if len(keys[0]):
             self._waiting.append(keys)
             self._size += len(keys[0])
         if self._size > self._chunk:
             self._count()
-        return number
 
     def _count(self) -> None:
         if self._waiting:
@@ -124,6 +129,38 @@ class _Heads:
         keys = self._joined([keys for keys, _ in self._counted])
         counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
         return counted(self._arrays, keys, counts)
+
+
+class _Found:
+    """The facts of a relation by the round they were found in; the explicit ones first, each with the count 1."""
+
+    def __init__(self, arrays: Arrays, relation: DeviceRelation) -> None:
+        self._arrays = arrays
+        self._relation = relation
+        explicit = relation.delta
+        self._keys: list[Keys] = [explicit]
+        self._counts: list[Array] = [arrays.module.ones(len(explicit[0]), np.int32)]
+        self._levels: list[int] = [0]
+
+    def add(self, keys: Keys, counts: Array, level: int) -> None:
+        if len(keys[0]):
+            self._keys.append(keys)
+            self._counts.append(counts.astype(np.int32))
+            self._levels.append(level)
+
+    def brought(self) -> FactWords:
+        """All of them in this process; nothing is left here."""
+        module, host = self._arrays.module, self._arrays.to_host
+        sizes = [len(keys[0]) for keys in self._keys]
+        words = np.empty((sum(sizes), self._relation.width), np.int32)
+        end = 0
+        while self._keys:
+            keys = self._keys.pop(0)
+            begin, end = end, end + len(keys[0])
+            host(module.stack(self._relation.columns(keys), axis=1), words[begin:end])
+        counts = host(module.concatenate(self._counts))
+        self._counts.clear()
+        return FactWords(words, np.repeat(np.array(self._levels, np.int32), sizes), counts)
 
 
 class StratumRounds:
@@ -150,8 +187,9 @@ class StratumRounds:
             name: DeviceRelation(arrays, words, ranges[name], name in own) for name, words in facts.items()
         }
 
-        def bound(variant: object) -> DeviceVariant:
-            return DeviceVariant(variant, arrays, self._index, dictionary, source, chunk)  # type: ignore[arg-type]
+        def bound(variant: Variant) -> DeviceVariant:
+            head = self._relations[variant.clause.head].natural
+            return DeviceVariant(variant, arrays, self._index, head, dictionary, source, chunk)
 
         clauses = stratum.clauses
         self._once = [bound(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
@@ -163,6 +201,10 @@ class StratumRounds:
                 if probe.is_before and probe.relation in own:
                     self._relations[probe.relation].keep_old(probe.key_columns)
 
+    def bytes(self) -> dict[str, int]:
+        """What the facts of each relation take."""
+        return {name: relation.bytes for name, relation in self._relations.items()}
+
     def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
         return self._relations[relation].index(columns)
 
@@ -170,7 +212,7 @@ class StratumRounds:
         """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
         have become small."""
         own = {name: self._relations[name] for name in self._stratum.relations}
-        found = {name: [self._brought(relation, None, 0)] for name, relation in own.items()}
+        found = {name: _Found(self._arrays, relation) for name, relation in own.items()}
         before = self._watch.derivations
         level = 1
         small = 0
@@ -184,8 +226,7 @@ class StratumRounds:
             self._watch.iteration(self._stratum.number, level, number)
             for name, (keys, counts) in closed.items():
                 own[name].take(keys)
-                if len(keys[0]):
-                    found[name].append(self._brought(own[name], counts, level))
+                found[name].add(keys, counts, level)
             if not number or not self._by_delta:
                 break
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
@@ -196,7 +237,7 @@ class StratumRounds:
                 is_done = False
                 break
             level += 1
-        relations = {name: _together(parts) for name, parts in found.items()}
+        relations = {name: facts.brought() for name, facts in found.items()}
         return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
 
     def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
@@ -213,21 +254,6 @@ class StratumRounds:
 
     def _run(self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]) -> None:
         head = heads[variant.variant.clause.head]
-        for columns in variant.run(keys, start):
-            self._watch.derived(head.add(columns))
-
-    def _brought(self, relation: DeviceRelation, counts: Array | None, level: int) -> FactWords:
-        """The facts of the latest round in this process; those that were given have count 1."""
-        module, host = self._arrays.module, self._arrays.to_host
-        size = len(relation.delta[0])
-        words = host(module.stack(relation.columns(relation.delta), axis=1))
-        numbers = np.ones(size, np.int32) if counts is None else host(counts.astype(np.int32))
-        return FactWords(words, np.full(size, level, np.int32), numbers)
-
-
-def _together(parts: list[FactWords]) -> FactWords:
-    return FactWords(
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.level for part in parts]),
-        np.concatenate([part.count for part in parts]),
-    )
+        for number, found in variant.run(keys, start):
+            self._watch.derived(number)
+            head.add(found)

@@ -19,7 +19,7 @@ from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
-from elastalog.backends.protocol import ClauseCost, StateChanges
+from elastalog.backends.protocol import ClauseCost, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
@@ -156,6 +156,10 @@ class KernelEvaluation:
         if relation in self._in_limited:
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
             self.is_complete &= held.size(relation) < self._limits.get(relation, held.size(relation) + 1)
+
+    def elsewhere(self) -> tuple[StratumElsewhere, ...]:
+        """What strata cost in the other place, if there is one."""
+        return () if self._place is None else tuple(self._place.costs.values())
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""

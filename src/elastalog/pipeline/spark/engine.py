@@ -40,10 +40,10 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
     return spark
 
 
-def backend_maker(engine: str, spark: SparkSession | None) -> engines.BackendMaker:
+def backend_maker(engine: str, spark: SparkSession | None, device_memory: int | None = None) -> engines.BackendMaker:
     """What makes the backend of a session that uses Spark, or does without."""
     if spark is None:
-        return engines.backend_maker(engine)
+        return engines.backend_maker(engine, room=device_memory)
     from elastalog.backends.spark.cluster import Cluster
     from elastalog.pipeline.spark.workplace import new_folder
 
