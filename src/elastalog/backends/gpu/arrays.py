@@ -4,14 +4,20 @@ the module; what only a device has stands behind a method whose other half is Nu
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = Any
 """An array of the module: of NumPy, or of CuPy, which has no types."""
+
+
+_COPIES = 8
+"""Threads that copy at a time."""
+_T = TypeVar("_T")
 
 
 class NoRoom(Exception):
@@ -59,6 +65,22 @@ class Arrays:
         host: npt.NDArray[Any] = array.get(out=out)
         self.transfer += time.perf_counter() - began
         return host
+
+    def each(self, do: Callable[[_T], None], work: Sequence[_T]) -> None:
+        """Does something for all pieces of work, several at a time: a copy waits for memory more than for the
+        device."""
+        if not self.is_device:
+            for piece in work:
+                do(piece)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        began = time.perf_counter()
+        self.module.cuda.get_current_stream().synchronize()
+        before = self.transfer
+        with ThreadPoolExecutor(_COPIES) as threads:
+            list(threads.map(do, work))
+        self.transfer = before + time.perf_counter() - began
 
     @property
     def name(self) -> str:

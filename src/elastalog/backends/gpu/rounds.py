@@ -29,6 +29,8 @@ FEW = 20_000
 """Facts of a round whose launches cost more than its work."""
 PATIENCE = 8
 """Such rounds in a row after which the kernel goes on."""
+PIECE = 1 << 22
+"""Facts that are brought at a time."""
 
 
 class DeviceRelation:
@@ -75,7 +77,7 @@ class DeviceRelation:
     def columns(self, keys: Keys | None = None) -> list[Array]:
         """The columns of facts given by their keys; of all, if none are given."""
         keys = self.natural.new if keys is None else keys
-        return [self.packing.column(keys, column) for column in range(len(self._ranges))]
+        return [self.packing.column(keys, column, self._arrays) for column in range(len(self._ranges))]
 
     def keep_old(self, columns: tuple[int, ...]) -> None:
         """Somebody looks at the facts before the round, by some columns."""
@@ -150,17 +152,30 @@ class _Found:
 
     def brought(self) -> FactWords:
         """All of them in this process; nothing is left here."""
-        module, host = self._arrays.module, self._arrays.to_host
         sizes = [len(keys[0]) for keys in self._keys]
-        words = np.empty((sum(sizes), self._relation.width), np.int32)
-        end = 0
-        while self._keys:
-            keys = self._keys.pop(0)
-            begin, end = end, end + len(keys[0])
-            host(module.stack(self._relation.columns(keys), axis=1), words[begin:end])
-        counts = host(module.concatenate(self._counts))
+        ends = np.cumsum(sizes).tolist()
+        words = np.empty((ends[-1], self._relation.width), np.int32)
+        levels, counts = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
+        pieces = [
+            (number, begin, min(begin + PIECE, size))
+            for number, size in enumerate(sizes)
+            for begin in range(0, size, PIECE)
+        ]
+        before = [end - size for end, size in zip(ends, sizes, strict=True)]
+
+        def bring(piece: tuple[int, int, int]) -> None:
+            number, begin, end = piece
+            keys = tuple(part[begin:end] for part in self._keys[number])
+            place = slice(before[number] + begin, before[number] + end)
+            rows = self._arrays.module.stack(self._relation.columns(keys), axis=1)
+            levels[place] = self._levels[number]
+            self._arrays.to_host(rows, words[place])
+            self._arrays.to_host(self._counts[number][begin:end], counts[place])
+
+        self._arrays.each(bring, pieces)
+        self._keys.clear()
         self._counts.clear()
-        return FactWords(words, np.repeat(np.array(self._levels, np.int32), sizes), counts)
+        return FactWords(words, levels, counts)
 
 
 class StratumRounds:

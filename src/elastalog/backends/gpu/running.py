@@ -57,7 +57,7 @@ class DeviceVariant:
             return
         for begin in range(0, len(keys[0]), self._chunk):
             part = tuple(key[begin : begin + self._chunk] for key in keys)
-            yield from self._go_on(_gathered(gather, part, start), len(part[0]), self._actions[0], 0)
+            yield from self._go_on(_gathered(gather, part, start, self._arrays), len(part[0]), self._actions[0], 0)
 
     def _go_on(self, columns: Columns, size: int, actions: Run, depth: int) -> Iterator[tuple[int, Keys]]:
         """From rows that a step gave, through its actions, to the next step."""
@@ -65,7 +65,7 @@ class DeviceVariant:
         if not size:
             return
         if depth == len(self.variant.probes):
-            keys = self._head.packing.pack(columns[: self._head_width], self._arrays.module)
+            keys = self._head.packing.pack(columns[: self._head_width], self._arrays)
             is_new = ~is_member(self._arrays, self._head.new, keys)
             yield size, tuple(part[is_new] for part in keys)
             return
@@ -101,7 +101,7 @@ class DeviceVariant:
     def _held(self, probe: Probe, index: SortedIndex, columns: Columns) -> Array:
         """The rows that a probe lets through."""
         values, keys = self._sought(probe, index, columns)
-        mask = is_member(self._arrays, keys, index.packing.pack(values, self._arrays.module))
+        mask = index.holds(values, keys)
         return ~mask if probe.is_negated else mask
 
     def _pairs(self, probe: Probe, index: SortedIndex, columns: Columns, size: int) -> tuple[Pairs, int]:
@@ -117,10 +117,10 @@ class DeviceVariant:
         return Pairs(starts, counts, ends, keys), int(ends[-1])
 
 
-def _gathered(gather: Gather, keys: Keys, start: SortedIndex) -> Columns:
+def _gathered(gather: Gather, keys: Keys, start: SortedIndex, arrays: Arrays) -> Columns:
     columns: Columns = [None] * gather.width
     for column, slot in gather.take:
-        columns[slot] = start.packing.column(keys, column)
+        columns[slot] = start.packing.column(keys, column, arrays)
     return columns
 
 

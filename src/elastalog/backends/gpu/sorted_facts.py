@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing
 
@@ -71,6 +72,8 @@ def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
     module = arrays.module
     size = len(keys[0]) + len(more[0])
     arrays.claim(size * (8 * len(keys) + 1) + 16 * len(more[0]))
+    if arrays.is_device and len(keys) == 1:
+        return (fused.merged(keys[0], more[0]),)
     places = search(arrays, keys, more, "left") + module.arange(len(more[0]))
     is_old = module.ones(size, bool)
     is_old[places] = False
@@ -122,7 +125,7 @@ class SortedIndex:
         self.old: Keys = self.new
 
     def _keys(self, columns: Sequence[Array]) -> Keys:
-        keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays.module)
+        keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays)
         return in_order(self._arrays, keys)
 
     def __len__(self) -> int:
@@ -138,10 +141,19 @@ class SortedIndex:
         self.new = merged(self._arrays, before, self._keys(columns))
         self.old = before if keeps_old else tuple(part[:0] for part in before)
 
+    def holds(self, values: Sequence[Array], keys: Keys) -> Array:
+        """Which rows of values of all columns are facts, among `keys`."""
+        if self.packing.is_fused(values, self._arrays):
+            return fused.held(values, self.packing.shifts(len(values)), keys[0])
+        return is_member(self._arrays, keys, self.packing.pack(values, self._arrays))
+
     def ranges(self, values: Sequence[Array], keys: Keys) -> tuple[Array, Array]:
         """For rows of values of the first columns: where the facts with these begin among `keys`, and how many they
         are."""
-        first = self.packing.pack(values, self._arrays.module)
-        last = tuple(part + most for part, most in zip(first, self.packing.rest(len(values)), strict=True))
+        packing = self.packing
+        if packing.is_fused(values, self._arrays):
+            return fused.ranges(values, packing.shifts(len(values)), packing.rest(len(values))[0], keys[0])
+        first = packing.pack(values, self._arrays)
+        last = tuple(part + most for part, most in zip(first, packing.rest(len(values)), strict=True))
         starts = search(self._arrays, keys, first, "left")
         return starts, search(self._arrays, keys, last, "right") - starts
