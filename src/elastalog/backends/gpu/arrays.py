@@ -62,7 +62,15 @@ class Arrays:
             return out
         self.module.cuda.get_current_stream().synchronize()  # what the device does till then is no transfer
         began = time.perf_counter()
-        host: npt.NDArray[Any] = array.get(out=out)
+        if out is None:
+            host: npt.NDArray[Any] = array.get()
+        else:
+            from cupyx import empty_pinned
+
+            # The device copies to pinned memory at full speed only; its blocks are used again.
+            host, pinned = out, empty_pinned(array.shape, array.dtype)
+            array.get(out=pinned)
+            np.copyto(host, pinned)
         self.transfer += time.perf_counter() - began
         return host
 
@@ -78,8 +86,13 @@ class Arrays:
         began = time.perf_counter()
         self.module.cuda.get_current_stream().synchronize()
         before = self.transfer
+
+        def on_own_stream(piece: _T) -> None:
+            with self.module.cuda.Stream(non_blocking=True):
+                do(piece)
+
         with ThreadPoolExecutor(_COPIES) as threads:
-            list(threads.map(do, work))
+            list(threads.map(on_own_stream, work))
         self.transfer = before + time.perf_counter() - began
 
     @property

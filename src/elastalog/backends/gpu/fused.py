@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from elastalog.backends.gpu.arrays import Array
+
+THREADS = 256
+"""Of a block."""
 
 Place: TypeAlias = tuple[int, int]
 """Of a column in a key: what is added to its words, and the shift."""
 
-_SEARCH = r"""
+SEARCH = r"""
+/* How many of the sorted numbers between two positions are less than one. */
 __device__ __forceinline__ long long before(
     const long long* sorted, long long low, long long high, long long number)
 {
@@ -60,8 +66,9 @@ def merged(keys: Array, more: Array) -> Array:
     import cupy
 
     out = cupy.empty(len(keys) + len(more), keys.dtype)
-    _merging()(keys, more, len(more), out, size=len(keys))
-    _merging()(more, keys, len(keys), out, size=len(more))
+    for own, others in ((keys, more), (more, keys)):
+        blocks = (len(own) + THREADS - 1) // THREADS
+        _merging()((blocks,), (THREADS,), (own, np.int64(len(own)), others, np.int64(len(others)), out))
     return out
 
 
@@ -101,7 +108,7 @@ def _holding(columns: int) -> Any:
     return cupy.ElementwiseKernel(
         f"{_given(columns)}, raw int64 keys, int64 number", "bool is_held",
         f"long long key = {_key(columns)}, at = before(&keys[0], 0, number, key);"
-        "is_held = at < number && keys[at] == key", "hold", preamble=_SEARCH,
+        "is_held = at < number && keys[at] == key", "hold", preamble=SEARCH,
     )  # fmt: skip
 
 
@@ -113,16 +120,28 @@ def _ranging(columns: int) -> Any:
         f"{_given(columns)}, int64 rest, raw int64 keys, int64 number", "int64 start, int64 count",
         f"long long key = {_key(columns)};"
         "start = before(&keys[0], 0, number, key);"
-        "count = soon_before(&keys[0], start, number, key + rest + 1) - start", "range", preamble=_SEARCH,
+        "count = soon_before(&keys[0], start, number, key + rest + 1) - start", "range", preamble=SEARCH,
     )  # fmt: skip
+
+
+_MERGE = r"""
+/* Puts every key after as many of its own as stand before it, and as many of the others as are less: for the keys of a
+   block they lie between those of its first and its last. */
+extern "C" __global__ void merge(
+    const long long* keys, long long size, const long long* others, long long number, long long* merged)
+{
+    __shared__ long long first, last;
+    long long at = blockIdx.x * (long long) blockDim.x, thread = at + threadIdx.x, most = at + blockDim.x - 1;
+    if (threadIdx.x == 0) first = before(others, 0, number, keys[at]);
+    if (threadIdx.x == 32) last = before(others, 0, number, keys[most < size ? most : size - 1]);
+    __syncthreads();
+    if (thread < size) merged[thread + before(others, first, last, keys[thread])] = keys[thread];
+}
+"""
 
 
 @cache
 def _merging() -> Any:
-    """Puts every key after as many of its own as stand before it, and as many of the others as are less."""
     import cupy
 
-    return cupy.ElementwiseKernel(
-        "int64 key, raw int64 others, int64 number", "raw int64 merged",
-        "merged[i + before(&others[0], 0, number, key)] = key", "merge", preamble=_SEARCH,
-    )  # fmt: skip
+    return cupy.RawKernel(SEARCH + _MERGE, "merge")

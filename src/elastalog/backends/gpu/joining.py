@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys
 
-_THREADS = 256
 _KNOWN = -1
 """In the place of a key: that of a fact that is known. Keys are not negative."""
 
@@ -109,31 +109,18 @@ _PAIRS = (
     "const long long* starts, const long long* counts, const long long* ends, long long lefts, "
     "const long long* facts, long long begin, long long size"
 )
-_BEFORE = r"""
-/* How many of the sorted numbers between two positions are less than one, or equal to it (`with_equal`). */
-__device__ __forceinline__ long long before(
-    const long long* sorted, long long low, long long high, long long number, bool with_equal)
-{
-    while (low < high) {
-        long long middle = (low + high) >> 1;
-        long long at = sorted[middle];
-        if (at < number || (with_equal && at == number)) low = middle + 1; else high = middle;
-    }
-    return low;
-}
-"""
 _FIND = r"""
     __shared__ long long first, last;
     long long at = blockIdx.x * (long long) blockDim.x, thread = at + threadIdx.x;
     /* Pairs are in the order of left rows: those of a block lie between the rows of its first and last pair. */
-    if (threadIdx.x == 0) first = before(ends, 0, lefts, begin + at, true);
+    if (threadIdx.x == 0) first = before(ends, 0, lefts, begin + at + 1);
     if (threadIdx.x == 32) {
         long long most = at + blockDim.x - 1;
-        last = before(ends, 0, lefts, begin + (most < size ? most : size - 1), true);
+        last = before(ends, 0, lefts, begin + (most < size ? most : size - 1) + 1);
     }
     __syncthreads();
     if (thread >= size) return;
-    long long wanted = begin + thread, left = before(ends, first, last, wanted, true);
+    long long wanted = begin + thread, left = before(ends, first, last, wanted + 1);
     long long fact = facts[starts[left] + (wanted - (ends[left] - counts[left]))];
 """
 
@@ -162,7 +149,7 @@ def _heads_kernel(shape: tuple[bool, ...]) -> Any:
     key = " | ".join(f"({_value(n, is_row)} << shift{n})" for n, is_row in enumerate(shape)) or "0LL"
     body = (
         f"    long long key = {key};\n"
-        "    long long place = before(known, 0, number, key, false);\n"
+        "    long long place = before(known, 0, number, key);\n"
         f"    keys[thread] = place < number && known[place] == key ? {_KNOWN}LL : key;\n"
     )
     return _kernel("heads", declared, body)
@@ -171,7 +158,9 @@ def _heads_kernel(shape: tuple[bool, ...]) -> Any:
 def _kernel(name: str, declared: str, body: str) -> Any:
     import cupy
 
-    return cupy.RawKernel(f'{_BEFORE}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{_FIND}{body}}}', name)
+    return cupy.RawKernel(
+        f'{fused.SEARCH}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{_FIND}{body}}}', name
+    )
 
 
 def _launch(
@@ -197,4 +186,4 @@ def _launch(
         if columns:
             arguments.append(columns[number])
     shape = tuple(isinstance(part, FromRow) for part in parts)
-    kernel(shape)(((size + _THREADS - 1) // _THREADS,), (_THREADS,), tuple(arguments))
+    kernel(shape)(((size + fused.THREADS - 1) // fused.THREADS,), (fused.THREADS,), tuple(arguments))

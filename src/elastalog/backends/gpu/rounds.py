@@ -28,7 +28,9 @@ Matrix = npt.NDArray[np.int32]
 FEW = 20_000
 """Facts of a round whose launches cost more than its work."""
 PATIENCE = 8
-"""Such rounds in a row after which the kernel goes on."""
+"""Such rounds in a row after which the kernel goes on, at least."""
+INDEXED = 10_000
+"""Facts that the kernel indexes in the time of such a round: it has to before it can go on."""
 PIECE = 1 << 22
 """Facts that are brought at a time."""
 
@@ -87,9 +89,10 @@ class DeviceRelation:
     def take(self, delta: Keys) -> None:
         """The facts of a round come in."""
         self.delta = delta
-        columns = self.columns(delta)
+        columns = self.columns(delta) if len(self._indexes) > 1 else []
         for order, index in self._indexes.items():
-            index.take(columns, keeps_old=order in self._kept)
+            more = delta if index is self.natural else index.keys(columns)
+            index.take(more, keeps_old=order in self._kept)
 
 
 class _Heads:
@@ -248,7 +251,7 @@ class StratumRounds:
                 is_complete = False
                 break
             small = small + 1 if number <= FEW else 0
-            if small >= PATIENCE:
+            if small >= max(PATIENCE, sum(len(relation.natural) for relation in own.values()) // INDEXED):
                 is_done = False
                 break
             level += 1

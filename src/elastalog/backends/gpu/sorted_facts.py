@@ -121,10 +121,11 @@ class SortedIndex:
     def __init__(self, arrays: Arrays, packing: Packing, columns: Sequence[Array]) -> None:
         self._arrays = arrays
         self.packing = packing
-        self.new = self._keys(columns)
+        self.new = self.keys(columns)
         self.old: Keys = self.new
 
-    def _keys(self, columns: Sequence[Array]) -> Keys:
+    def keys(self, columns: Sequence[Array]) -> Keys:
+        """The keys of facts given by the relation's columns, sorted."""
         keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays)
         return in_order(self._arrays, keys)
 
@@ -135,10 +136,10 @@ class SortedIndex:
         """All facts are of the first round."""
         self.old = tuple(part[:0] for part in self.new)
 
-    def take(self, columns: Sequence[Array], *, keeps_old: bool) -> None:
-        """Takes in the facts of a round, given by the relation's columns."""
+    def take(self, more: Keys, *, keeps_old: bool) -> None:
+        """Takes in the facts of a round."""
         before = self.new
-        self.new = merged(self._arrays, before, self._keys(columns))
+        self.new = merged(self._arrays, before, more)
         self.old = before if keeps_old else tuple(part[:0] for part in before)
 
     def holds(self, values: Sequence[Array], keys: Keys) -> Array:
