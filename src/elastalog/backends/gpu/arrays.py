@@ -74,6 +74,10 @@ class Arrays:
         self.transfer += time.perf_counter() - began
         return host
 
+    def spread(self, values: Array, size: int) -> Array:
+        """An array of a size, for each row the same value if there is only one."""
+        return self.module.broadcast_to(self.module.asarray(values), size)
+
     def each(self, do: Callable[[_T], None], work: Sequence[_T]) -> None:
         """Does something for all pieces of work, several at a time: a copy waits for memory more than for the
         device."""

@@ -73,7 +73,7 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
     texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
     try:
         return _in_batches(parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts), len(data), file)
-    except pa.ArrowNotImplementedError:  # not every version takes every encoding over
+    except (pa.ArrowException, OSError):  # not every version takes every encoding over; or the file is damaged
         return _in_batches(parquet.ParquetFile(pa.BufferReader(data)), len(data), file)
 
 
