@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows

@@ -3,12 +3,13 @@ the module; what only a device has stands behind a method whose other half is Nu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from elastalog.late import dataclass
 
 Array: TypeAlias = Any
 """An array of the module: of NumPy, or of CuPy, which has no types."""

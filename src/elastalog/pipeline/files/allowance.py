@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
 from elastalog.backends.watch import Watch, most_of_memory
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.late import dataclass
 
 MOST_EXPANSION = 200
 """How many times its size a file may take when it is unpacked, unless the user allows more."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.noted import noted
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
