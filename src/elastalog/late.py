@@ -2,12 +2,15 @@
 
 The standard library writes and compiles six methods for every dataclass when its module is imported: 0.7 ms a class,
 most of which a small program never makes an instance of. `dataclass` here is the same decorator, whose methods are
-written when the first instance is made, or when somebody asks for the fields.
+written when the first instance is made, or when somebody asks for the fields. `module` is for those that take long to
+import and are seldom used, `function` for what is called by name.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -95,4 +98,29 @@ else:
             object.__setattr__(self, field.name, value)
 
 
-__all__ = ["dataclass"]
+class _Module:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)  # from now on it is found as quickly as in the module
+        return value
+
+
+def module(name: str) -> Any:
+    """A module that is imported when something of it is first used."""
+    return _Module(name)
+
+
+def function(home: str) -> Callable[..., Any]:
+    """What is called by `module:name`, imported when it is called."""
+    module, _, name = home.partition(":")
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
+
+    return call
+
+
+__all__ = ["dataclass", "function", "module"]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
@@ -34,6 +34,8 @@ from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
 from elastalog.syntax.constants import read_integer, read_string
+
+pc = late.module("pyarrow.compute")
 
 TABULAR = (".csv", ".tsv", ".parquet")
 TEXTUAL = (".diff", ".update", ".txt", ".dl")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
@@ -17,6 +17,8 @@ from elastalog.relations.checks import as_base_column, columns_in_order, faults_
 from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
+
+pc = late.module("pyarrow.compute")
 
 NULLARY = "()"
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format
@@ -27,6 +27,8 @@ from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined, table_of_columns
+
+pc = late.module("pyarrow.compute")
 
 BLOCK = 1 << 20
 PIECE = 64 << 20
