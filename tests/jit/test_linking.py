@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
 import sys
+from struct import unpack_from
 from typing import Any
 
 import numpy as np
@@ -87,11 +89,54 @@ def test_every_family_can_be_compiled_for_on_any_machine(family: str, machine: i
     script = (
         "import json\nfrom elastalog.jit import lowering, objects\nfrom tests.jit import declared\n"
         f"lowering.prepare(objects.FAMILIES[{family!r}])\n"
-        "code = lowering.object_code(declared.total)\n"
-        "print(json.dumps([list(code.code[:20]), code.wanted]))"
+        "made = lowering.object_code(declared.total)\n"
+        "print(json.dumps([made.code.hex(), made.entry, made.wanted]))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
-    head, wanted = json.loads(done.stdout)
-    assert bytes(head[:4]) == b"\x7fELF"
-    assert head[18] == machine
-    assert "PyErr_SetString" in wanted
+    code, entry, wanted = json.loads(done.stdout)
+    made = objects.ObjectCode(bytes.fromhex(code), entry, tuple(wanted))
+    assert made.code[:4] == b"\x7fELF"
+    assert made.code[18] == machine
+    assert "PyErr_SetString" in made.wanted
+    start = link(made.code, made.entry, addresses(made))
+    assert start is not None
+    if machine == X86_64:
+        _check_addresses(made, start)
+
+
+def _check_addresses(made: objects.ObjectCode, entry: int) -> None:
+    """Code for x86-64 holds whole addresses, and nothing else is to be filled in: each must be that of its name."""
+    code, known = made.code, addresses(made)
+    (headers,) = unpack_from("<Q", code, 40)
+    size, number = unpack_from("<HH", code, 58)
+    sections = [unpack_from("<IIQQQQIIQQ", code, headers + i * size) for i in range(number)]
+    table = next(section for section in sections if section[1] == 2)
+    texts = sections[table[6]][4]
+
+    def symbol(place: int) -> tuple[str, int, int]:
+        name, _, _, home, value, _ = unpack_from("<IBBHQQ", code, table[4] + 24 * place)
+        return code[texts + name : code.index(b"\0", texts + name)].decode(), home, value
+
+    names = [symbol(i) for i in range(table[5] // 24)]
+    home, offset = next((home, value) for name, home, value in names if name == made.entry)
+    start = entry - offset  # of the section of all code
+    checked = 0
+    for relocations in sections:
+        if relocations[1] != 4 or relocations[7] != home:
+            continue
+        for at in range(relocations[4], relocations[4] + relocations[5], 24):
+            place, info, added = unpack_from("<QQq", code, at)
+            name, its_home, value = names[info >> 32]
+            found = int.from_bytes(ctypes.string_at(start + place, 8), "little")
+            if its_home == 0:
+                assert found == known[name] + added
+            elif its_home == home:
+                assert found == start + value + added
+            else:  # constants: what lies there is what the file has
+                section = sections[its_home]
+                if section[1] == 1 and section[5] > value + added:
+                    length = section[5] - value - added
+                    expected = code[section[4] + value + added : section[4] + section[5]]
+                    assert ctypes.string_at(found, length) == expected
+            checked += 1
+    assert checked > 10

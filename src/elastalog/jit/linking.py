@@ -196,11 +196,6 @@ def _relocate_x86_64(image: bytearray, at: int, place: int, kind: int, value: in
     match kind:
         case 1:  # 64: the address
             image[at : at + 8] = (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
-        case 2:  # PC32: how far away it is
-            distance = value - place
-            if not -(1 << 31) <= distance < 1 << 31:
-                raise _Unknown
-            image[at : at + 4] = distance.to_bytes(4, "little", signed=True)
         case _:
             raise _Unknown
 
