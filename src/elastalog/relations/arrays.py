@@ -63,6 +63,16 @@ def with_short_offsets(texts: pa.LargeStringArray) -> pa.StringArray:
     )
 
 
+def lengths_of_texts(array: pa.Array) -> np.ndarray:
+    """Bytes of each text of an array of `string` or `large_string`."""
+    kind = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
+    places = array.buffers()[1]
+    if places is None or not len(array):
+        return np.empty(0, kind)
+    lengths: np.ndarray = np.diff(np.frombuffer(places, kind, len(array) + 1, array.offset * kind.itemsize))
+    return lengths
+
+
 def texts_of_array(array: pa.Array) -> list[str]:
     """The texts of an Arrow array without nulls."""
     kind = {pa.string(): np.int32, pa.large_string(): np.int64}.get(array.type)

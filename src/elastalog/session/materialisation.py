@@ -103,7 +103,7 @@ class Materialisation:
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
         self.start_clock()
-        return reading_within(Allowance(self._watch, self._settings.max_expansion))
+        return reading_within(Allowance(self._watch, self._settings.max_expansion, self._settings.jobs))
 
     @property
     def watch(self) -> Watch:
