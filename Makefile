@@ -50,9 +50,10 @@ bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/r
 	$(BIN)/python -m benchmarks.parse_speed
 	$(BIN)/python -m benchmarks.batch $(if $(DATA),--data $(DATA),)
 
-wheel: $(READY) ## build the wheel into dist/, with operators compiled for this family of processors
+wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors
 	rm -rf src/elastalog/jit/built
-	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built
+	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built x86-64-v3
+	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built aarch64
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
 format: $(READY) ## rewrite the code in the house format

@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.late import dataclass
 
 
 class BudgetExceeded(Exception):

@@ -6,7 +6,6 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -14,6 +13,7 @@ import click
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress

@@ -8,9 +8,10 @@ budget protects against all others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 _LEAST_BUDGET = 2_000

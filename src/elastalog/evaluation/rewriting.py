@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from elastalog.backends.protocol import Backend, Matrix
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.protocol import Backend, StratumElsewhere
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 from elastalog.relations.display import html_table
 

@@ -13,10 +13,11 @@ A relation without attributes is stored with one column that always holds 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.late import dataclass
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""

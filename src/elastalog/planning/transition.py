@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 from elastalog.planning.lower import guard_of, lower
 

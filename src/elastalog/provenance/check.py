@@ -10,7 +10,6 @@ facts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from elastalog.analysis.program import (
@@ -24,6 +23,7 @@ from elastalog.analysis.program import (
     Value,
 )
 from elastalog.analysis.values import private_value
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, no_ordinal, same, solve
 from elastalog.provenance.instantiate import are_met, match_atom, show

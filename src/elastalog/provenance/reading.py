@@ -8,7 +8,6 @@ members.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -18,6 +17,7 @@ from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Run, Unbound, solve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +12,7 @@ from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import require_number, require_one_of
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
 from elastalog.relations.record_types import NotOfType

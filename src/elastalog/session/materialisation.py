@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
@@ -102,7 +103,7 @@ class Materialisation:
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
         self.start_clock()
-        return reading_within(Allowance(self._watch, self._settings.max_expansion))
+        return reading_within(Allowance(self._watch, self._settings.max_expansion, self._settings.jobs))
 
     @property
     def watch(self) -> Watch:

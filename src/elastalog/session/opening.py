@@ -22,7 +22,6 @@ from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.evaluation.stored import is_store, refuse_to_create, restore, stored_program, unmoved
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
@@ -34,9 +33,7 @@ from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
-from elastalog.storage import faults
-from elastalog.storage.manifest import RETENTION, Options
-from elastalog.storage.store import Store
+from elastalog.storage.manifest import POINTER, RETENTION, Options
 
 log = logging.getLogger("elastalog.session")
 
@@ -128,7 +125,9 @@ def open(  # noqa: A001  # its public name
     if read_only and store is None:
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
-    if store is not None and (program is None or read_only or is_store(Path(store))):
+    if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
+        from elastalog.evaluation.stored import unmoved
+
         if read_only and (facts is not None or retention is not None):
             option = "facts" if facts is not None else "retention"
             raise ElastalogError(
@@ -145,6 +144,8 @@ def open(  # noqa: A001  # its public name
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
+        from elastalog.evaluation.stored import refuse_to_create
+
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
     policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
@@ -176,6 +177,8 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
     """Facts that another function has made would not be those of this one."""
     for name, kept in options.functors.items():
         if given.get(name, kept) != kept:
+            from elastalog.storage import faults
+
             raise faults.other_functor(path, name)
 
 
@@ -189,6 +192,9 @@ def _open_store(
     settings: Settings,
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
+    from elastalog.evaluation.stored import restore, stored_program
+    from elastalog.storage.store import Store
+
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from elastalog.late import dataclass
 
 Array: TypeAlias = Any
 """An array of the module: of NumPy, or of CuPy, which has no types."""

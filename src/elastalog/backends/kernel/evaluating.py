@@ -9,14 +9,10 @@ from typing import TypeVar
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
-from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
-from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
 from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
-from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import ClauseCost, StateChanges, StratumElsewhere
@@ -104,6 +100,8 @@ class KernelEvaluation:
         relations, annotation = self.held.relations, self.held.annotation
         if annotation.is_global or annotation.support is not Support.LEVELS:
             raise ElastalogError([_unchoosable(stratum)])
+        from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+
         source = self.program.checked.source
         variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
         evaluate_chosen(stratum, variants, relations, self.program.relations, source, self.watch)
@@ -113,7 +111,7 @@ class KernelEvaluation:
         if stratum.clauses and annotation.is_global:
             if stratum.number in self.limited:
                 raise ElastalogError([_unlimited(stratum)])
-            GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
+            self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
                 variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
@@ -127,11 +125,21 @@ class KernelEvaluation:
                 else:
                     is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun)
             elif annotation.support is Support.VECTORS:
+                from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
+
                 vectors, is_complete = evaluate_dense(stratum, variants, relations, watch, limits)
                 self.held.vectors.update(vectors)
             else:
+                from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
+
                 is_complete = evaluate_counted(stratum, variants, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
+
+    def _derive_globally(self, stratum: LogicalStratum) -> None:
+        from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
+
+        relations = self.held.relations
+        GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
 
     def _evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
         """What another place has made of a stratum, which is in its relations now. None: nothing."""

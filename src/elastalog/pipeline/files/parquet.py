@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
@@ -21,6 +21,7 @@ from elastalog.relations.tables import table_of_columns
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
+pc = late.module("pyarrow.compute")
 
 NULLARY = "()"
 

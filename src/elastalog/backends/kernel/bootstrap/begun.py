@@ -4,13 +4,13 @@ the rounds get so small that the kernel is faster."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.protocol import StratumElsewhere
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
 
