@@ -192,8 +192,8 @@ def _open_store(
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)
-        restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
+        is_as_stored = restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()
         raise
-    return materialisation, History(materialisation, store)
+    return materialisation, History(materialisation, store, is_as_stored=is_as_stored)

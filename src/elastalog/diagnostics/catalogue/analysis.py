@@ -260,27 +260,6 @@ ANALYSIS: tuple[Entry, ...] = (
         + ".",
     ),
     Entry(
-        "E0228",
-        "too many counts and sums in one rule",
-        "A count or sum of nothing is 0, and where there is nothing there is no fact to join with: a rule with a count"
-        " stands for two, one for groups that have members and one for those that have none. Two counts make four, ten"
-        " a thousand. A body may have eight.",
-        ".decl e(x: number)\n.input e\n.decl p(n: number)\np("
-        + " + ".join(f"n{i}" for i in range(9))
-        + ") :- "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(9))
-        + ".",
-        ".decl e(x: number)\n.input e\n.decl first, p(n: number)\nfirst("
-        + " + ".join(f"n{i}" for i in range(5))
-        + ") :- "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5))
-        + ".\np(n + "
-        + " + ".join(f"n{i}" for i in range(5, 9))
-        + ") :- first(n), "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5, 9))
-        + ".",
-    ),
-    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "
