@@ -177,7 +177,7 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
         raise faults.other_layout(state.root)
     with state.filling(dictionary):
         for name, facts, changes in state.relations():
-            if is_as_stored or not is_hidden_name(name):
+            if is_as_stored or layout.get(name) == state.layout[name]:  # hidden ones have numbers of `autoinc`
                 backend.states.restore(name, facts, changes)
     epochs.number = state.epoch
     if not is_as_stored:

@@ -1,12 +1,14 @@
 """The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
 
-Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+Three constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
 which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
   with that. The 0 of an empty count or sum comes from a second clause of the rule; where the rule has several counts
-  and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply.
+  and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
+- `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
+  `AggregateRule` keeps.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -25,6 +27,10 @@ Term: TypeAlias = str | Constant | None
 
 HIDDEN = "@"
 """What the names of hidden relations start with, in stores too."""
+
+
+AUTOINC = "autoinc"
+"""The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
 
 
 def is_hidden_name(relation: str) -> bool:
@@ -111,6 +117,11 @@ class AggregateRule:
     rule: Rule
     is_total: bool = False
     domain: str | None = None
+
+    @property
+    def is_numbering(self) -> bool:
+        """Whether it gives every member a number, instead of folding anything."""
+        return self.operator == AUTOINC
 
     @property
     def reads(self) -> tuple[str, ...]:

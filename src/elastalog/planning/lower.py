@@ -23,6 +23,7 @@ from elastalog.planning.logical import (
     Test,
 )
 from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
+from elastalog.planning.lower_numbering import numbered_variable, with_numbers
 
 
 def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> LogicalProgram:
@@ -112,7 +113,7 @@ class Lowering:
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
         clauses = []
-        for alternative in lower_body(self, rule.body, rule, None):
+        for alternative in with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
             head_terms, extra = self.lower_arguments(rule.head)
             body = (*alternative.goals, *extra, *self.guard(rule))
             recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
@@ -141,6 +142,8 @@ class Lowering:
             case checked.Negation():
                 return self.lower_negation(literal.atom)
             case checked.Comparison():
+                if numbered_variable(literal) is not None:
+                    return []  # see `with_numbers`
                 return [Test(literal.operator, literal.base, literal.left, literal.right)]
             case _:
                 assert_never(literal)

@@ -233,6 +233,8 @@ class KernelUpdates:
             indexed = variants.indexes_of(name) if variants is not None else ()
             # Facts of an aggregate are never explicit, though that of an empty group may have level 0.
             explicit = self._explicit_in(old) if stratum.aggregate is None else old.rows[:0]
+            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+                explicit = old.rows[old.present_rows()]  # derivations that stay keep their numbers
             held.relations[name] = rebuild.successor(old, explicit, indexed)
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:

@@ -260,6 +260,22 @@ ANALYSIS: tuple[Entry, ...] = (
         + ".",
     ),
     Entry(
+        "E0260",
+        "numbering in recursion",
+        "`autoinc()` gives every derivation of its rule a number. In a recursive rule every number would make further"
+        " derivations, without end.",
+        ".decl p(x: number, n: number)\np(1, 0).\np(x, autoinc()) :- p(x, _).",
+        ".decl p(x: number)\np(1).\n.decl numbered(x: number, n: number)\nnumbered(x, autoinc()) :- p(x).",
+    ),
+    Entry(
+        "E0261",
+        "numbering inside an aggregate",
+        "`autoinc()` gives every derivation of a rule a number. What an aggregate ranges over is no derivation.",
+        ".decl p(x: number)\np(1).\n.decl q(n: number)\nq(n) :- n = sum k : { p(_), k = autoinc() }.",
+        ".decl p(x: number)\np(1).\n.decl numbered(x: number, n: number)\nnumbered(x, autoinc()) :- p(x).\n"
+        ".decl q(n: number)\nq(n) :- n = sum k : { numbered(_, k) }.",
+    ),
+    Entry(
         "E0230",
         "program cannot be read",
         "The file does not exist, is a folder, may not be read, or is larger than a program can be. Large "

@@ -6,13 +6,14 @@ count 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.execution.bound_variant import BLOCK
+from elastalog.backends.kernel.execution.numbering import number_all, numbered
 from elastalog.backends.kernel.expressions.folds import fold
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
@@ -31,14 +32,17 @@ _NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
 
 def evaluate(
     rule: AggregateRule,
-    relations: Mapping[str, KernelRelation],
+    relations: MutableMapping[str, KernelRelation],
     dictionary: Dictionary,
     program: LogicalProgram,
     is_global: bool,
 ) -> None:
-    """Fills the aggregate's relation, which is empty."""
+    """Fills the aggregate's relation, which is empty, but for numbers that were given before."""
     members = relations[rule.members]
     rows = present_now(members)
+    if rule.is_numbering:
+        number_all(rule, members.rows[rows], relations, dictionary, program)
+        return
     results = fold(rule, members.rows[rows], dictionary, program.checked.source)
     empty = _NO_GROUPS
     if rule.domain is not None:
@@ -70,15 +74,19 @@ def refold(
         touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
         groups = np.ascontiguousarray(np.unique(np.concatenate(touched), axis=0))
     rows = rows_of_keys(members, columns, groups)
-    results = fold(rule, members.rows[rows], dictionary, program.checked.source)
-    levels = _levels(rule, members, rows, results, is_global)
+    old_rows = rows_of_keys(target, columns, groups)
+    if rule.is_numbering:
+        results = numbered(rule, members.rows[rows], target.rows[old_rows], relations, dictionary, program)
+        levels = np.ones(len(results), np.int32)
+    else:
+        results = fold(rule, members.rows[rows], dictionary, program.checked.source)
+        levels = _levels(rule, members, rows, results, is_global)
     if rule.is_total:
         empty = _NO_GROUPS if rule.domain is None else groups[_are_present(relations[rule.domain], groups)]
         defaults = _defaults(rule, empty, results, dictionary)
         results = np.concatenate((results, defaults))
         levels = _with_defaults(levels, len(defaults), is_global)
 
-    old_rows = rows_of_keys(target, columns, groups)
     new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
     gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
     transaction.set_annotation(target, gone, 0, is_present=False)
