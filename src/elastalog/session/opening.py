@@ -67,6 +67,7 @@ def open(  # noqa: A001  # its public name
     include: Iterable[str | os.PathLike[str]] = (),
     macros: Mapping[str, object] | None = None,
     functors: Functions | None = None,
+    libraries: Iterable[str | os.PathLike[str]] = (),
     arithmetic: str | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
@@ -90,6 +91,8 @@ def open(  # noqa: A001  # its public name
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
+    `libraries`: files of shared C libraries that have some of them; they run in this process, so name only those that
+    you trust.
 
     `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
     default, makes a result outside its type an error.
@@ -117,7 +120,7 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark), functors=functors,
+        make_backend=backend_maker(engine, spark), functors=functors, libraries=tuple(libraries),
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
