@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from elastalog.relations.schema import Schema as Schema
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
+    from elastalog.session import query as query
     from elastalog.storage.entries import LogEntry as LogEntry
 
 __version__ = "0.1.0"
@@ -61,6 +62,7 @@ _HOMES = {
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
     "open": "elastalog.session",
+    "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",
 }
 
@@ -91,6 +93,7 @@ __all__ = [
     "Verification",
     "__version__",
     "open",
+    "query",
     "vectorised",
 ]
 

@@ -52,6 +52,11 @@ class StateChanges:
     def __len__(self) -> int:
         return len(self.words)
 
+    def followed_by(self, later: StateChanges) -> StateChanges:
+        """These and then others: of a fact that is in both, what the later say holds."""
+        parts = zip(*((c.words, c.was, c.level, c.count) for c in (self, later)), strict=True)
+        return StateChanges(*(np.concatenate(part) for part in parts))
+
     def are_heard(self, is_global: bool) -> Vector:
         """Of which of them strata above must hear: of facts that came or went, with global levels of all that
         moved."""

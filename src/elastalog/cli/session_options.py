@@ -6,7 +6,8 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -58,10 +59,44 @@ def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
-functors_option: Final = click.option(
-    "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-    help="Python file with the functions that `.functor` declares.",
-)  # fmt: skip
+_FOLDERS, _NAMES = "elastalog.library-folders", "elastalog.libraries"
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
+
+
+def functors_option(command: _Command) -> _Command:
+    """`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
+    options = (
+        click.option(
+            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+            help="Python file with the functions that `.functor` declares.",
+        ),
+        click.option(
+            "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
+            type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
+        ),
+        click.option(
+            "-l", "--library", multiple=True, expose_value=False, callback=_remember, metavar="NAME",
+            help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
+        ),
+    )  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def libraries_asked_for() -> tuple[str, ...]:
+    """The files of the libraries that the command line names: the first that is there, or the first that would be."""
+    ctx = click.get_current_context(silent=True)
+    meta = {} if ctx is None else ctx.meta
+    folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
+    files = []
+    for name in meta.get(_NAMES, ()):
+        candidates = [folder / f"lib{name}{ending}" for folder in folders for ending in (".so", ".dylib", ".dll")]
+        files.append(str(next((file for file in candidates if file.exists()), candidates[0])))
+    return tuple(files)
 
 
 def session_options(command: _Command) -> _Command:
@@ -179,6 +214,7 @@ def open_session(
         retention=retention,
         arithmetic=options.arithmetic,
         functors=functions_in(options.functors),
+        libraries=libraries_asked_for(),
     )
     lost = _bad_rows(session)
     if lost:

@@ -127,7 +127,7 @@ def borrowed_program(
             if costs is not None:
                 costs.renumber(_numbers(before, meanwhile.program))
         if meanwhile.anew:
-            _evaluate(backend, strategy, meanwhile.anew)
+            evaluate_anew(backend, strategy, meanwhile.anew)
         yield
     finally:
         with uninterrupted():
@@ -137,8 +137,8 @@ def borrowed_program(
                 costs.become(known)
 
 
-def _evaluate(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
-    """Evaluates relations for the first time."""
+def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
+    """Evaluates relations, outside an update."""
     try:
         backend.begin({}, {}, anew)
         strategy.update(backend)

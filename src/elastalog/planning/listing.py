@@ -37,7 +37,11 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
         if stratum.aggregate is not None:
             fold = stratum.aggregate
-            yield f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
+            every = f", for every group of {fold.domain}" if fold.domain is not None else ", also of nothing"
+            yield (
+                f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
+                f"{every if fold.is_total else ''}"
+            )
         for variant in stratum_variants(stratum, statistics):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:

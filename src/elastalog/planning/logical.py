@@ -1,11 +1,14 @@
 """The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
 
-Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+Three constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
 which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
-  with that; a second clause of the rule supplies the 0 of an empty count or sum.
+  with that. The 0 of an empty count or sum comes from a second clause of the rule; where the rule has several counts
+  and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
+- `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
+  `AggregateRule` keeps.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -25,6 +28,10 @@ Term: TypeAlias = str | Constant | None
 
 HIDDEN = "@"
 """What the names of hidden relations start with, in stores too."""
+
+
+AUTOINC = "autoinc"
+"""The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
 
 
 def is_hidden_name(relation: str) -> bool:
@@ -98,7 +105,8 @@ class Clause:
 @dataclass(frozen=True, slots=True)
 class AggregateRule:
     """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded,
-    None for count; `bases` are those of the target and of the result."""
+    None for count; `bases` are those of the target and of the result. `is_total`: every group of the relation `domain`
+    has a fact, 0 if it has no members; without groups there is no domain, and always a fact."""
 
     relation: str
     members: str
@@ -108,6 +116,17 @@ class AggregateRule:
     target_base: Base
     result_base: Base
     rule: Rule
+    is_total: bool = False
+    domain: str | None = None
+
+    @property
+    def is_numbering(self) -> bool:
+        """Whether it gives every member a number, instead of folding anything."""
+        return self.operator == AUTOINC
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.members,) if self.domain is None else (self.members, self.domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +170,7 @@ class LogicalStratum:
             if not isinstance(goal, Test)
         }
         if self.aggregate is not None:
-            names.add(self.aggregate.members)
+            names.update(self.aggregate.reads)
         return frozenset(names.difference(self.relations))
 
 

@@ -116,6 +116,14 @@ class Reading:
         except ValueError:
             return None  # outside the type: no fact has it
 
+    def is_of_nothing(self, words: WordFact) -> bool:
+        """Whether a fact of an aggregate is that of a group without members."""
+        aggregate = self.aggregates.get(words[0])
+        if aggregate is None or not aggregate.is_total or self._values(*words)[-1] != 0:
+            return False
+        group = np.array(words[1][: aggregate.groups], np.int32)
+        return not len(self._backend.select(aggregate.members, tuple(range(aggregate.groups)), group).words)
+
     # --- clauses ---------------------------------------------------------------------------------------------------
 
     def body_of(self, clause: Clause) -> int:
@@ -141,6 +149,8 @@ class Reading:
                 case Aggregation():
                     value = bindings[literal.result.name]
                     hidden = None if position is None else bodies[position]
+                    if hidden is not None and self.is_of_nothing(hidden):
+                        hidden = None
                     result.append(AggregateUse(show(literal, bindings), value, hidden))
                 case _:
                     assert_never(literal)

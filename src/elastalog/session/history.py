@@ -48,7 +48,12 @@ class History:
     a store that it does not write."""
 
     def __init__(
-        self, materialisation: Materialisation, store: Store | None = None, retention: int = RETENTION
+        self,
+        materialisation: Materialisation,
+        store: Store | None = None,
+        retention: int = RETENTION,
+        *,
+        is_as_stored: bool = True,
     ) -> None:
         self._materialisation = materialisation
         self._retention = retention
@@ -58,13 +63,15 @@ class History:
         self.batches = Batches()
         self._durable: DurableEpochs | None = None
         if store is not None:
-            self._take(store)
+            self._take(store, is_as_stored=is_as_stored)
 
-    def _take(self, store: Store) -> None:
+    def _take(self, store: Store, *, is_as_stored: bool = True) -> None:
         self.store, self.batches = store, store.batches
         if not store.is_read_only:
             now = self._materialisation
-            self._durable = stored.DurableEpochs(now.epochs, now.backend, now.dictionary, store)
+            self._durable = stored.DurableEpochs(
+                now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
+            )
 
     def keep_in(self, path: Path, options: Options) -> None:
         """Makes a store of the first epoch, which the following ones go to."""

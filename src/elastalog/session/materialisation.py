@@ -25,6 +25,7 @@ from elastalog.planning.lower import lower
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.functions import Functions, functions_for
+from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -32,6 +33,7 @@ from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
@@ -59,6 +61,7 @@ class Settings:
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
     functors: Functions | None = None
+    libraries: tuple[str | os.PathLike[str], ...] = ()
     may_lack_functors: bool = False
     """Whoever only reads facts needs no functions."""
 
@@ -75,8 +78,11 @@ class Materialisation:
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
-        functions_for(program.checked, settings.functors, may_lack=settings.may_lack_functors)
-        self.dictionary.functions = dict(settings.functors or {})
+        functors = settings.functors
+        if settings.libraries:
+            functors = {**library_functions(program.checked, settings.libraries), **(functors or {})}
+        functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
+        self.dictionary.functions = dict(functors or {})
         self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(lower(program.checked))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:

@@ -64,6 +64,7 @@ def open(  # noqa: A001  # its public name
     include: Iterable[str | os.PathLike[str]] = (),
     macros: Mapping[str, object] | None = None,
     functors: Functions | None = None,
+    libraries: Iterable[str | os.PathLike[str]] = (),
     arithmetic: str | None = None,
     device_memory: int | None = None,
 ) -> Session:
@@ -88,6 +89,8 @@ def open(  # noqa: A001  # its public name
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
+    `libraries`: files of shared C libraries that have some of them; they run in this process, so name only those that
+    you trust.
 
     `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
     default, makes a result outside its type an error.
@@ -119,7 +122,7 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark, device_memory), functors=functors,
+        make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
@@ -203,8 +206,8 @@ def _open_store(
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)
-        restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
+        is_as_stored = restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()
         raise
-    return materialisation, History(materialisation, store)
+    return materialisation, History(materialisation, store, is_as_stored=is_as_stored)

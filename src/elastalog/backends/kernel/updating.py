@@ -215,11 +215,12 @@ class KernelUpdates:
         return {name: changed[name] for name in self._reads[stratum.number] if name in changed}
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+        """Maintains an aggregate: folds the groups with changed members again, and only those, and gives groups that
+        are new to its domain their fact."""
         assert stratum.aggregate is not None
         evaluation, done = self.evaluation, self.transaction
         changed = aggregates.refold(
-            stratum.aggregate, done.changed[stratum.aggregate.members], self.held.relations, evaluation.dictionary,
+            stratum.aggregate, self._below(stratum), self.held.relations, evaluation.dictionary,
             evaluation.program, self.held.annotation.is_global,
         )  # fmt: skip
         if len(changed):
@@ -237,7 +238,11 @@ class KernelUpdates:
             if name in held.vectors:
                 done.vectors[name] = held.vectors[name]
             indexed = variants.indexes_of(name) if variants is not None else ()
-            held.relations[name] = rebuild.successor(old, self._explicit_in(old), indexed)
+            # Facts of an aggregate are never explicit, though that of an empty group may have level 0.
+            explicit = self._explicit_in(old) if stratum.aggregate is None else old.rows[:0]
+            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+                explicit = old.rows[old.present_rows()]  # derivations that stay keep their numbers
+            held.relations[name] = rebuild.successor(old, explicit, indexed)
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]
