@@ -23,13 +23,14 @@ import numpy.typing as npt
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
     from elastalog.backends.sets import SetMaintenance
 
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
-ChangedWords: TypeAlias = dict[str, tuple[Matrix, Matrix]]
+ChangedWords: TypeAlias = dict[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 T = TypeVar("T")
 S = TypeVar("S")
@@ -227,6 +228,9 @@ class Backend(Protocol):
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""
 
+    def pairs(self, relation: str) -> Pairs | None:
+        """The facts of an equivalence that is kept as classes, not written out; None for any other relation."""
+
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns."""
 
@@ -273,7 +277,8 @@ class Backend(Protocol):
         before."""
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+        """Maintains an aggregate, or the classes of an equivalence: folds the groups with changed members again, forms
+        the classes with changed pairs anew, and only those."""
 
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""

@@ -13,6 +13,7 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.history import turns
 from elastalog.storage.store import Store
@@ -99,5 +100,7 @@ def explicit_update(record: JournalRecord) -> Update:
     return Update(deleted, inserted, record.entry.source, record.entry.batch)
 
 
-def _has(words: Matrix, row: tuple[int, ...]) -> bool:
+def _has(words: Rows, row: tuple[int, ...]) -> bool:
+    if isinstance(words, Pairs):
+        return words.has(row)
     return bool(len(words)) and bool((words == np.array(row)).all(axis=1).any())

@@ -8,6 +8,7 @@ import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.evaluation.epochs import EpochRecord
+from elastalog.relations.pairs import written_out
 
 
 def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
@@ -18,7 +19,7 @@ def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
         for name, (inserted, deleted) in record.changes.items():
             known = sides.setdefault(name, {})
             for rows, has_come in ((deleted, False), (inserted, True)):
-                for row in rows:
+                for row in written_out(rows):
                     key = row.tobytes()
                     first = known[key][0] if key in known else has_come
                     known[key] = first, row, has_come

@@ -1,11 +1,13 @@
 """The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
 
-Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+Three constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
 which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
-  with that; a second clause of the rule supplies the 0 of an empty count or sum.
+  with that; a second clause of the rule supplies the 0 of an empty count or sum;
+- an equivalence that is kept as classes (see `equivalences`) holds the pairs that generate it, an `EquivalenceRule`
+  makes its classes of them, and an atom of it is two of these: `@classes.same(x, r), @classes.same(y, r)`.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -110,11 +112,21 @@ class AggregateRule:
 
 
 @dataclass(frozen=True, slots=True)
+class EquivalenceRule:
+    """Makes the classes of the least equivalence that holds the facts of `pairs`: one fact `relation(member,
+    representative)` a member. The representative of a class is one of its members."""
+
+    relation: str
+    pairs: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
-    most one fact has each value."""
+    most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
+    the relation itself are the pairs that generate it."""
 
     name: str
     bases: tuple[Base, ...]
@@ -122,6 +134,7 @@ class StoredRelation:
     is_flat: bool = False
     rule: int | None = None
     choices: tuple[tuple[int, ...], ...] = ()
+    classes: str | None = None
 
     @property
     def width(self) -> int:
@@ -130,7 +143,8 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class LogicalStratum:
-    """Relations evaluated together. Either clauses, or one aggregate rule."""
+    """Relations evaluated together. Either clauses, or one rule that folds a relation: an aggregate, or the classes of an
+    equivalence."""
 
     number: int
     relations: tuple[str, ...]
@@ -139,6 +153,12 @@ class LogicalStratum:
     is_recursive: bool
     dominance: tuple[Clause, ...] = ()
     """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
+    equivalence: EquivalenceRule | None = None
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether its relation is made of another one as a whole, and not by clauses."""
+        return self.aggregate is not None or self.equivalence is not None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -151,6 +171,8 @@ class LogicalStratum:
         }
         if self.aggregate is not None:
             names.add(self.aggregate.members)
+        if self.equivalence is not None:
+            names.add(self.equivalence.pairs)
         return frozenset(names.difference(self.relations))
 
 
@@ -164,3 +186,8 @@ class LogicalProgram:
     def flat(self) -> frozenset[str]:
         """The relations whose facts count as level 0."""
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
+
+    @property
+    def equivalences(self) -> frozenset[str]:
+        """The relations that are kept as classes."""
+        return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)

@@ -60,6 +60,9 @@ class Settings:
     functors: Functions | None = None
     may_lack_functors: bool = False
     """Whoever only reads facts needs no functions."""
+    on_cluster: bool = False
+    equivalences: frozenset[str] | None = None
+    """Those that are kept as classes, all that can be unless given."""
 
 
 class Materialisation:
@@ -77,7 +80,7 @@ class Materialisation:
         functions_for(program.checked, settings.functors, may_lack=settings.may_lack_functors)
         self.dictionary.functions = dict(settings.functors or {})
         self.dictionary.wraps = program.checked.wraps
-        strategy, self.backend = self._strategy_and_backend(lower(program.checked))
+        strategy, self.backend = self._strategy_and_backend(self._lowered(program))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
             told = f"strategy `{settings.strategy}` does not keep global levels"
             advice = "choose strategy `elastic`, or leave out levels"
@@ -143,7 +146,9 @@ class Materialisation:
 
     def explicit_words(self, name: str) -> np.ndarray:
         """The explicit facts of a relation."""
-        words = self.backend.facts(name).words
+        backend = self.backend
+        is_by_classes = backend.program.relations[name].classes is not None
+        words = backend.states.of(name).words if is_by_classes else backend.facts(name).words
         explicit: np.ndarray = words[self.backend.is_explicit(name, words)]
         return explicit
 
@@ -158,6 +163,14 @@ class Materialisation:
                 return Fact(name, values_of_fact(self.schema(name), values))
         advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
         raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
+
+    def _lowered(self, program: Program) -> LogicalProgram:
+        """The program as the backend gets it. Heights of proofs are exact, and tasks share facts out, only where an
+        equivalence is kept by its rules."""
+        settings = self._settings
+        by_rules = settings.levels == "global" or settings.on_cluster
+        equivalences = () if by_rules else settings.equivalences
+        return lower(program.checked, equivalences=equivalences)
 
     # --- other programs --------------------------------------------------------------------------------------------
 

@@ -117,7 +117,7 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark), functors=functors,
+        make_backend=backend_maker(engine, spark), functors=functors, on_cluster=spark is not None,
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:

@@ -20,6 +20,7 @@ from elastalog.evaluation.asking import ask
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Schema
 from elastalog.session.materialisation import Materialisation
 
@@ -45,6 +46,7 @@ class Reader:
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),
+            pairs=self._between_updates(lambda: backend.pairs(name)),
             contains=self._between_updates(lambda words: bool(backend.contains(name, words)[0])),
             filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
             make_frame=make_frame,
@@ -59,7 +61,7 @@ class Reader:
 
         return reading
 
-    def relation_of(self, schema: Schema, words: np.ndarray) -> Relation:
+    def relation_of(self, schema: Schema, words: Rows) -> Relation:
         """A relation of given facts."""
         return Relation.of(schema, self._materialisation.dictionary, words, make_frame)
 

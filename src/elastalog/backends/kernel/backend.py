@@ -21,6 +21,7 @@ from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedu
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs
 from elastalog.relations.words import Dictionary
 
 T = TypeVar("T")
@@ -74,6 +75,9 @@ class KernelBackend:
 
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)
+
+    def pairs(self, relation: str) -> Pairs | None:
+        return self.held.pairs(relation)
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         return self.held.select(relation, columns, key)

@@ -13,7 +13,7 @@ from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
 from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
@@ -91,6 +91,8 @@ class KernelEvaluation:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
                 aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+            elif stratum.equivalence is not None:
+                classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:
                 self._choose(stratum)
             else:

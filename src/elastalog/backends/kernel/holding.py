@@ -9,6 +9,7 @@ import numpy as np
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution.equivalence import Equivalence
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
@@ -17,6 +18,7 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import ResidentRelations
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs
 
 T = TypeVar("T")
 
@@ -38,6 +40,7 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
+        self._classes = _classes_of(program)
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
 
@@ -54,10 +57,14 @@ class KernelFacts:
 
     def size(self, relation: str) -> int:
         """The number of facts."""
+        if relation in self._classes:
+            return self.equivalence(relation).size()
         return self.relations[relation].present
 
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).facts()
         stored = self.relations[relation]
         rows = stored.present_rows()
         words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
@@ -67,6 +74,15 @@ class KernelFacts:
             return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
         return FactWords(words, stored.level[rows], stored.count[rows])
 
+    def pairs(self, relation: str) -> Pairs | None:
+        """The facts of an equivalence that is kept as classes, outside an update."""
+        return self.equivalence(relation).all_pairs() if relation in self._classes else None
+
+    def equivalence(self, relation: str) -> Equivalence:
+        """An equivalence that is kept as classes."""
+        classes = self.relations[self._classes[relation]]
+        return Equivalence(self.relations[relation], classes, self.annotation.has_levels)
+
     def facts_now(self, relation: str) -> Matrix:
         """The facts of a relation in the state under way."""
         stored = self.relations[relation]
@@ -74,6 +90,8 @@ class KernelFacts:
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).contains(words)
         stored = self.relations[relation]
         found = stored.find(words)
         is_found = found >= 0
@@ -106,6 +124,8 @@ class KernelFacts:
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).select(columns, key)
         stored = self.relations[relation]
         index = stored.indexes.get(columns)
         if index is not None:
@@ -143,6 +163,7 @@ class KernelFacts:
                     self.vectors[name] = Vectors()
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
+        self._classes = _classes_of(program)
         self.evicted.update(evicted.intersection(program.relations))
 
     def _set_guard(self, name: str, is_on: bool) -> None:
@@ -155,6 +176,10 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
+
+
+def _classes_of(program: LogicalProgram) -> dict[str, str]:
+    return {name: stored.classes for name, stored in program.relations.items() if stored.classes is not None}
 
 
 def _rename(kept: dict[str, T], renamed: Mapping[str, str], names: Container[str]) -> None:

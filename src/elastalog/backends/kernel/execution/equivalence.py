@@ -1,0 +1,106 @@
+"""An equivalence that is kept as classes, as whoever reads facts sees it outside an update: all its pairs.
+
+A pair that is stored has the level that is stored. Any other is derived by a chain of stored pairs: its level is 1 + the
+least, over all chains, of the highest level in the chain, and its count is 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from elastalog.backends.kernel.execution.aggregates import rows_of_keys
+from elastalog.backends.kernel.execution.classes import MEMBER, REPRESENTATIVE, united
+from elastalog.backends.kernel.store.annotations import ABSENT
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """`pairs` are those that generate it, `classes` its members with their representatives."""
+
+    pairs: KernelRelation
+    classes: KernelRelation
+    has_levels: bool
+
+    def size(self) -> int:
+        """The number of pairs."""
+        _, sizes = np.unique(self._present()[:, 1], return_counts=True)
+        return sum(size * size for size in sizes.tolist())
+
+    def all_pairs(self) -> Pairs:
+        """The pairs, not written out."""
+        return Pairs.of(self._present())
+
+    def facts(self) -> FactWords:
+        """All pairs."""
+        return self._annotated(self.all_pairs().words())
+
+    def contains(self, words: Matrix) -> Vector:
+        """Which of some pairs there are."""
+        members = np.unique(words)
+        known = self.classes.rows[rows_of_keys(self.classes, MEMBER, members.reshape(-1, 1))]
+        if not len(known):
+            return np.zeros(len(words), np.bool_)
+        known = known[np.argsort(known[:, 0])]
+        places = np.minimum(np.searchsorted(known[:, 0], words), len(known) - 1)
+        is_known = (known[places, 0] == words).all(axis=1)
+        represented = known[places, 1]
+        is_there: Vector = is_known & (represented[:, 0] == represented[:, 1])
+        return is_there
+
+    def select(self, columns: tuple[int, ...], key: Vector) -> FactWords:
+        """The pairs with given words in some columns."""
+        if not columns:
+            return self.facts()
+        if len(columns) == 2:
+            words = np.array(key, np.int32).reshape(1, 2)[:, list(columns)]
+            return self._annotated(words[self.contains(words)])
+        others = self._class_of(np.array(key[:1], np.int32))
+        words = np.empty((len(others), 2), np.int32)
+        words[:, columns[0]] = key[0]
+        words[:, 1 - columns[0]] = others
+        return self._annotated(words)
+
+    def _present(self) -> Matrix:
+        words: Matrix = self.classes.rows[self.classes.present_rows()]
+        return words
+
+    def _class_of(self, members: Vector) -> Vector:
+        """All members of the classes of some members."""
+        classes = self.classes
+        named = classes.rows[rows_of_keys(classes, MEMBER, members.reshape(-1, 1))][:, 1]
+        found: Vector = classes.rows[rows_of_keys(classes, REPRESENTATIVE, np.unique(named).reshape(-1, 1))][:, 0]
+        return found
+
+    def _annotated(self, words: Matrix) -> FactWords:
+        if not self.has_levels:
+            return FactWords(words)
+        level = self._levels(words)
+        row = self.pairs.find(words)
+        is_stored = row >= 0
+        is_stored[is_stored] = self.pairs.level[row[is_stored]] < ABSENT
+        count = np.ones(len(words), np.int32)
+        level[is_stored] = self.pairs.level[row[is_stored]]
+        count[is_stored] = self.pairs.count[row[is_stored]]
+        return FactWords(words, level, count)
+
+    def _levels(self, words: Matrix) -> Vector:
+        """Of each of some pairs, the level by the best chain."""
+        members = np.sort(self._class_of(np.unique(words)))
+        rows = rows_of_keys(self.pairs, MEMBER, np.ascontiguousarray(members.reshape(-1, 1)))
+        levels = self.pairs.level[rows]
+        found = np.zeros(len(words), np.int32)
+        places = np.searchsorted(members, words)
+        for level in np.unique(levels)[::-1].tolist():
+            # From the highest down: the last level at which a pair is still connected is its own.
+            roots = united(self.pairs.rows[rows[levels <= level]], members)[places]
+            found[roots[:, 0] == roots[:, 1]] = level + 1
+        return found
+
+
+__all__ = ["Equivalence"]
