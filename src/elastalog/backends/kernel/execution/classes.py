@@ -21,6 +21,9 @@ from elastalog.backends.kernel.store.row_levels import note_levels
 from elastalog.backends.rows import are_in
 from elastalog.planning.logical import EquivalenceRule
 
+_CLOSE = 8
+"""Words lie close together if there are fewer than so many values between them for each."""
+
 MEMBER, REPRESENTATIVE = (0,), (1,)
 """The columns by which classes are looked up."""
 
@@ -48,20 +51,51 @@ def unite(pairs, parent):  # type: ignore[no-untyped-def]
         parent[place] = parent[parent[place]]
 
 
-def united(pairs: Matrix, members: Vector) -> Vector:
-    """For each of some members, in ascending order, the place of the first of its class, which pairs of members
-    generate."""
-    parent = np.arange(len(members), dtype=np.int32)
-    unite(np.searchsorted(members, pairs).astype(np.int32).reshape(len(pairs), 2), parent)
-    return parent
+class Members:
+    """Some words, each once, in ascending order, and the place of each among them. Where they lie close together a table
+    tells it; to sort and to search takes several times as long."""
+
+    __slots__ = ("_least", "_places", "words")
+
+    def __init__(self, *given: Vector) -> None:
+        words = np.concatenate([part.reshape(-1) for part in given])
+        self._least = int(words.min()) if len(words) else 0
+        extent = int(words.max()) - self._least + 1 if len(words) else 0
+        self._places: Vector | None = None
+        if extent <= _CLOSE * len(words):
+            is_there = np.zeros(extent, np.bool_)
+            is_there[words - self._least] = True
+            self.words = (np.flatnonzero(is_there) + self._least).astype(np.int32)
+            self._places = np.cumsum(is_there, dtype=np.int32) - np.int32(1)
+        else:
+            words.sort()
+            is_first = np.ones(len(words), np.bool_)
+            np.not_equal(words[1:], words[:-1], out=is_first[1:])
+            self.words = words[is_first]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def places(self, words: Matrix) -> Matrix:
+        """The places of words that are among them."""
+        if self._places is not None:
+            found: Matrix = self._places[words - self._least]
+            return found
+        return np.searchsorted(self.words, words).astype(np.int32)
+
+    def united(self, pairs: Matrix) -> Vector:
+        """For each of them the place of the first of its class, which pairs of them generate."""
+        parent = np.arange(len(self.words), dtype=np.int32)
+        unite(self.places(pairs), parent)
+        return parent
 
 
 def evaluate(rule: EquivalenceRule, relations: Mapping[str, KernelRelation]) -> None:
     """Fills the relation of the classes, which is empty."""
     pairs, target = relations[rule.pairs], relations[rule.relation]
     words = pairs.rows[present_now(pairs)]
-    members = np.unique(words)
-    target.load(np.stack((members, members[united(words, members)]), axis=1).astype(np.int32))
+    members = Members(words)
+    target.load(np.stack((members.words, members.words[members.united(words)]), axis=1))
     if target.is_annotated:
         target.level[: target.used] = 1
         note_levels(target)
@@ -74,58 +108,60 @@ def refold(rule: EquivalenceRule, changed: Vector, relations: Mapping[str, Kerne
     entries = pairs.touched[changed]
     has_come = entries[:, MARKS] & IS != 0
     words = pairs.rows[entries[:, ROW]]
-    rows = _rows_of_classes(target, np.unique(words))
+    rows = rows_of_classes(target, words)
     old = target.rows[rows]
     if has_come.all():
-        members = np.union1d(old[:, 0], words)
         # That members are in one class already is what their pairs said.
         links = np.concatenate((old, words))
     else:
-        members = np.union1d(old[:, 0], words[has_come])
-        links = pairs.rows[rows_of_keys(pairs, MEMBER, members.reshape(-1, 1))]
-        members = np.intersect1d(members, links)
-    new = np.stack((members, _representatives(members, united(links, members), old)), axis=1).astype(np.int32)
-    return _replace(target, rows, new)
+        known = Members(old[:, 0], words[has_come]).words
+        links = pairs.rows[rows_of_keys(pairs, MEMBER, known.reshape(-1, 1))]
+    members = Members(links)
+    return _replace(target, rows, np.stack((members.words, _representatives(members, links, old)), axis=1))
 
 
 def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tuple[Matrix, Matrix]:
     """The classes that rows which came and went belong to, as they were before and are now; the relation is in the state
     now."""
-    named = np.unique(np.concatenate((came[:, 1], went[:, 1])))
+    named = Members(came[:, 1], went[:, 1]).words
     now = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
     return np.concatenate((now[~are_in(now, came)], went)), now
 
 
-def _rows_of_classes(classes: KernelRelation, members: Vector) -> Vector:
-    """The rows of the classes that some members are in."""
-    named = classes.rows[rows_of_keys(classes, MEMBER, np.ascontiguousarray(members.reshape(-1, 1)))][:, 1]
-    return rows_of_keys(classes, REPRESENTATIVE, np.unique(named).reshape(-1, 1))
+def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
+    """The rows of the classes that some words are members of."""
+    named = classes.rows[rows_of_keys(classes, MEMBER, Members(words).words.reshape(-1, 1))][:, 1]
+    return rows_of_keys(classes, REPRESENTATIVE, Members(named).words.reshape(-1, 1))
 
 
-def _representatives(members: Vector, roots: Vector, old: Matrix) -> Vector:
-    """Who represents the class of each member: of those that represented one and are in it, the one that did so for
-    most of its members; otherwise its least member."""
-    chosen = members[roots]
-    if not len(old) or not len(members):
-        return chosen
-    places = np.minimum(np.searchsorted(members, old), len(members) - 1)
-    is_there = members[places] == old
-    # A class may keep a representative that is in it.
-    is_kept = is_there.all(axis=1) & (roots[places[:, 0]] == roots[places[:, 1]])
-    named, sizes = np.unique(old[is_kept, 1], return_counts=True)
-    root = roots[np.searchsorted(members, named)]
-    order = np.lexsort((-named.astype(np.int64), sizes))  # the last that is written stays: of most, the least
-    of_root = members.copy()
-    of_root[root[order]] = named[order]
+def _representatives(members: Members, links: Matrix, old: Matrix) -> Vector:
+    """Who represents the class of each member, which links generate: of those that represented one and are in it, the
+    one that did so for most of its members; otherwise its least member."""
+    roots = members.united(links)
+    every = Members(members.words, old)
+    # Members that are left are numbered as before; others come after all roots.
+    root_of = np.full(len(every), len(members), np.int32)
+    root_of[every.places(members.words)] = roots
+    placed = every.places(old)
+    of_old = root_of[placed]
+    is_kept = (of_old[:, 0] == of_old[:, 1]) & (of_old[:, 0] < len(members))
+    sizes = np.bincount(placed[is_kept, 1], minlength=len(every))
+    named = np.flatnonzero(sizes)
+    order = named[np.lexsort((-named, sizes[named]))]  # the last that is written stays: of most, the least
+    of_root = members.words.copy()
+    of_root[root_of[order]] = every.words[order]
     return of_root[roots]
 
 
 def _replace(target: KernelRelation, old_rows: Vector, new: Matrix) -> Vector:
     """Writes other rows in the place of some. Returns the entries that changed."""
     new_rows = transaction.add_rows(target, new) if len(new) else NO_WORDS
-    gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
+    was, stays = (np.zeros(target.used, np.bool_) for _ in range(2))
+    was[old_rows] = True
+    stays[new_rows] = True
+    gone = transaction.touch(target, old_rows[~stays[old_rows]])
     transaction.set_annotation(target, gone, 0, is_present=False)
-    came = transaction.touch(target, np.setdiff1d(new_rows, old_rows).astype(np.int32))
+    came = transaction.touch(target, new_rows[~was[new_rows]])
     transaction.set_annotation(target, came, 1, is_present=True)
     entries = np.empty(target.touched_used, np.int32)
     return entries[: bookkeeping.finish(target.touched, target.touched_used, False, entries)]

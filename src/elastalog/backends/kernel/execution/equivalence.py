@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import rows_of_keys
-from elastalog.backends.kernel.execution.classes import MEMBER, REPRESENTATIVE, united
+from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of_classes
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -29,8 +29,9 @@ class Equivalence:
 
     def size(self) -> int:
         """The number of pairs."""
-        _, sizes = np.unique(self._present()[:, 1], return_counts=True)
-        return sum(size * size for size in sizes.tolist())
+        named = self._present()[:, 1]
+        sizes = np.bincount(Members(named).places(named)).astype(np.int64)
+        return int((sizes * sizes).sum())
 
     def all_pairs(self) -> Pairs:
         """The pairs, not written out."""
@@ -42,7 +43,7 @@ class Equivalence:
 
     def contains(self, words: Matrix) -> Vector:
         """Which of some pairs there are."""
-        members = np.unique(words)
+        members = Members(words).words
         known = self.classes.rows[rows_of_keys(self.classes, MEMBER, members.reshape(-1, 1))]
         if not len(known):
             return np.zeros(len(words), np.bool_)
@@ -60,7 +61,7 @@ class Equivalence:
         if len(columns) == 2:
             words = np.array(key, np.int32).reshape(1, 2)[:, list(columns)]
             return self._annotated(words[self.contains(words)])
-        others = self._class_of(np.array(key[:1], np.int32))
+        others = self._class_of(np.array(key, np.int32))
         words = np.empty((len(others), 2), np.int32)
         words[:, columns[0]] = key[0]
         words[:, 1 - columns[0]] = others
@@ -70,12 +71,10 @@ class Equivalence:
         words: Matrix = self.classes.rows[self.classes.present_rows()]
         return words
 
-    def _class_of(self, members: Vector) -> Vector:
-        """All members of the classes of some members."""
-        classes = self.classes
-        named = classes.rows[rows_of_keys(classes, MEMBER, members.reshape(-1, 1))][:, 1]
-        found: Vector = classes.rows[rows_of_keys(classes, REPRESENTATIVE, np.unique(named).reshape(-1, 1))][:, 0]
-        return found
+    def _class_of(self, words: Vector) -> Vector:
+        """All members of the classes that some words are members of."""
+        members: Vector = self.classes.rows[rows_of_classes(self.classes, words)][:, 0]
+        return members
 
     def _annotated(self, words: Matrix) -> FactWords:
         if not self.has_levels:
@@ -91,14 +90,14 @@ class Equivalence:
 
     def _levels(self, words: Matrix) -> Vector:
         """Of each of some pairs, the level by the best chain."""
-        members = np.sort(self._class_of(np.unique(words)))
-        rows = rows_of_keys(self.pairs, MEMBER, np.ascontiguousarray(members.reshape(-1, 1)))
+        members = Members(self._class_of(words))
+        rows = rows_of_keys(self.pairs, MEMBER, members.words.reshape(-1, 1))
         levels = self.pairs.level[rows]
         found = np.zeros(len(words), np.int32)
-        places = np.searchsorted(members, words)
-        for level in np.unique(levels)[::-1].tolist():
+        places = members.places(words)
+        for level in sorted(set(levels.tolist()), reverse=True):
             # From the highest down: the last level at which a pair is still connected is its own.
-            roots = united(self.pairs.rows[rows[levels <= level]], members)[places]
+            roots = members.united(self.pairs.rows[rows[levels <= level]])[places]
             found[roots[:, 0] == roots[:, 1]] = level + 1
         return found
 
