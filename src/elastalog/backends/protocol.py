@@ -250,6 +250,10 @@ class Backend(Protocol):
     ) -> list[ClauseDerivations]:
         """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
 
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        """How a pair of an equivalence that is kept as classes follows: the shortest chain of stored pairs, each taken
+        either way, among those that give it its level. None if it is stored itself, or the relation is another."""
+
     # --- evaluation ------------------------------------------------------------------------------------------------
 
     def reprogram(

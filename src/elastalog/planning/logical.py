@@ -143,8 +143,8 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class LogicalStratum:
-    """Relations evaluated together. Either clauses, or one rule that folds a relation: an aggregate, or the classes of an
-    equivalence."""
+    """Relations evaluated together. Either clauses, or one rule that folds a relation: an aggregate, or the classes of
+    an equivalence."""
 
     number: int
     relations: tuple[str, ...]

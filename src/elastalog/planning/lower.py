@@ -141,9 +141,7 @@ class _Lowering:
     ) -> None:
         number = len(self.strata)
         self.strata.append(
-            LogicalStratum(
-                number, relations, tuple(clauses), aggregate, is_recursive, tuple(dominance), equivalence
-            )
+            LogicalStratum(number, relations, tuple(clauses), aggregate, is_recursive, tuple(dominance), equivalence)
         )
 
     def add_classes(self, relation: str, classes: str) -> None:
@@ -260,7 +258,10 @@ class _Lowering:
         if len(set(terms)) == 1:
             return [in_none]
         representative = self.variable(self.relations[classes].bases[1]).name
-        return [in_none, [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))]]
+        return [
+            in_none,
+            [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
+        ]
 
     # --- negation -------------------------------------------------------------------------------------------------
 

@@ -136,6 +136,9 @@ class _Checker:
         number = proof.rule.number
         if not 1 <= number <= len(self.program.rules) or self.program.rules[number - 1] != proof.rule:
             raise _Rejected(f"the rule of {fact} is no rule of the program")
+        if proof.rule.is_closure and proof.rule.head.relation == fact.relation:
+            _check_chain(proof)
+            return
         bindings: dict[str, Value] = {}
         deferred: list[tuple[Expression, Value]] = []
         if proof.rule.head.relation != fact.relation or not match_atom(
@@ -226,6 +229,25 @@ class _Checker:
             if found not in members or found in seen:
                 raise _Rejected(f"{place}: a member of the aggregate is wrong or listed twice")
             seen.add(found)
+
+
+def _check_chain(proof: Proof) -> None:
+    """That pairs of an equivalence, each taken either way, lead from the left value of a pair to the right one. One
+    pair with a value in it is enough for the pair of that value with itself."""
+    fact = proof.fact
+    left, right = fact.values
+    links = [child.fact for child in proof.children if isinstance(child, Proof)]
+    if not links or len(links) < len(proof.children) or any(link.relation != fact.relation for link in links):
+        raise _Rejected(f"{fact} does not follow by a chain of facts of `{fact.relation}`")
+    if same(left, right) and len(links) == 1 and any(same(left, value) for value in links[0].values):
+        return
+    # Both ends of the first link may be where it starts.
+    reached = [left]
+    for link in links:
+        one, other = link.values
+        reached = [b for a, b in ((one, other), (other, one)) if any(same(a, value) for value in reached)]
+    if not any(same(right, value) for value in reached):
+        raise _Rejected(f"{fact}: the chain of `{fact.relation}` does not lead from one value to the other")
 
 
 def _check_heights(root: Proof) -> None:

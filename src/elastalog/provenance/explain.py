@@ -45,7 +45,7 @@ from elastalog.provenance.proof import Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood
 from elastalog.provenance.reading import Reading, WordFact
 from elastalog.provenance.search import Assembly
-from elastalog.provenance.steps import AnnotatedSteps, Step, Steps
+from elastalog.provenance.steps import AnnotatedSteps, Steps
 from elastalog.provenance.why_not import explain_absence
 from elastalog.relations.words import Dictionary
 
@@ -146,11 +146,7 @@ class _OfEpoch:
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
         around = self._one_level(self._present(fact))
         found = sorted(range(len(around.heads)), key=around.sort_key)
-        proofs = []
-        for derivation in found:
-            bodies = tuple(around.facts[body] for body in around.bodies[derivation])
-            proofs.append(self._assembly.by_step(around.facts[0], Step(around.clauses[derivation], bodies)))
-        return tuple(proofs)
+        return tuple(self._assembly.by_step(around.facts[0], around.step(derivation)) for derivation in found)
 
     def _one_level(self, fact: WordFact) -> Neighbourhood:
         around = Neighbourhood(self._setting.backend, self._reading, "all")

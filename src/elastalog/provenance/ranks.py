@@ -12,12 +12,13 @@ from typing import Literal
 
 import numpy as np
 
+from elastalog.analysis.program import Rule
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step, members_of
+from elastalog.provenance.steps import EXPLICIT, Step, chain_of, members_of
 
 MOST_DERIVATIONS = 2_000_000
 """Derivations that are collected around a fact before giving up."""
@@ -38,6 +39,8 @@ class Neighbourhood:
         self.clauses: list[Clause | None] = []
         self.heads: list[int] = []
         self.bodies: list[tuple[int, ...]] = []
+        self.scanned: list[tuple[WordFact, ...]] = []
+        self.closures: dict[int, Rule] = {}
         self.of_head: dict[int, list[int]] = {}
         self.explicit: set[int] = set()
         self.outside: set[int] = set()
@@ -66,7 +69,8 @@ class Neighbourhood:
     def collect_derivations(self, root: WordFact) -> None:
         """Collects one level: the derivations of a single fact, also if it is explicit."""
         self._number(root)
-        self._derive(root[0], [root])
+        if root[0] not in self._reading.equivalences or not self._chain(root):
+            self._derive(root[0], [root])
 
     def _number(self, fact: WordFact) -> int:
         number = self.numbers.get(fact)
@@ -87,8 +91,19 @@ class Neighbourhood:
         is_explicit = self._backend.is_explicit(relation, words)
         self.explicit.update(self.numbers[facts[i]] for i in np.flatnonzero(is_explicit).tolist())
         derived = [fact for fact, known in zip(facts, is_explicit.tolist(), strict=True) if not known]
+        if relation in self._reading.equivalences:
+            derived = [fact for fact in derived if not self._chain(fact)]
         if derived:
             self._derive(relation, derived)
+
+    def _chain(self, fact: WordFact) -> bool:
+        """Collects how a pair of an equivalence follows from others, if it does."""
+        step = chain_of(self._backend, self._reading, fact)
+        if step is None or step.closure is None:
+            return False
+        self.closures[len(self.heads)] = step.closure
+        self._add(None, self.numbers[fact], step.bodies)
+        return True
 
     def _derive(self, relation: str, facts: list[WordFact]) -> None:
         for found in self._backend.derivations(relation, np.array([row for _, row in facts], np.int32)):
@@ -108,7 +123,14 @@ class Neighbourhood:
         self.of_head.setdefault(head, []).append(len(self.heads))
         self.clauses.append(clause)
         self.heads.append(head)
-        self.bodies.append(tuple([self._number(fact) for fact in body]))
+        self.scanned.append(body)
+        rests_on = body if clause is None else self._reading.rested_on(clause, body)
+        self.bodies.append(tuple([self._number(fact) for fact in rests_on]))
+
+    def step(self, derivation: int) -> Step:
+        """A derivation as a step of a proof."""
+        number = self.members.get(self.heads[derivation], 0)
+        return Step(self.clauses[derivation], self.scanned[derivation], number, closure=self.closures.get(derivation))
 
     def counted(self, derivation: int) -> tuple[int, ...]:
         """The facts that a derivation rests on; those of the engine's own bookkeeping do not count."""
@@ -173,9 +195,7 @@ class ComputedSteps:
                 if self._attains(best, around.counted(derivation), number)
             ]
             chosen = usable[0] if len(usable) == 1 else min(usable, key=around.sort_key)
-            clause = around.clauses[chosen]
-            bodies = tuple([around.facts[body] for body in around.bodies[chosen]])
-            self.known[fact] = Step(clause, bodies, number=around.members.get(number, 0))
+            self.known[fact] = around.step(chosen)
 
     def _attains(self, best: Best, bodies: tuple[int, ...], head: int) -> bool:
         """Whether a derivation from facts found before its head gives the head its best value."""

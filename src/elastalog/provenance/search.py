@@ -28,12 +28,9 @@ class Assembly:
 
     def by_step(self, root: WordFact, step: Step) -> Proof:
         """The derivation of a fact by a given step, its premises not expanded."""
-        items = self._reading.items(_clause(step), root, step.bodies)
+        items = self._of_step(root, step)
         children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
-        assert step.clause is not None
-        return Proof(
-            self._reading.fact(root), step.clause.rule, children, True, height_over(children), "", self._source
-        )
+        return Proof(self._reading.fact(root), step.rule, children, True, height_over(children), "", self._source)
 
     def aggregate(self, use: AggregateUse) -> AggregatePremise:
         """An aggregate with the best proofs of its members."""
@@ -67,10 +64,14 @@ class Assembly:
     def _items_of(self, fact: WordFact) -> list[Item]:
         items = self._items.get(fact)
         if items is None:
-            step = self._steps.known[fact]
-            items = [] if step.is_explicit else self._reading.items(_clause(step), fact, step.bodies)
-            self._items[fact] = items
+            items = self._items[fact] = self._of_step(fact, self._steps.known[fact])
         return items
+
+    def _of_step(self, fact: WordFact, step: Step) -> list[Item]:
+        """The premises of a step."""
+        if step.is_explicit or step.closure is not None:
+            return list(step.bodies)
+        return self._reading.items(_clause(step), fact, step.bodies)
 
     def _members(self, hidden: WordFact) -> list[WordFact]:
         """The members of an aggregate that are shown, with their steps found."""
@@ -158,11 +159,10 @@ class Assembly:
         return Member(self._reading.body_of(_clause(self._steps.known[member])), children)
 
     def _proof(self, fact: WordFact, step: Step, children: tuple[Premise, ...]) -> Proof:
-        rule = None if step.clause is None else step.clause.rule
         height = 0 if step.is_explicit else self._steps.height(fact)
         if height is None:
             height = height_over(children)
-        return Proof(self._reading.fact(fact), rule, children, True, height, self._claim, self._source)
+        return Proof(self._reading.fact(fact), step.rule, children, True, height, self._claim, self._source)
 
     def _unexpanded(self, fact: WordFact) -> Proof:
         if self._steps.is_explicit(fact):

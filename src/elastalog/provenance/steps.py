@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from elastalog.analysis.program import Rule
 from elastalog.backends.protocol import Backend, ClauseDerivations
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import AggregateRule, Clause
@@ -28,12 +29,19 @@ MOST_MEMBERS = 100
 @dataclass(frozen=True, slots=True)
 class Step:
     """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an
-    aggregate, of which there are `number` in all. An explicit fact needs nothing."""
+    aggregate, of which there are `number` in all; by the rule `closure` of an equivalence from a chain of its pairs. An
+    explicit fact needs nothing."""
 
     clause: Clause | None
     bodies: tuple[WordFact, ...]
     number: int = 0
     is_explicit: bool = False
+    closure: Rule | None = None
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that it shows."""
+        return self.closure if self.clause is None else self.clause.rule
 
 
 EXPLICIT = Step(None, (), is_explicit=True)
@@ -78,6 +86,10 @@ class AnnotatedSteps:
         by_relation: dict[str, list[tuple[int, ...]]] = {}
         for fact in facts:
             if fact not in self.known:
+                chain = chain_of(self._backend, self._reading, fact)
+                if chain is not None:
+                    self.known[fact] = chain
+                    continue
                 if fact not in self._levels:
                     self._levels[fact] = self._level(fact)
                 if self._levels[fact] == 0:
@@ -169,6 +181,17 @@ class AnnotatedSteps:
                 keys.append(np.unique(values, return_inverse=True)[1])
         order = np.lexsort((*reversed(keys), heads))
         return usable[order][is_first]
+
+
+def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
+    """How a pair of an equivalence that is kept as classes follows from pairs that are stored; None for these, and for
+    other facts."""
+    relation, row = fact
+    chain = backend.chain(relation, row) if relation in reading.equivalences else None
+    if chain is None:
+        return None
+    links = tuple((relation, tuple(link)) for link in chain.tolist())
+    return Step(None, links, closure=reading.closure(fact, links))
 
 
 def superseded(fact: Fact) -> ElastalogError:

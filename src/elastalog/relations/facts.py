@@ -73,8 +73,8 @@ class Relation:
         filed: Callable[[bool], Any] | None = None,
         make_frame: FrameMaker | None = None,
     ) -> None:
-        """`pairs`: the facts of an equivalence that is kept as classes, to be written out in parts. `make_frame` is what
-        `to_spark` does, for floors that know Spark."""
+        """`pairs`: the facts of an equivalence that is kept as classes, to be written out in parts. `make_frame` is
+        what `to_spark` does, for floors that know Spark."""
         self.schema = schema
         self._dictionary = dictionary
         self._fetch = fetch

@@ -165,10 +165,10 @@ class Materialisation:
         raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
 
     def _lowered(self, program: Program) -> LogicalProgram:
-        """The program as the backend gets it. Heights of proofs are exact, and tasks share facts out, only where an
-        equivalence is kept by its rules."""
+        """The program as the backend gets it. Global levels and other metrics are exact, and tasks share facts out,
+        only where an equivalence is kept by its rules."""
         settings = self._settings
-        by_rules = settings.levels == "global" or settings.on_cluster
+        by_rules = settings.levels == "global" or settings.metric != "height" or settings.on_cluster
         equivalences = () if by_rules else settings.equivalences
         return lower(program.checked, equivalences=equivalences)
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query

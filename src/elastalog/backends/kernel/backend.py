@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from elastalog.backends.annotation import Annotation
@@ -90,6 +90,9 @@ class KernelBackend:
 
     def profile(self) -> Profile:
         return Profile(tuple(self.evaluation.costs()), self.held.bytes_by_relation())
+
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        return self.held.chain(relation, pair)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -77,6 +77,10 @@ class KernelFacts:
     def pairs(self, relation: str) -> Pairs | None:
         """The facts of an equivalence that is kept as classes, outside an update."""
         return self.equivalence(relation).all_pairs() if relation in self._classes else None
+
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        """See `Backend.chain`."""
+        return self.equivalence(relation).chain(*pair) if relation in self._classes else None
 
     def equivalence(self, relation: str) -> Equivalence:
         """An equivalence that is kept as classes."""

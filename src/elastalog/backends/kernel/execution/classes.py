@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from elastalog.backends.kernel.compile.signatures import MATRIX, WORDS, inlined, operator, types
+from elastalog.backends.kernel.compile.signatures import COLUMNS, INT, MATRIX, WORDS, inlined, operator, types
 from elastalog.backends.kernel.execution.aggregates import present_now, rows_of_keys
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW
@@ -51,9 +51,28 @@ def unite(pairs, parent):  # type: ignore[no-untyped-def]
         parent[place] = parent[parent[place]]
 
 
+@operator(types.void, COLUMNS, WORDS, INT, INT, WORDS, WORDS)
+def search(starts, neighbours, first, last, before, queue):  # type: ignore[no-untyped-def]
+    """A shortest way from one place to another, whose neighbours stand from `starts[place]` up to the next one's:
+    `before` each place on it the one before, -1 where none is known, and for the first itself."""
+    before[first] = first
+    queue[0] = first
+    head = 0
+    tail = 1
+    while head < tail and before[last] < 0:
+        place = queue[head]
+        head += 1
+        for i in range(starts[place], starts[place + 1]):
+            other = neighbours[i]
+            if before[other] < 0:
+                before[other] = place
+                queue[tail] = other
+                tail += 1
+
+
 class Members:
-    """Some words, each once, in ascending order, and the place of each among them. Where they lie close together a table
-    tells it; to sort and to search takes several times as long."""
+    """Some words, each once, in ascending order, and the place of each among them. Where they lie close together a
+    table tells it; to sort and to search takes several times as long."""
 
     __slots__ = ("_least", "_places", "words")
 
@@ -89,6 +108,19 @@ class Members:
         unite(self.places(pairs), parent)
         return parent
 
+    def way(self, pairs: Matrix, left: int, right: int) -> Vector:
+        """The members on a shortest way from one to another, both included, by pairs that may be taken either way."""
+        ends = self.places(np.concatenate((pairs, pairs[:, ::-1])))
+        order = np.argsort(ends[:, 0], kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(ends[:, 0], minlength=len(self)))))
+        first, last = self.places(np.array([left, right], np.int32)).tolist()
+        before, queue = np.full(len(self), -1, np.int32), np.empty(len(self), np.int32)
+        search(starts.astype(np.int64), np.ascontiguousarray(ends[order, 1]), first, last, before, queue)
+        way = [last]
+        while way[-1] != first:
+            way.append(int(before[way[-1]]))
+        return self.words[way[::-1]]
+
 
 def evaluate(rule: EquivalenceRule, relations: Mapping[str, KernelRelation]) -> None:
     """Fills the relation of the classes, which is empty."""
@@ -121,8 +153,8 @@ def refold(rule: EquivalenceRule, changed: Vector, relations: Mapping[str, Kerne
 
 
 def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tuple[Matrix, Matrix]:
-    """The classes that rows which came and went belong to, as they were before and are now; the relation is in the state
-    now."""
+    """The classes that rows which came and went belong to, as they were before and as they are now, in the state under
+    way."""
     named = Members(came[:, 1], went[:, 1]).words
     now = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
     return np.concatenate((now[~are_in(now, came)], went)), now

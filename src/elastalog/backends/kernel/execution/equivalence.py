@@ -1,7 +1,7 @@
 """An equivalence that is kept as classes, as whoever reads facts sees it outside an update: all its pairs.
 
-A pair that is stored has the level that is stored. Any other is derived by a chain of stored pairs: its level is 1 + the
-least, over all chains, of the highest level in the chain, and its count is 1.
+A pair that is stored has the level that is stored. Any other is derived by a chain of stored pairs: its level is 1 +
+the least, over all chains, of the highest level in the chain, and its count is 1.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from elastalog.backends.kernel.execution.classes import MEMBER, Members, rows_of
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.rows import are_in
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
@@ -67,6 +68,33 @@ class Equivalence:
         words[:, 1 - columns[0]] = others
         return self._annotated(words)
 
+    def chain(self, left: int, right: int) -> Matrix | None:
+        """The shortest chain of stored pairs from one member to another of its class, among those that give the pair
+        its level; of a member to itself, a pair that it is in. None if the pair is stored itself."""
+        pair = np.array([[left, right]], np.int32)
+        if (self._stored_rows(pair) >= 0).all():
+            return None
+        members = Members(self._class_of(pair))
+        rows = rows_of_keys(self.pairs, MEMBER, members.words.reshape(-1, 1))
+        if self.has_levels:
+            rows = rows[self.pairs.level[rows] < self._levels(pair)[0]]
+        words = self.pairs.rows[rows]
+        if left == right:
+            return words[(words == left).any(axis=1)][:1]
+        way = members.way(words, left, right)
+        links = np.stack((way[:-1], way[1:]), axis=1)
+        back = np.ascontiguousarray(links[:, ::-1])
+        is_there = are_in(links, words)
+        return np.where(is_there[:, None], links, back)
+
+    def _stored_rows(self, words: Matrix) -> Vector:
+        """The rows of pairs that are stored, -1 for others."""
+        row = self.pairs.find(words)
+        is_found = row >= 0
+        if self.pairs.is_annotated:
+            row[is_found] = np.where(self.pairs.level[row[is_found]] < ABSENT, row[is_found], -1)
+        return row
+
     def _present(self) -> Matrix:
         words: Matrix = self.classes.rows[self.classes.present_rows()]
         return words
@@ -80,9 +108,8 @@ class Equivalence:
         if not self.has_levels:
             return FactWords(words)
         level = self._levels(words)
-        row = self.pairs.find(words)
+        row = self._stored_rows(words)
         is_stored = row >= 0
-        is_stored[is_stored] = self.pairs.level[row[is_stored]] < ABSENT
         count = np.ones(len(words), np.int32)
         level[is_stored] = self.pairs.level[row[is_stored]]
         count[is_stored] = self.pairs.count[row[is_stored]]
@@ -97,8 +124,11 @@ class Equivalence:
         places = members.places(words)
         for level in sorted(set(levels.tolist()), reverse=True):
             # From the highest down: the last level at which a pair is still connected is its own.
-            roots = members.united(self.pairs.rows[rows[levels <= level]])[places]
-            found[roots[:, 0] == roots[:, 1]] = level + 1
+            words_up_to = self.pairs.rows[rows[levels <= level]]
+            roots = members.united(words_up_to)[places]
+            is_met = np.zeros(len(members), np.bool_)
+            is_met[members.places(words_up_to)] = True
+            found[(roots[:, 0] == roots[:, 1]) & is_met[places[:, 0]]] = level + 1
         return found
 
 
