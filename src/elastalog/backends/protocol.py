@@ -167,6 +167,17 @@ class Shifts(Protocol):
         that will be taken back."""
 
 
+class Equivalences(Protocol):
+    """Equivalences that are kept as classes, outside an update."""
+
+    def pairs(self, relation: str) -> Pairs | None:
+        """The facts of a relation that is kept so, not written out; None for any other."""
+
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
+        level. None if it is stored itself, or the relation is another."""
+
+
 class FactFile(Protocol):
     """A Parquet file of words: columns c0, c1, …, `level` and `count`."""
 
@@ -202,6 +213,7 @@ class Capabilities:
 
     shifts: Shifts | None = None
     elsewhere: Elsewhere | None = None
+    equivalences: Equivalences | None = None
 
 
 class Backend(Protocol):
@@ -228,9 +240,6 @@ class Backend(Protocol):
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""
 
-    def pairs(self, relation: str) -> Pairs | None:
-        """The facts of an equivalence that is kept as classes, not written out; None for any other relation."""
-
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns."""
 
@@ -249,10 +258,6 @@ class Backend(Protocol):
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
     ) -> list[ClauseDerivations]:
         """The derivations of some facts, which need not be present, in the present epoch, by the clauses sought."""
-
-    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
-        """How a pair of an equivalence that is kept as classes follows: the shortest chain of stored pairs, each taken
-        either way, among those that give it its level. None if it is stored itself, or the relation is another."""
 
     # --- evaluation ------------------------------------------------------------------------------------------------
 

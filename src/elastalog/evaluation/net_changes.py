@@ -23,7 +23,7 @@ def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
                     key = row.tobytes()
                     first = known[key][0] if key in known else has_come
                     known[key] = first, row, has_come
-    found: dict[str, tuple[Matrix, Matrix]] = {}
+    found: ChangedWords = {}
     for name, known in sides.items():
         came, went = ([row for first, row, last in known.values() if first is last is side] for side in (True, False))
         if came or went:

@@ -41,10 +41,11 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
             yield f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
         if stratum.equivalence is not None:
             yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
-        for relation in map(program.checked.relations.get, stratum.relations):
-            if relation is not None and relation.is_equivalence and program.relations[relation.name].classes is None:
-                why = why_by_pairs(relation, program.checked) or "its classes are not asked for"
-                yield f"  all pairs of {relation.name} are kept: {why}"
+        for name in stratum.relations:
+            declared = program.checked.relations.get(name)
+            if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
+                why = why_by_pairs(declared, program.checked) or "classes are not asked for"
+                yield f"  all pairs of {name} are kept: {why}"
         for variant in stratum_variants(stratum, statistics):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:

@@ -187,7 +187,8 @@ def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
     """How a pair of an equivalence that is kept as classes follows from pairs that are stored; None for these, and for
     other facts."""
     relation, row = fact
-    chain = backend.chain(relation, row) if relation in reading.equivalences else None
+    equivalences = backend.capabilities.equivalences
+    chain = equivalences.chain(relation, row) if equivalences is not None and relation in reading.equivalences else None
     if chain is None:
         return None
     links = tuple((relation, tuple(link)) for link in chain.tolist())

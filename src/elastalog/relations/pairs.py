@@ -53,7 +53,8 @@ class Pairs:
 
     @property
     def _sizes(self) -> np.ndarray:
-        return (self.left_out - self.start) + (self.stop - self.resumed)
+        sizes: np.ndarray = (self.left_out - self.start) + (self.stop - self.resumed)
+        return sizes
 
     def blocks(self) -> Iterator[Words]:
         """The pairs, a part at a time."""

@@ -26,6 +26,7 @@ from elastalog.storage import faults
 from elastalog.storage.backup import back_up
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry
+from elastalog.storage.equivalences import equivalences_in, turns_of_pair
 from elastalog.storage.history import Turn, turns
 from elastalog.storage.manifest import RETENTION, Options
 from elastalog.storage.store import Store
@@ -161,7 +162,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary)
+            earlier = now.another(program, now.dictionary, equivalences_in(state.layout))
             restore(state, earlier.epochs, earlier.backend)
             with unmoved(store.root):
                 return earlier, History(earlier, Store.open(store.root, read_only=True, until=epoch))
@@ -179,7 +180,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program)
+            latest = now.another(program, equivalences=equivalences_in(state.layout))
             restore(state, latest.epochs, latest.backend, latest.dictionary)
             return latest, History(latest, store)
 
@@ -224,7 +225,10 @@ class History:
             found = Reading(now.backend, now.dictionary).words(fact)
             if found is None:
                 return ()  # a value that no fact has ever had
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, np.array([found[1]], np.int32))
+            words = np.array([found[1]], np.int32)
+            if fact.relation in equivalences_in(store.state().layout):
+                return turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
+            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:

@@ -21,6 +21,7 @@ from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, readin
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.lower import lower
+from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.functions import Functions, functions_for
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from elastalog.backends.protocol import Backend
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
-    from elastalog.planning.transition import Transition
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
 
@@ -94,9 +94,15 @@ class Materialisation:
         self.program = program
         self.schemas = schemas_of(program.checked)
 
-    def another(self, program: Program, dictionary: Dictionary | None = None) -> Materialisation:
-        """One with the same settings, in this process, still without facts."""
-        return Materialisation(program, replace(self._settings, make_backend=None), dictionary)
+    def another(
+        self, program: Program, dictionary: Dictionary | None = None, equivalences: frozenset[str] | None = None
+    ) -> Materialisation:
+        """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
+        classes, unless given the same as here."""
+        if equivalences is None:
+            equivalences = self.backend.program.equivalences
+        settings = replace(self._settings, make_backend=None, on_cluster=False, equivalences=equivalences)
+        return Materialisation(program, settings, dictionary)
 
     def start_clock(self) -> None:
         """What follows may take as long as the settings say."""
@@ -165,12 +171,18 @@ class Materialisation:
         raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
 
     def _lowered(self, program: Program) -> LogicalProgram:
-        """The program as the backend gets it. Global levels and other metrics are exact, and tasks share facts out,
-        only where an equivalence is kept by its rules."""
+        """The program as the backend gets it. Global levels are exact, and tasks share facts out, only where an
+        equivalence is kept by its rules."""
         settings = self._settings
-        by_rules = settings.levels == "global" or settings.metric != "height" or settings.on_cluster
-        equivalences = () if by_rules else settings.equivalences
-        return lower(program.checked, equivalences=equivalences)
+        by_rules = settings.levels == "global" or settings.on_cluster
+        if by_rules and settings.equivalences:
+            raise ElastalogError([_kept_as_classes(settings.equivalences)])
+        return lower(program.checked, equivalences=() if by_rules else settings.equivalences)
+
+    def written_out(self) -> Epochs:
+        """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""
+        program = lower(self.program.checked, equivalences=())
+        return self.evaluate_anew(Transition(program, {}, frozenset()), {})
 
     # --- other programs --------------------------------------------------------------------------------------------
 
@@ -193,3 +205,12 @@ class Materialisation:
         annotation = replace(strategy.annotation, is_global=settings.levels == "global")
         backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self._watch)
         return strategy, backend
+
+
+def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
+    listed = ", ".join(f"`{name}`" for name in sorted(equivalences))
+    return Diagnostic(
+        "E0661",
+        f"the store keeps {listed} as equivalence classes, which tasks of Spark do not",
+        help='open it with `engine="local"`, and hand the relations over with `to_spark`',
+    )

@@ -35,6 +35,7 @@ from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
 from elastalog.storage import faults
+from elastalog.storage.equivalences import equivalences_in
 from elastalog.storage.manifest import RETENTION, Options
 from elastalog.storage.store import Store
 
@@ -188,7 +189,10 @@ def _open_store(
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        settings = replace(settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only)
+        settings = replace(
+            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only,
+            equivalences=equivalences_in(state.layout),
+        )  # fmt: skip
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)

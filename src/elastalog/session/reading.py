@@ -39,12 +39,13 @@ class Reader:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
         backend = now.backend
+        equivalences = backend.capabilities.equivalences
         return Relation(
             now.schema(name),
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),
-            pairs=self._between_updates(lambda: backend.pairs(name)),
+            pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
             contains=self._between_updates(lambda words: bool(backend.contains(name, words)[0])),
             filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
             make_frame=make_frame,

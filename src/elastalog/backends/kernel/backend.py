@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from elastalog.backends.annotation import Annotation
@@ -21,7 +21,6 @@ from elastalog.backends.protocol import Capabilities, ClauseDerivations, Procedu
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
-from elastalog.relations.pairs import Pairs
 from elastalog.relations.words import Dictionary
 
 T = TypeVar("T")
@@ -55,7 +54,9 @@ class KernelBackend:
         self.reached = self.updates.reached
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
-        self.capabilities = Capabilities(shifts=KernelShifts(self.updates) if annotation.has_levels_only else None)
+        self.capabilities = Capabilities(
+            shifts=KernelShifts(self.updates) if annotation.has_levels_only else None, equivalences=self.held
+        )
 
     @property
     def program(self) -> LogicalProgram:
@@ -76,9 +77,6 @@ class KernelBackend:
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)
 
-    def pairs(self, relation: str) -> Pairs | None:
-        return self.held.pairs(relation)
-
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         return self.held.select(relation, columns, key)
 
@@ -90,9 +88,6 @@ class KernelBackend:
 
     def profile(self) -> Profile:
         return Profile(tuple(self.evaluation.costs()), self.held.bytes_by_relation())
-
-    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
-        return self.held.chain(relation, pair)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -86,6 +86,9 @@ class KernelStates:
         """The same of one relation."""
         held = self._held
         new, old = held.relations[relation], self._updates.transaction.replaced.get(relation)
+        if relation in held.set_aside:
+            # What a store has of it are the pairs that generate it.
+            old, _ = held.set_aside[relation]
         if old is None:
             return snapshot.maintained_changes(new)
         if held.annotation.is_kept:

@@ -27,6 +27,8 @@ class KernelFacts:
     """The relations of a program. What `count` and `level` of a relation hold depends on the annotation; `vectors` are
     those of the dense strategy. Without annotations, the `explicit` facts are the first rows of a relation, so many.
 
+    `set_aside`: pairs and classes of equivalences of which, within an update, all pairs have been written out.
+
     With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
 
     def __init__(
@@ -41,6 +43,7 @@ class KernelFacts:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
         self._classes = _classes_of(program)
+        self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
 
@@ -79,7 +82,7 @@ class KernelFacts:
         return self.equivalence(relation).all_pairs() if relation in self._classes else None
 
     def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
-        """See `Backend.chain`."""
+        """See `backends.protocol.Equivalences`, outside an update."""
         return self.equivalence(relation).chain(*pair) if relation in self._classes else None
 
     def equivalence(self, relation: str) -> Equivalence:
@@ -152,6 +155,7 @@ class KernelFacts:
 
     def follow(self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool]) -> None:
         """Has the relations of another program: see `Backend.reprogram`."""
+        self._write_out(program)
         evicted = {renamed.get(name, name) for name in self.evicted}
         # Their names change without anybody looking at them.
         self.evicted.clear()
@@ -169,6 +173,30 @@ class KernelFacts:
             self._set_guard(name, is_on)
         self._classes = _classes_of(program)
         self.evicted.update(evicted.intersection(program.relations))
+
+    def _write_out(self, program: LogicalProgram) -> None:
+        """Equivalences that another program keeps by their rules are written out; those that were, and are to be kept
+        as classes again since the update is taken back, become what they were."""
+        aside = {}
+        for name, classes in self._classes.items():
+            stored = program.relations.get(name)
+            if stored is not None and stored.classes is None:
+                pairs = self.relations[name]
+                written = KernelRelation(name, pairs.width, pairs.is_annotated)
+                words = self.equivalence(name).all_pairs().words()
+                explicit = pairs.rows[: pairs.used][self.explicit_rows(pairs)]
+                written.load(explicit)
+                written.load(words)
+                if written.is_annotated:
+                    written.level[len(explicit) : written.used] = 1
+                aside[name] = pairs, self.relations[classes]
+                self.relations[name] = written
+        for name, (pairs, classes_of_it) in self.set_aside.items():
+            stored = program.relations.get(name)
+            if stored is not None and stored.classes is not None:
+                self.relations[name] = pairs
+                self.relations[stored.classes] = classes_of_it
+        self.set_aside = aside
 
     def _set_guard(self, name: str, is_on: bool) -> None:
         fact = np.zeros((1, 1), np.int32)

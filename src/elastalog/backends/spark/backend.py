@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -90,12 +90,6 @@ class SparkBackend:
 
     def facts(self, relation: str) -> FactWords:
         return self.kernel.facts(relation)
-
-    def pairs(self, relation: str) -> None:
-        """Equivalences are kept by the rules that `eqrel` stands for: tasks share out pairs, not classes."""
-
-    def chain(self, relation: str, pair: Sequence[int]) -> None:
-        """See `pairs`."""
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         return self.kernel.select(relation, columns, key)

@@ -80,7 +80,8 @@ class Equivalence:
             rows = rows[self.pairs.level[rows] < self._levels(pair)[0]]
         words = self.pairs.rows[rows]
         if left == right:
-            return words[(words == left).any(axis=1)][:1]
+            touching: Matrix = words[(words == left).any(axis=1)][:1]
+            return touching
         way = members.way(words, left, right)
         links = np.stack((way[:-1], way[1:]), axis=1)
         back = np.ascontiguousarray(links[:, ::-1])
