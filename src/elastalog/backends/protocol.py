@@ -178,6 +178,26 @@ class Equivalences(Protocol):
         level. None if it is stored itself, or the relation is another."""
 
 
+class Replay(Protocol):
+    """A stratum with subsumption as it was round by round, the facts that have left it included."""
+
+    def level(self, relation: str, row: tuple[int, ...]) -> int:
+        """The round in which a fact came."""
+
+    def superseded_by(self, relation: str, row: tuple[int, ...]) -> tuple[int, ...] | None:
+        """A fact that dominated another when it left; None for one that has not."""
+
+    def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
+        """The derivations of some facts, also from those that have left."""
+
+
+class Replays(Protocol):
+    """Strata with subsumption are evaluated again for proofs of what rests on superseded facts."""
+
+    def replay(self, stratum: LogicalStratum) -> Replay:
+        """Evaluates a stratum again, beside what is held of it, outside an update."""
+
+
 class FactFile(Protocol):
     """A Parquet file of words: columns c0, c1, …, `level` and `count`."""
 
@@ -214,6 +234,7 @@ class Capabilities:
     shifts: Shifts | None = None
     elsewhere: Elsewhere | None = None
     equivalences: Equivalences | None = None
+    replays: Replays | None = None
 
 
 class Backend(Protocol):

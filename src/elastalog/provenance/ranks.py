@@ -18,7 +18,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step, chain_of, members_of
+from elastalog.provenance.steps import EXPLICIT, Step, Superseded, chain_of, members_of
 
 MOST_DERIVATIONS = 2_000_000
 """Derivations that are collected around a fact before giving up."""
@@ -29,11 +29,12 @@ Scope = Literal["stratum", "all"]
 class Neighbourhood:
     """The facts that the proofs of some facts can use, with all derivations between them."""
 
-    def __init__(self, backend: Backend, reading: Reading, scope: Scope) -> None:
+    def __init__(self, backend: Backend, reading: Reading, scope: Scope, superseded: Superseded | None = None) -> None:
         self._backend = backend
         self._reading = reading
         self._scope = scope
         self._most = MOST_DERIVATIONS
+        self._superseded = superseded or Superseded(backend, reading)
         self.numbers: dict[WordFact, int] = {}
         self.facts: list[WordFact] = []
         self.clauses: list[Clause | None] = []
@@ -106,7 +107,8 @@ class Neighbourhood:
         return True
 
     def _derive(self, relation: str, facts: list[WordFact]) -> None:
-        for found in self._backend.derivations(relation, np.array([row for _, row in facts], np.int32)):
+        source = self._superseded.replay(relation) or self._backend
+        for found in source.derivations(relation, np.array([row for _, row in facts], np.int32)):
             names = [scan.relation for scan in found.clause.scans]
             rows = [map(tuple, body.words.tolist()) for body in found.bodies]
             columns = [[(name, row) for row in column] for name, column in zip(names, rows, strict=True)]
@@ -160,6 +162,8 @@ class ComputedSteps:
         self._metric = metric
         self._scope: Scope = scope
         self._heights: dict[WordFact, int] = {}
+        self._superseded = Superseded(backend, reading)
+        self.superseded_by = self._superseded.by
 
     def height(self, fact: WordFact) -> int | None:
         return self._heights.get(fact)
@@ -177,7 +181,7 @@ class ComputedSteps:
             self._find(wanted)
 
     def _find(self, wanted: list[WordFact]) -> None:
-        around = Neighbourhood(self._backend, self._reading, self._scope)
+        around = Neighbourhood(self._backend, self._reading, self._scope, self._superseded)
         around.collect(wanted)
         best = best_values(around.hypergraph(self._metric), self._metric)
         for number, value in best.values.items():

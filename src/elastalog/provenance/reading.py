@@ -58,6 +58,7 @@ class Reading:
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
+        self.subsumed = {name: s for s in program.strata if s.dominance for name in s.relations}
         self.equivalences = program.equivalences
         self._equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
         self._closures = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from elastalog.planning.logical import Clause
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
@@ -14,7 +15,16 @@ from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 class Assembly:
     """Makes proofs from steps. `claim` says in which sense the steps are the best ones."""
 
-    def __init__(self, reading: Reading, steps: Steps, claim: str, source: ProofSource | None) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        steps: Steps,
+        claim: str,
+        source: ProofSource | None,
+        chosen_among: Callable[[Fact], int | None] = lambda _: None,
+    ) -> None:
+        """`chosen_among`: how many facts have competed for the keys of one; None for one that did not compete."""
+        self._chosen_among = chosen_among
         self._reading = reading
         self._steps = steps
         self._claim = claim
@@ -162,13 +172,26 @@ class Assembly:
         height = 0 if step.is_explicit else self._steps.height(fact)
         if height is None:
             height = height_over(children)
-        return Proof(self._reading.fact(fact), step.rule, children, True, height, self._claim, self._source)
+        shown = self._reading.fact(fact)
+        chosen = self._chosen_among(shown) if step.rule is not None else None
+        return Proof(
+            shown, step.rule, children, True, height, self._claim, self._source, self._superseded_by(fact), chosen
+        )
+
+    def is_superseded(self, fact: WordFact) -> bool:
+        """Whether a fact has been met that does not hold any more."""
+        return self._steps.superseded_by(fact) is not None
+
+    def _superseded_by(self, fact: WordFact) -> Fact | None:
+        other = self._steps.superseded_by(fact)
+        return None if other is None else self._reading.fact(other)
 
     def _unexpanded(self, fact: WordFact) -> Proof:
         if self._steps.is_explicit(fact):
             return self._proof(fact, EXPLICIT, ())
         height = self._steps.height(fact)
-        return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source)
+        by = self._superseded_by(fact)
+        return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source, by)
 
 
 def _clause(step: Step) -> Clause:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from elastalog.analysis.program import Rule
-from elastalog.backends.protocol import Backend, ClauseDerivations
+from elastalog.backends.protocol import Backend, ClauseDerivations, Replay
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import AggregateRule, Clause
 from elastalog.provenance.fact import Fact
@@ -61,12 +61,47 @@ class Steps(Protocol):
     def is_explicit(self, fact: WordFact) -> bool:
         """Whether a fact that has been met is an explicit one."""
 
+    def superseded_by(self, fact: WordFact) -> WordFact | None:
+        """A fact that has taken the place of one that has been met, by subsumption; None if it holds."""
+
+
+class Superseded:
+    """The facts that have left strata with subsumption. A stratum is evaluated again when one is first needed."""
+
+    def __init__(self, backend: Backend, reading: Reading) -> None:
+        self._backend = backend
+        self._reading = reading
+        self._known: dict[int, Replay] = {}
+
+    def replay(self, relation: str) -> Replay | None:
+        """The stratum of a relation, if it has subsumption and the backend can evaluate it again."""
+        stratum, replays = self._reading.subsumed.get(relation), self._backend.capabilities.replays
+        if stratum is None or replays is None:
+            return None
+        known = self._known.get(stratum.number)
+        if known is None:
+            known = self._known[stratum.number] = replays.replay(stratum)
+        return known
+
+    def by(self, fact: WordFact) -> WordFact | None:
+        """A fact that has taken the place of another; None if that holds. As long as no stratum was evaluated again,
+        all do."""
+        relation, row = fact
+        stratum = self._reading.subsumed.get(relation)
+        known = None if stratum is None else self._known.get(stratum.number)
+        found = None if known is None else known.superseded_by(relation, row)
+        if found is None or self._backend.contains(relation, np.array([row], np.int32))[0]:
+            return None
+        return relation, found
+
 
 class AnnotatedSteps:
     """Guided by the levels that the backend keeps."""
 
     def __init__(self, backend: Backend, dictionary: Dictionary, reading: Reading, is_global: bool) -> None:
         self.known: dict[WordFact, Step] = {}
+        self._superseded = Superseded(backend, reading)
+        self.superseded_by = self._superseded.by
         self._backend = backend
         self._dictionary = dictionary
         self._reading = reading
@@ -117,8 +152,15 @@ class AnnotatedSteps:
             return 0
         found = self._backend.derivations(relation, words)
         if not found:
-            raise superseded(self._reading.fact(fact))
+            return self._replay(fact).level(relation, row)
         return min(int(self._firing(relation, derivations).min()) for derivations in found)
+
+    def _replay(self, fact: WordFact) -> Replay:
+        """The stratum of a fact that rests on superseded ones."""
+        replay = self._superseded.replay(fact[0])
+        if replay is None:
+            raise superseded(self._reading.fact(fact))
+        return replay
 
     def _firing(self, relation: str, found: ClauseDerivations) -> Any:
         """One above the highest of the levels that count in each derivation."""
@@ -142,9 +184,19 @@ class AnnotatedSteps:
         return names
 
     def _find_in(self, relation: str, rows: list[tuple[int, ...]]) -> None:
+        words = np.array(rows, np.int32)
+        is_open = self._find_among(relation, rows, self._backend.derivations(relation, words))
+        if is_open.any():
+            left = [rows[place] for place in np.flatnonzero(is_open).tolist()]
+            replay = self._replay((relation, left[0]))
+            if self._find_among(relation, left, replay.derivations(relation, words[is_open])).any():
+                raise superseded(self._reading.fact((relation, left[0])))
+
+    def _find_among(self, relation: str, rows: list[tuple[int, ...]], derivations: list[ClauseDerivations]) -> Any:
+        """Finds steps among derivations; returns which facts have none."""
         levels = np.array([self._levels[relation, row] for row in rows])
         is_open = np.ones(len(rows), np.bool_)
-        for found in self._backend.derivations(relation, np.array(rows, np.int32)):
+        for found in derivations:
             usable = is_open[found.heads] & (self._firing(relation, found) <= levels[found.heads])
             chosen = self._smallest(found, np.flatnonzero(usable))
             if not len(chosen):
@@ -159,9 +211,8 @@ class AnnotatedSteps:
             for head, used in zip(heads.tolist(), bodies, strict=True):
                 self.known[relation, rows[head]] = Step(found.clause, tuple(used))
             if not is_open.any():
-                return
-        if is_open.any():
-            raise superseded(self._reading.fact((relation, rows[int(is_open.argmax())])))
+                break
+        return is_open
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
         """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing
