@@ -159,10 +159,8 @@ class Reading:
         equivalence = self._equivalence_of.get(relation)
         if equivalence is None:
             return bodies[position]
-        scans = clause.scans
-        is_pair = position + 1 < len(scans) and (scans[position + 1].relation, scans[position + 1].terms[1]) == (
-            relation, scans[position].terms[1],
-        )  # fmt: skip
+        this, *following = clause.scans[position:]
+        is_pair = any(other.relation == relation and other.terms[1] == this.terms[1] for other in following[:1])
         return equivalence, (row[0], bodies[position + 1][1][0] if is_pair else row[0])
 
     def rested_on(self, clause: Clause, bodies: Sequence[WordFact]) -> tuple[WordFact, ...]:

@@ -79,7 +79,8 @@ def dominating(
     for rule in program.subsumptions:
         if rule.head.relation.removesuffix(MARK) != fact.relation:
             continue
-        one, other = (literal for literal in rule.body[:2] if isinstance(literal, Atom))
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom) and literal.relation == fact.relation]
+        one, other = atoms[:2]
         bindings: dict[str, Value] = {}
         deferred: list[tuple[Expression, Value]] = []
         sides = [(one, fact)] if by is None else [(one, fact), (other, by)]

@@ -144,15 +144,14 @@ class AnnotatedSteps:
         """The level of a fact that no step has led to, from its derivations: to look it up would mean a scan."""
         relation, row = fact
         words = np.array([row], np.int32)
-        if relation in self._reading.aggregates:
+        if relation in self._reading.aggregates or relation in self._reading.subsumed:
+            # With subsumption, what is there now may give a fact later than what it came from did.
             stored = self._backend.select(relation, tuple(range(len(row))), words[0])
             assert stored.level is not None
-            return int(stored.level[0])
+            return int(stored.level[0]) if len(stored.level) else self._replay(fact).level(relation, row)
         if self._backend.is_explicit(relation, words)[0]:
             return 0
         found = self._backend.derivations(relation, words)
-        if not found:
-            return self._replay(fact).level(relation, row)
         return min(int(self._firing(relation, derivations).min()) for derivations in found)
 
     def _replay(self, fact: WordFact) -> Replay:
