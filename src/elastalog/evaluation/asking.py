@@ -23,7 +23,8 @@ from elastalog.relations.words import Dictionary
 def ask(query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None) -> Relation:
     """The answers to a query over the facts of a backend, as a relation of its columns."""
     make = backend_maker("local")
-    scratch = make(lower(query.program), dictionary, annotation=Annotation(is_kept=False), watch=watch)
+    program = lower(query.program, equivalences=backend.program.equivalences)
+    scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
     atoms = list(relations_read(query))
     number = Counter(atom.relation for atom in atoms)
     for atom in atoms:
@@ -39,7 +40,10 @@ def ask(query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | N
 
 
 def _all(relation: str, backend: Backend) -> Matrix:
-    words: Matrix = np.ascontiguousarray(backend.facts(relation).words)
+    """The facts of a relation; of an equivalence that is kept as classes, those that generate it."""
+    is_by_classes = backend.program.relations[relation].classes is not None
+    found = backend.states.of(relation) if is_by_classes else backend.facts(relation)
+    words: Matrix = np.ascontiguousarray(found.words)
     return words
 
 

@@ -123,6 +123,7 @@ def open(  # noqa: A001  # its public name
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
         make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
+        on_cluster=spark is not None,
     )  # fmt: skip
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
@@ -196,13 +197,17 @@ def _open_store(
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
     from elastalog.evaluation.stored import restore, stored_program
+    from elastalog.storage.equivalences import equivalences_in
     from elastalog.storage.store import Store
 
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        settings = replace(settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only)
+        settings = replace(
+            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only,
+            equivalences=equivalences_in(state.layout),
+        )  # fmt: skip
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)

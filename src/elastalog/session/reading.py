@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query
@@ -20,6 +18,7 @@ from elastalog.evaluation.asking import ask
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 
@@ -40,11 +39,13 @@ class Reader:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
         backend = now.backend
+        equivalences = backend.capabilities.equivalences
         return Relation(
             now.schema(name),
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),
+            pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
             contains=self._between_updates(lambda words: bool(backend.contains(name, words)[0])),
             filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
             make_frame=make_frame,
@@ -59,7 +60,7 @@ class Reader:
 
         return reading
 
-    def relation_of(self, schema: Schema, words: np.ndarray) -> Relation:
+    def relation_of(self, schema: Schema, words: Rows) -> Relation:
         """A relation of given facts."""
         return Relation.of(schema, self._materialisation.dictionary, words, make_frame)
 

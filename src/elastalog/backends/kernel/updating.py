@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.machine.workspace import Workspace
@@ -58,7 +58,7 @@ class KernelUpdates:
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
-            if not stratum.clauses and stratum.aggregate is None
+            if not stratum.clauses and not stratum.is_folded
             for name in stratum.relations
         )
 
@@ -215,10 +215,15 @@ class KernelUpdates:
         return {name: changed[name] for name in self._reads[stratum.number] if name in changed}
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those, and gives groups that
-        are new to its domain their fact."""
-        assert stratum.aggregate is not None
+        """Maintains an aggregate, or the classes of an equivalence: see `Backend.refold`."""
         evaluation, done = self.evaluation, self.transaction
+        equivalence = stratum.equivalence
+        if equivalence is not None:
+            changed = classes.refold(equivalence, done.changed[equivalence.pairs], self.held.relations)
+            if len(changed):
+                done.changed[equivalence.relation] = changed
+            return
+        assert stratum.aggregate is not None
         changed = aggregates.refold(
             stratum.aggregate, self._below(stratum), self.held.relations, evaluation.dictionary,
             evaluation.program, self.held.annotation.is_global,
