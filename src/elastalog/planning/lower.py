@@ -153,7 +153,7 @@ class _Lowering:
         origin: Origin | None = None,
     ) -> Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin)
+        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
 
     def lower_inner_body(self, body: tuple[checked.Literal, ...], rule: Rule) -> list[_Alternative]:
         """What a body that an aggregate ranges over stands for. An aggregate within it is lowered once for each
