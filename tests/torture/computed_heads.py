@@ -83,7 +83,7 @@ def program(random: Random, base: str) -> tuple[str, list[Any]]:
         case "number":
             heads, values, guard = NUMBERS, [-3, -1, 0, 1, 2, 5], "-60 <= v, v <= 60"
             if random.random() < 0.4:
-                values, guard = [-1, 0, 1, 2**30, 2**31 - 2, -(2**30) - 1], f"{-(2**33)} <= v, v <= {2**33}"
+                values, guard = [-1, 0, 1, 2**30, 2**31 - 2, -(2**30) - 1], f"{-(2**31)} <= v, v <= {2**31}"
             elif random.random() < 0.2:
                 heads, values = ("d + w", "w + d", "d - w", "d bxor w"), [0, 1, HIGHEST // 4, LOWEST // 4]
                 guard = f"{LOWEST // 3} <= v, v <= {HIGHEST // 3}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from elastalog.backends.watch import Watch
+from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.strategies.bf import BF
 from elastalog.evaluation.strategies.bfc import BFC
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
@@ -17,7 +18,7 @@ from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.strategies.recompute import Recompute
 
-STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "elastic": Elastic,
     "recompute": lambda watch, budget: Recompute(),
     "dense": Dense,
@@ -34,6 +35,6 @@ def marks_of(strategy: Strategy) -> tuple[Marks, ...]:
     return strategy.marks if isinstance(strategy, MaintainingStrategy) else (Marks.NONE,)
 
 
-def make_strategy(name: str, watch: Watch, budget: float | None) -> Strategy:
-    """A strategy with its budget, the fraction of a bootstrap that an update may cost."""
+def make_strategy(name: str, watch: Watch, budget: Budget) -> Strategy:
+    """A strategy with its budget: what an update may cost."""
     return STRATEGIES[name](watch, budget)
