@@ -21,17 +21,18 @@ def played(updates: list[tuple[int, int]], bootstrap: int, model: CostModel) -> 
     """What a model makes of updates, each so many changes that would take so many derivations; what the better choice
     costs. In derivations of a bootstrap."""
     spent = better = 0.0
+    anew = bootstrap + WEIGHT * costs._LEAST_BUDGET  # with what it costs to begin
     model.bootstrapped(STRATUM, bootstrap, 0.0)
     for changes, needed in updates:
-        better += min(WEIGHT * needed, bootstrap)
+        better += min(WEIGHT * needed, anew)
         choice = model.choose(STRATUM, changes)
         if choice.how == "bootstrap":
-            spent += bootstrap
+            spent += anew
         elif choice.derivations_allowed is None or needed <= choice.derivations_allowed:
             spent += WEIGHT * needed
             model.updated(STRATUM, changes, needed)
         else:
-            spent += WEIGHT * choice.derivations_allowed + bootstrap
+            spent += WEIGHT * choice.derivations_allowed + anew
             model.abandoned(STRATUM, changes, choice.derivations_allowed)
             model.bootstrapped(STRATUM, bootstrap, 0.0)
     return spent, better
@@ -148,7 +149,7 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
     with elastalog.open(CLOSURE, {"edge": [(1, 2), (2, 3)]}) as db:
         db.apply({"edge": [(3, 4)]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
-        assert work.why == "1 changed inputs, 2,000 derivations allowed; it cost 3, a bootstrap takes 3"
+        assert work.why == "1 changed inputs, 2,001 derivations allowed; it cost 3, a bootstrap takes 3"
 
 
 @pytest.mark.parametrize("budget", ["much", -1, "0.2", True])

@@ -10,8 +10,8 @@ further it had come, not to try others like it.
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
 is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
-choice. Updates of a few thousand derivations, which cost less than to begin a bootstrap, are not abandoned, and do not
-count.
+choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
+never abandoned.
 
 A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
@@ -157,15 +157,20 @@ class CostModel:
 
 
 def _costs_more(experience: Experience, derivations: float) -> bool:
-    """Whether an update of so many derivations costs more than a bootstrap, and more than is always allowed."""
-    return derivations > max(experience.bootstrap_derivations / _WEIGHT, _LEAST_BUDGET)
+    """Whether an update of so many derivations costs more than a bootstrap."""
+    return _WEIGHT * derivations > _bootstrap_cost(experience)
+
+
+def _bootstrap_cost(experience: Experience) -> float:
+    """What evaluating the stratum anew costs, with what it costs to begin."""
+    return experience.bootstrap_derivations + _WEIGHT * _LEAST_BUDGET
 
 
 def _give_credit(experience: Experience, changes: int, derivations: int) -> None:
     """An update has cost so many derivations and was abandoned, or had better been."""
     is_first = not experience.failures and not experience.credit
     experience.failed_changes = changes if is_first else min(changes, experience.failed_changes)
-    share = _WEIGHT * derivations / max(experience.bootstrap_derivations, 1)
+    share = _WEIGHT * derivations / max(_bootstrap_cost(experience), 1)
     left = FACTOR * min(share, 1.0) - (share + 1)
     experience.credit = min(experience.credit + max(left, 0.0), _MOST_CREDIT)
 
@@ -185,7 +190,7 @@ def _choose_freely(
                 )
                 return _choice(stratum, experience, "bootstrap", why, expected, 0)
             share -= (1 - _EARLIEST) * expected.sure
-    allowed = max(int(share * bootstrap / _WEIGHT), _LEAST_BUDGET)
+    allowed = max(int(share * _bootstrap_cost(experience) / _WEIGHT), _LEAST_BUDGET)
     why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
     return _choice(stratum, experience, "update", why, expected, allowed)
 
