@@ -19,6 +19,7 @@ from elastalog.late import dataclass
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
     from elastalog.diagnostics.diagnostic import Diagnostic
+    from elastalog.evaluation.costs import Budget
     from elastalog.pipeline.files.policy import Mode
     from elastalog.program import Program
     from elastalog.session import Session
@@ -186,7 +187,7 @@ def open_session(
     form: str,
     verbosity: Verbosity,
     quarantine: str = ".",
-    budget: float | None = 0.2,
+    budget: Budget = "auto",
     on_progress: Callable[[Progress], None] | None = None,
     store: str | None = None,
     retention: int | None = None,

@@ -85,7 +85,7 @@ class Origin:
 class Clause:
     """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule; `origin`
     is None where these only say which values there are. `recursive_goals`: the scans that read a relation of the head's
-    own stratum."""
+    own stratum. `wraps`: its integers are taken modulo 2^64."""
 
     number: int
     head: str
@@ -94,6 +94,7 @@ class Clause:
     recursive_goals: tuple[int, ...]
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
+    wraps: bool = False
 
     @property
     def is_recursive(self) -> bool:

@@ -157,7 +157,7 @@ class Lowering:
         origin: Origin | None = None,
     ) -> Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin)
+        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
 
     def lower_literal(
         self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool

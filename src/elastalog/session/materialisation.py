@@ -14,6 +14,7 @@ from elastalog.backends.engines import BackendMaker, backend_maker
 from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
@@ -56,7 +57,7 @@ class Settings:
     jobs: int
     memory: int | None
     timeout: float | None
-    budget: float | None
+    budget: Budget
     on_progress: Callable[[Progress], None] | None
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None

@@ -22,6 +22,7 @@ from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
@@ -54,7 +55,7 @@ def open(  # noqa: A001  # its public name
     jobs: int | None = None,
     memory: int | None = None,
     timeout: float | None = None,
-    budget: float | None = 0.2,
+    budget: Budget = AUTO,
     bad_rows: Mode = "fail",
     max_bad_rows: int = 1000,
     quarantine: str | os.PathLike[str] = ".",
@@ -74,7 +75,8 @@ def open(  # noqa: A001  # its public name
     relation names to rows. `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global`
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
-    `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
+    `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
+    than the other would have; a fraction of a bootstrap; None for no limit.
     `bad_rows`: what happens to rows that are no facts, of files and of rows given: `fail`, `quarantine` or `skip`.
     `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
 
@@ -111,7 +113,8 @@ def open(  # noqa: A001  # its public name
     require_number("memory", memory, 0, whole=True)
     require_number("device_memory", device_memory, 0, whole=True)
     require_number("timeout", timeout, 0)
-    require_number("budget", budget, 0)
+    if budget != AUTO:
+        require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
     require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
     require_number("retention", retention, 1, whole=True)
