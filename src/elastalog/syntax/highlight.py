@@ -48,7 +48,7 @@ class DatalogLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
             (words(("as", "autoinc"), suffix=_END + r"(?=\s*\()"), Keyword),
             (words(sorted(FUNCTORS | AGGREGATES | CONSTRAINTS), suffix=_END), Name.Builtin),
             (r"choice-domain" + _END, Keyword.Pseudo),
-            (words((*sorted(QUALIFIERS), "stateful"), suffix=_END + r"(?!\s*[(.,:)])"), Keyword.Pseudo),
+            (words((*sorted(QUALIFIERS), "stateful"), suffix=_END + r"(?!\s*\()(?![.,:)])"), Keyword.Pseudo),
             (rf"(\$)({_NAME})", bygroups(Punctuation, Name.Constant)),
             (rf"(@)({_NAME})", bygroups(Punctuation, Name.Function.Magic)),
             (rf"({_NAME})(\.)(?={_NAME})", bygroups(Name.Namespace, Punctuation)),
