@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.program import Program
-from tests.examples import java_points_to
+from tests.examples import disassembler, java_points_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -55,7 +55,10 @@ class Case:
         return facts
 
 
-CASES = (Case("java_points_to", java_points_to.expected, java_points_to.random_facts),)
+CASES = (
+    Case("java_points_to", java_points_to.expected, java_points_to.random_facts),
+    Case("disassembler", disassembler.expected, disassembler.random_facts, "functors.py"),
+)
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
