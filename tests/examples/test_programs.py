@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import elastalog
+from elastalog.analysis.values import Branch
 from elastalog.cli.main import cli
 from elastalog.program import Program
-from tests.examples import disassembler, java_points_to
+from tests.examples import disassembler, java_points_to, llvm_points_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -58,6 +59,7 @@ class Case:
 CASES = (
     Case("java_points_to", java_points_to.expected, java_points_to.random_facts),
     Case("disassembler", disassembler.expected, disassembler.random_facts, "functors.py"),
+    Case("llvm_points_to", llvm_points_to.expected, llvm_points_to.random_facts),
 )
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -65,11 +67,9 @@ by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def plain(value: Any) -> Any:
     """Values as the references have them: tuples, also for branches, whose name comes first."""
     if isinstance(value, tuple):
-        branch = getattr(value, "branch", None)
-        parts = tuple(plain(part) for part in value)
-        return parts if branch is None else (branch, *parts)
-    if hasattr(value, "branch"):
-        return (value.branch, *(plain(part) for part in value.values))
+        return tuple(plain(part) for part in value)
+    if isinstance(value, Branch):
+        return (f"${value.name}", *(plain(part) for part in value.parts))
     return value
 
 
