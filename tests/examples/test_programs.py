@@ -17,7 +17,7 @@ import elastalog
 from elastalog.analysis.values import Branch
 from elastalog.cli.main import cli
 from elastalog.program import Program
-from tests.examples import disassembler, java_points_to, llvm_points_to
+from tests.examples import contract_checker, disassembler, java_points_to, llvm_points_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -60,6 +60,7 @@ CASES = (
     Case("java_points_to", java_points_to.expected, java_points_to.random_facts),
     Case("disassembler", disassembler.expected, disassembler.random_facts, "functors.py"),
     Case("llvm_points_to", llvm_points_to.expected, llvm_points_to.random_facts),
+    Case("contract_checker", contract_checker.expected, contract_checker.random_facts),
 )
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
