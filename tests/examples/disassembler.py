@@ -46,7 +46,9 @@ class Disassembly:
     def find_sound(self) -> None:
         code = [(lo, hi) for lo, hi, kind in self.facts["Section"] if kind == "code"]
         addresses = list(self.decoded)
-        possible = {a for a in addresses for n, _, _ in self.decoded[a] if any(lo <= a and a + n <= hi for lo, hi in code)}
+        possible = {
+            a for a in addresses for n, _, _ in self.decoded[a] if any(lo <= a and a + n <= hi for lo, hi in code)
+        }
         bad = {a for a in addresses if a not in possible}
         needs = {a: self.falls(a) | {t for t, _ in self.targets(a)} for a in addresses}
         waiting = True
@@ -131,7 +133,7 @@ class Disassembly:
                     new.append((a, f))
             candidates = sorted({(n, f) for a, f in new for n in self.flow(a)})
         self.names = {f: min(self.labels[f]) if self.labels[f] else f"function_{f}" for f in self.starts}
-        self.depth = {f: 0 for f in self.starts}
+        self.depth = dict.fromkeys(self.starts, 0)
         is_changed = True
         while is_changed:
             is_changed = False
@@ -212,7 +214,20 @@ def expected(facts: Facts) -> Facts:
 
 # --- programs to try it on -----------------------------------------------------------------------------------------
 
-SIZES = {"jmp": 2, "jz": 2, "call": 3, "switch": 3, "ret": 1, "hlt": 1, "push": 2, "pop": 1, "enter": 2, "leave": 2, "add": 1, "mov": 2}
+SIZES = {
+    "jmp": 2,
+    "jz": 2,
+    "call": 3,
+    "switch": 3,
+    "ret": 1,
+    "hlt": 1,
+    "push": 2,
+    "pop": 1,
+    "enter": 2,
+    "leave": 2,
+    "add": 1,
+    "mov": 2,
+}
 
 
 def random_facts(random: Random) -> Facts:

@@ -265,7 +265,9 @@ def random_facts(random: Random) -> Facts:
 def _statement(random: Random, facts: Facts, m: str, names: list[str], pool: Any, number: int) -> None:
     fields, statics, types, signatures, methods = pool
     a, b = random.choice(names), random.choice(names)
-    kind = random.choice(["new", "new", "move", "cast", "load", "store", "static", "virtual", "virtual", "special", "call", "throw"])
+    kind = random.choice(
+        ["new", "new", "move", "cast", "load", "store", "static", "virtual", "virtual", "special", "call", "throw"]
+    )
     site = f"{m}#{number}"
     if kind == "new":
         facts["Allocate"].add((a, f"new {site}", m))

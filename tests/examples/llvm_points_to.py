@@ -285,7 +285,23 @@ def random_facts(random: Random) -> Facts:
 
 def _statement(random: Random, facts: Facts, f: str, registers: list[str], functions: list[str], site: str) -> None:
     a, b = random.choice(registers), random.choice(registers)
-    match random.choice(["stack", "heap", "global", "code", "null", "copy", "field", "load", "store", "store", "copymem", "call", "icall"]):
+    match random.choice(
+        [
+            "stack",
+            "heap",
+            "global",
+            "code",
+            "null",
+            "copy",
+            "field",
+            "load",
+            "store",
+            "store",
+            "copymem",
+            "call",
+            "icall",
+        ]
+    ):
         case "stack":
             facts["StackAllocation"].add((a, site, f))
             facts["SiteSize"].add((site, random.randrange(1, 4)))

@@ -17,7 +17,7 @@ import elastalog
 from elastalog.analysis.values import Branch
 from elastalog.cli.main import cli
 from elastalog.program import Program
-from tests.examples import contract_checker, disassembler, java_points_to, llvm_points_to
+from tests.examples import contract_checker, disassembler, evm_decompiler, java_points_to, llvm_points_to
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -61,6 +61,7 @@ CASES = (
     Case("disassembler", disassembler.expected, disassembler.random_facts, "functors.py"),
     Case("llvm_points_to", llvm_points_to.expected, llvm_points_to.random_facts),
     Case("contract_checker", contract_checker.expected, contract_checker.random_facts),
+    Case("evm_decompiler", evm_decompiler.expected, evm_decompiler.random_facts),
 )
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -94,7 +95,15 @@ def test_outputs_are_all_compared(case: Case) -> None:
 @by_case
 def test_the_facts_that_come_with_it(case: Case, tmp_path: Path) -> None:
     options = [] if case.functors is None else ["--functors", str(case.folder / case.functors)]
-    arguments = ["run", str(case.folder / "program.dl"), "-F", str(case.folder / "facts"), "-D", str(tmp_path), *options]
+    arguments = [
+        "run",
+        str(case.folder / "program.dl"),
+        "-F",
+        str(case.folder / "facts"),
+        "-D",
+        str(tmp_path),
+        *options,
+    ]
     result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     for path in sorted((case.folder / "expected").glob("*.csv")):
