@@ -1,5 +1,5 @@
-"""What `examples/contract_checker` should give: searches over the graph of blocks and of values. And contracts to try it
-on."""
+"""What `examples/contract_checker` should give: searches over the graph of blocks and of values. And contracts to try
+it on."""
 
 from __future__ import annotations
 
@@ -173,7 +173,8 @@ def expected(facts: Facts) -> Facts:
 # --- contracts to try it on ----------------------------------------------------------------------------------------
 
 OPERATIONS = (
-    "load", "store", "load", "store", "call", "delegatecall", "caller", "calldataload", "timestamp", "add", "selfdestruct",
+    "load", "store", "load", "store", "call", "delegatecall", "caller", "calldataload", "timestamp", "add",
+    "selfdestruct",
 )  # fmt: skip
 SLOTS = ("balance", "owner", "new_owner", "lock")
 assert all(re.fullmatch(r"\w+", slot) for slot in SLOTS)

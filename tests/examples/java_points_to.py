@@ -1,5 +1,5 @@
-"""What `examples/java_points_to` should give: a worklist over (context, variable) and (object, field), straight from the
-definition of the analysis, with contexts as functions. And programs to try it on."""
+"""What `examples/java_points_to` should give: a worklist over (context, variable) and (object, field), straight from
+the definition of the analysis, with contexts as functions. And programs to try it on."""
 
 from __future__ import annotations
 

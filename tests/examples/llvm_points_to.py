@@ -1,5 +1,5 @@
-"""What `examples/llvm_points_to` should give: sets that grow until nothing is new, and a union-find. And programs to try
-it on. Objects are tuples with the name of their branch first."""
+"""What `examples/llvm_points_to` should give: sets that grow until nothing is new, and a union-find. And programs to
+try it on. Objects are tuples with the name of their branch first."""
 
 from __future__ import annotations
 
