@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,shell,spark
+EXTRAS  ?= dev,debug,lsp,shell,spark
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=
@@ -13,7 +13,7 @@ LONG    ?=
 QUICK   ?=
 SEED    ?=
 # What `make check` tests: nothing that evaluates.
-QUICKEST := tests/syntax tests/diagnostics tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
