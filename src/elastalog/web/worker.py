@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -47,12 +48,13 @@ class Worker:
             return future.result()
 
     def afterwards(self, task: Callable[[], object]) -> None:
-        """Does a task when there is time, before whatever is asked for later."""
-        self._submit(task)
+        """Does a task when there is time, before whatever is asked for later; never, if the worker has ended."""
+        with contextlib.suppress(faults.Closed):
+            self._submit(task, is_asked=False)
 
-    def _submit(self, task: Callable[[], T]) -> Future[T]:
+    def _submit(self, task: Callable[[], T], *, is_asked: bool = True) -> Future[T]:
         with self._lock:
-            if self._waiting >= self._most:
+            if is_asked and self._waiting >= self._most:
                 raise faults.too_many_questions(self._waiting)
             self._waiting += 1
             try:
