@@ -89,7 +89,10 @@ def world(db: elastalog.Session) -> World:
             facts[known] = (row["@level"], row["@count"])
             if name == "path":
                 steps = db.derivations((name, known[1]))
-                bodies = [tuple((c.fact.relation, c.fact.values) for c in step.children) for step in steps]
+                bodies = [
+                    tuple((c.fact.relation, c.fact.values) for c in step.children if isinstance(c, elastalog.Proof))
+                    for step in steps
+                ]
                 derivations[known] = sorted(bodies)  # type: ignore[arg-type]  # all values here are numbers
     return World(facts, derivations)
 

@@ -10,7 +10,7 @@ import click
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.limits import duration
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.session_options import SessionOptions, announcing, session_options, show_reports
 from elastalog.cli.store_options import is_store, opened
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def debug(
         opened(program, SessionOptions(**options), form, verbosity) as session,
     ):
         for path in updates:
-            session.apply(path)
+            show_reports(session.apply(path).reports, form, verbosity)
         if blame is not None:
             found = session.blame(blame)
             click.echo(found.to_json() if form == "json" else str(found))

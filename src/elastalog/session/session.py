@@ -7,11 +7,13 @@ service is a file of its own beside them, and a method here.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
+from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import Program, as_program
 from elastalog.provenance.fact import Fact
 from elastalog.relations.display import html_table
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.evaluation.statistics import Statistics
     from elastalog.evaluation.update import RuleTexts, Update
-    from elastalog.pipeline.files.policy import Report
+    from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
     from elastalog.relations.facts import Relation
@@ -62,8 +64,10 @@ class Session:
         reports: Sequence[Report] = (),
         *,
         heartbeats: bool = False,
+        policy: Policy = FAIL,
     ) -> None:
         self._heartbeats = heartbeats
+        self._policy = policy
         self._take(materialisation, history)
         self.reports = list(reports)
 
@@ -75,7 +79,7 @@ class Session:
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        self._updates = Updates(materialisation, history, self._reader, self._heartbeats)
+        self._updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
         self._questions = Questions(materialisation, history, self._undo)
 
     def _undo(self, suggestion: Suggestion) -> Changes:
@@ -165,11 +169,14 @@ class Session:
 
     # --- updating --------------------------------------------------------------------------------------------------
 
-    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+    def update(
+        self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | None = None
+    ) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
         update that carries a batch that its source has sent before does nothing; one that changes neither explicit
-        facts nor rules makes no epoch, unless the session keeps heartbeats."""
-        return self._updates.begin(source, batch)
+        facts nor rules makes no epoch, unless the session keeps heartbeats. `bad_rows`: what happens to rows that are
+        no facts, as the session says unless given; `reports` of the update tell what was let pass."""
+        return self._updates.begin(source, batch, bad_rows)
 
     def apply(
         self,
@@ -178,9 +185,11 @@ class Session:
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
-        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
-        return self._updates.apply(inserted, deleted, source=source, batch=batch)
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
+        `bad_rows` as for `update`; the `reports` of the changes tell what was let pass."""
+        return self._updates.apply(inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
 
     def change_rules(
         self,
@@ -243,11 +252,13 @@ class Session:
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
         """`apply` for programs with an event loop: it is done in another thread, and the loop goes on."""
         import asyncio
 
-        return await asyncio.to_thread(self.apply, inserted, deleted, source=source, batch=batch)
+        applied = partial(self.apply, inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
+        return await asyncio.to_thread(applied)
 
     def on_commit(self, function: Listener) -> Listener:
         """Calls a function with the `Changes` of every epoch from now on, when it is durable, in the thread that made
