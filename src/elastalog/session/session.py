@@ -366,19 +366,23 @@ class Session:
         epochs: tuple[int, int] | None = None,
         on_progress: Callable[[str], None] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default. `over`: `update`, or `facts` for a smallest set of explicit facts to delete, whenever they came; by
-        default the update, if there has been one. An unwanted fault may be a pattern: all facts that fit it."""
-        from elastalog.session.repair import as_facts, suggest_over_facts
+        default. An unwanted fault may be a pattern: all facts that fit it. `over`: `update`, or `facts` for a smallest
+        set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
+        unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
+        or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
+        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            if over == "facts" or (over is None and epochs is None and self._history.oldest == self.epoch):
-                now, undone = self._materialisation, self._questions.undo
-                return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
+            is_over_facts = candidates is not None or (epochs is None and self._history.oldest == self.epoch)
+            if over == "facts" or (over is None and is_over_facts):
+                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
+                return suggest_over_facts(self._materialisation, self._questions, asked)
             return self._questions.debugger.suggest(
                 unwanted, missing, rejected, weights, epochs, time_limit, on_progress
             )
