@@ -19,6 +19,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
+_DIAGRAMS = re.compile(r'<script type="module">(?:(?!</script>).)*mermaid(?:(?!</script>).)*</script>', re.DOTALL)
 _HEADING = re.compile(r"^## (?P<title>.+)$")
 _ITEM = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<path>[^)#]+)\)")
 
@@ -34,6 +35,11 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path, (_, make) in GENERATED.items():
         files.append(File.generated(config, path, content=make()))
     return files
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Leaves out what would fetch a library for diagrams from another host: pages have none."""
+    return _DIAGRAMS.sub("", output)
 
 
 def navigation(listed: str) -> list[dict[str, Any]]:

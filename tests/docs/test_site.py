@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video)\b[^>]*\bsrc=["']?(?:https?:)?//[^"'\s>]*"""
     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|preload|icon))[^>]*\bhref=["']?(?:https?:)?//[^"'\s>]*"""
+    r"""|import\(["']https?://[^"']*"""
     r"""|(?:url\(|@import\s)\s*["']?(?:https?:)?//[^"')\s]*""",
 )
 """What a page loads by itself from another host; links that a reader follows are none."""
