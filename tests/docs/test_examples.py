@@ -35,6 +35,8 @@ HOW_TO = (
     "explain-a-fact",
     "ask-questions",
     "run-a-service",
+    "coming-from-pandas",
+    "debug-a-policy",
 )
 REACH = """
 .decl edge(from: number, to: number)

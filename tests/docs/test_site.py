@@ -82,6 +82,14 @@ def test_the_glossary_has_the_words_of_contributing(site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_recording_is_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    from record import TARGET, recorded
+
+    assert recorded() == TARGET.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
 def test_pictures_show_what_the_engine_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing them again gives the files that are there."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
