@@ -37,6 +37,7 @@ HOW_TO = (
     "run-a-service",
     "coming-from-pandas",
     "debug-a-policy",
+    "keep-a-store",
 )
 REACH = """
 .decl edge(from: number, to: number)

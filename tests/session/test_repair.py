@@ -75,6 +75,14 @@ def test_facts_are_looked_at_when_asked_for() -> None:
             db.suggest(unwanted=["path(1, 5)"], over="everything")
 
 
+def test_answers_over_facts_follow_the_epochs() -> None:
+    with elastalog.open(PROGRAM, {"edge": EDGES}) as db:
+        first = db.suggest(unwanted=["path(4, 5)"], over="facts")
+        assert db.suggest(unwanted=["path(4, 5)"], over="facts").elements == first.elements
+        db.apply({"edge": [(4, 6), (6, 5)]})
+        assert len(db.suggest(unwanted=["path(4, 5)"], over="facts").elements) == 2
+
+
 def test_a_pattern_stands_for_all_facts_that_fit_it() -> None:
     with elastalog.open(PROGRAM, {"edge": EDGES}) as db:
         found = db.suggest(unwanted=["path(1, _)"])

@@ -48,7 +48,8 @@ def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair
     explicit = {name: words for name in now.schemas if len(words := now.explicit_words(name))}
     if not asked.missing:
         # Looked at as one update, from a world without facts.
-        return _suggested(now, questions, {}, Update(inserted=explicit), asked)
+        world = questions.apart(lambda: _world(now, questions, {}, Update(inserted=explicit)))
+        return _suggested(now, world, asked)
     if asked.unwanted:
         raise faults.two_kinds_of_faults()
     missing = [now.fact(fact) for fact in listed("missing facts are given in a list", asked.missing, "give them so")]
@@ -66,7 +67,7 @@ def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair
         before[name] = np.concatenate([before[name], words]) if name in before else words
     update = Update(deleted=came, inserted=went)
     try:
-        found = _suggested(now, questions, before, update, replace(asked, missing=missing))
+        found = _suggested(now, _world(now, questions, before, update), replace(asked, missing=missing))
     except ElastalogError as error:
         if {diagnostic.code for diagnostic in error.diagnostics} & {"E1002", "E1004"}:
             raise faults.no_candidates(missing, candidates, asked.candidates is None) from None
@@ -76,15 +77,17 @@ def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair
     return found
 
 
-def _suggested(
-    now: Materialisation, questions: Questions, before: dict[str, np.ndarray], update: Update, asked: Repair
-) -> Suggestion:
-    """What a session would suggest that began with some explicit facts and has had an update."""
+def _world(now: Materialisation, questions: Questions, before: dict[str, np.ndarray], update: Update) -> Questions:
+    """Questions to a session that began with some explicit facts and has had an update."""
     apart = now.another(now.program, now.dictionary)
     past = History(apart)
     past.records.append(apart.bootstrap(before))
     past.add(apart.epochs.apply(update), update)
-    found = Questions(apart, past, questions.undo).debugger.suggest(
+    return Questions(apart, past, questions.undo)
+
+
+def _suggested(now: Materialisation, world: Questions, asked: Repair) -> Suggestion:
+    found = world.debugger.suggest(
         asked.unwanted, asked.missing, asked.rejected, asked.weights, None, asked.time_limit, asked.on_progress
     )
     return replace(found, epochs=(0, now.epoch), over="facts")
