@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from elastalog.analysis.query import Query
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.engines import backend_maker
@@ -18,12 +20,27 @@ from elastalog.relations.words import Dictionary
 
 def ask(query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None) -> Relation:
     """The answers to a query over the facts of a backend, as a relation of its columns."""
-    make = backend_maker("local")
-    program = lower(query.program, equivalences=backend.program.equivalences)
-    scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
-    for relation, words in facts_needed(query, backend, dictionary).items():
-        scratch.load(relation, words)
-    evaluate_all(scratch)
-    schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
-    words = scratch.facts(query.name).words.copy()
-    return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
+    return asking(query, backend, dictionary, watch)()
+
+
+def asking(
+    query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None, *, is_later: bool = False
+) -> Callable[[], Relation]:
+    """What gives these answers, for the facts of now. `is_later`: it will be called after the backend has gone on."""
+    equivalences = backend.program.equivalences
+    needed = facts_needed(query, backend, dictionary)
+    if is_later:
+        needed = {relation: words.copy() for relation, words in needed.items()}
+
+    def answer() -> Relation:
+        make = backend_maker("local")
+        program = lower(query.program, equivalences=equivalences)
+        scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
+        for relation, words in needed.items():
+            scratch.load(relation, words)
+        evaluate_all(scratch)
+        schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
+        words = scratch.facts(query.name).words.copy()
+        return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
+
+    return answer

@@ -23,7 +23,7 @@ from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.policy import FAIL, MODES, Mode, Policy
-from elastalog.program import Program, difference
+from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows as FactRows
 from elastalog.relations.schema import Schema, schema_named
@@ -202,13 +202,8 @@ class Updates:
             return self.preview(self._upgraded(program, None, None))
 
     def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
-        found = difference(self.program, program)
         update = self.begin(source, batch)
-        if found.removed:
-            update.remove_rules(found.removed)
-        if found.added:
-            update.add_rules(found.added)
-        _fill(update, None, found.deleted)
+        update.become(program)
         return update
 
     # --- committing ------------------------------------------------------------------------------------------------
