@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,20 +23,33 @@ from elastalog.relations.words import Dictionary
 
 def ask(query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None) -> Relation:
     """The answers to a query over the facts of a backend, as a relation of its columns."""
-    make = backend_maker("local")
-    scratch = make(lower(query.program), dictionary, annotation=Annotation(is_kept=False), watch=watch)
+    return asking(query, backend, dictionary, watch)()
+
+
+def asking(
+    query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None, *, is_later: bool = False
+) -> Callable[[], Relation]:
+    """What gives these answers, for the facts of now. `is_later`: it will be called after the backend has gone on."""
     atoms = list(relations_read(query))
     number = Counter(atom.relation for atom in atoms)
+    read: dict[str, Matrix] = {}
     for atom in atoms:
         # One place that reads a relation needs no more of it than what fits there; several may need all.
         words = _fitting(atom, backend, dictionary) if number[atom.relation] == 1 else _all(atom.relation, backend)
-        if words is not None and number[atom.relation] > 0:
-            scratch.load(atom.relation, words)
-            number[atom.relation] = 0
-    evaluate_all(scratch)
-    schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
-    words = scratch.facts(query.name).words.copy()
-    return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
+        if words is not None and atom.relation not in read:
+            read[atom.relation] = words.copy() if is_later else words
+
+    def answer() -> Relation:
+        make = backend_maker("local")
+        scratch = make(lower(query.program), dictionary, annotation=Annotation(is_kept=False), watch=watch)
+        for name, words in read.items():
+            scratch.load(name, words)
+        evaluate_all(scratch)
+        schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
+        words = scratch.facts(query.name).words.copy()
+        return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
+
+    return answer
 
 
 def _all(relation: str, backend: Backend) -> Matrix:

@@ -51,12 +51,12 @@ class EpochRecord:
     """The rules that went and came."""
     time: float = field(default_factory=time.time)
     """When it was complete, in seconds since 1970."""
-    first_facts: int = 0
+    facts: int = 0
     """How many facts the first epoch has; 0 for any other."""
 
     @property
     def impact(self) -> int:
-        return self.first_facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+        return self.facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
 
 
 class Epochs:
@@ -83,7 +83,7 @@ class Epochs:
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
         record = EpochRecord(
-            1, 0, inserted, 0, {}, work, seconds, first_facts=sum(self.backend.size(name) for name in declared)
+            1, 0, inserted, 0, {}, work, seconds, facts=sum(self.backend.size(name) for name in declared)
         )
         self.last = record
         return record

@@ -18,7 +18,7 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.diff import Diff, read_diff
-from elastalog.program import Program, RuleChange, RuleEdits, change_rules, rule_texts
+from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schemas_of
 
 
@@ -89,6 +89,16 @@ class PendingUpdate:
         texts = rule_texts(self._target.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
         self._edit(RuleEdits(self._edits.added, (*self._edits.removed, *named)))
+
+    def become(self, program: Program) -> None:
+        """Another program: the difference of the two, in rules, declarations and facts of the text."""
+        found = difference(self._target.program, program)
+        if found.removed:
+            self.remove_rules(found.removed)
+        if found.added:
+            self.add_rules(found.added)
+        for name, rows in found.deleted.items():
+            self.delete(name, rows)
 
     def _edit(self, edits: RuleEdits) -> None:
         if self._target.is_applied(self._source, self._batch):

@@ -41,7 +41,7 @@ def suggest_over_facts(
     everything = Update(inserted={name: words for name, words in explicit.items() if len(words)})
     past.add(apart.epochs.apply(everything), everything)
     debugger = Questions(apart, past, undo).debugger
-    found = debugger.suggest(unwanted, missing, rejected, weights, None, time_limit, on_progress)
+    found = debugger.suggest(unwanted, missing, rejected, weights, time_limit=time_limit, news=on_progress)
     return replace(found, epochs=(0, now.epoch))
 
 

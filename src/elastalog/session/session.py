@@ -116,6 +116,28 @@ class Session:
         """A block in which no other thread updates the session: updates and questions of others wait."""
         return self._lock
 
+    def within(self, seconds: float | None) -> AbstractContextManager[None]:
+        """A block in which an evaluation may take so long, instead of what the session was opened with; no other thread
+        uses the session meanwhile."""
+        return self._materialisation.within(seconds)
+
+    # --- twins -----------------------------------------------------------------------------------------------------
+
+    def twin(self) -> Session:
+        """A second session of this epoch, with facts of its own in memory, to be read while this one is updated. It is
+        not updated itself, it follows."""
+        from elastalog.session.following import twin_of
+
+        with self._lock:
+            return Session(*twin_of(self._materialisation, self._history))
+
+    def follow(self, update: Update, record: EpochRecord) -> None:
+        """For a twin: does what the other session did, an update and what `commit` returned for it."""
+        from elastalog.session.following import follow
+
+        with self._lock:
+            follow(self._materialisation, self._history, update, record)
+
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
@@ -148,6 +170,13 @@ class Session:
         a head, `far(X) :- path(1, X), X > 10`, those of the head. `?a` is a parameter, whose value is given as `a=1`
         or in `parameters`."""
         return self._reader.query(text, {**(parameters or {}), **values})
+
+    def asking(
+        self, text: str, parameters: Mapping[str, Value] | None = None, *, time_limit: float | None = None
+    ) -> Callable[[], Relation]:
+        """What answers a query over the facts of this epoch, called when it suits, in any thread: updates and other
+        questions do not wait for it, and it does not see them. After `time_limit` seconds from now it gives up."""
+        return self._reader.asking(text, parameters or {}, time_limit)
 
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
@@ -342,7 +371,9 @@ class Session:
 
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            return self._questions.debugger.localise(unwanted, missing, epochs, time_limit, on_progress)
+            return self._questions.debugger.localise(
+                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
+            )
 
     def suggest(
         self,
@@ -369,7 +400,7 @@ class Session:
                 now, undone = self._materialisation, self._questions.undo
                 return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
             return self._questions.debugger.suggest(
-                unwanted, missing, rejected, weights, epochs, time_limit, on_progress
+                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
             )
 
     def blame(self, fact: Written) -> Blame:
@@ -382,6 +413,15 @@ class Session:
     def log(self) -> tuple[LogEntry, ...]:
         """What is known of every epoch: of this session, or of the store, back to its retention."""
         return self._history.log()
+
+    def epoch_at(self, moment: int | datetime) -> int:
+        """The epoch of a number, or that which was in force at a time (without a time zone: of this machine)."""
+        return self._history.epoch_at(moment)
+
+    @property
+    def store(self) -> Path | None:
+        """The folder that keeps the epochs, if there is one."""
+        return None if self._history.store is None else self._history.store.root
 
     def at(self, epoch: int | datetime) -> Session:
         """A read-only session of an earlier epoch, kept by the store back to its retention: by its number, or by a time

@@ -21,7 +21,7 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
-from elastalog.program import Program, difference
+from elastalog.program import Program
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
@@ -186,13 +186,8 @@ class Updates:
             return self.preview(self._upgraded(program, None, None))
 
     def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
-        found = difference(self.program, program)
         update = self.begin(source, batch)
-        if found.removed:
-            update.remove_rules(found.removed)
-        if found.added:
-            update.add_rules(found.added)
-        _fill(update, None, found.deleted)
+        update.become(program)
         return update
 
     # --- committing ------------------------------------------------------------------------------------------------
