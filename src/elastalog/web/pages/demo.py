@@ -5,12 +5,12 @@ Five updates lead to the present; the last one, a deployment of twelve changes, 
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from elastalog.session import Session
+    from elastalog.web.service import Service
 
 PROGRAM: Final = """\
 // Services call each other. Some are public, some hold secrets that must not get out.
@@ -58,10 +58,10 @@ _ACROSS: Final = (
     ("keeper", "diary"), ("mail.sender", "log"), ("pay.ledger", "log"), ("search.index", "log"), ("ship.depots", "log"),
 )  # fmt: skip
 
-_Calls = list[tuple[str, str]]
+Rows: TypeAlias = dict[str, list[tuple[str, ...]]]
 
 
-def first_facts() -> dict[str, list[tuple[str, ...]]]:
+def first_facts() -> Rows:
     """The facts of the first epoch: in every team a service calls the two that follow it."""
     calls: set[tuple[str, ...]] = set(_ACROSS)
     for team, services in _TEAMS.items():
@@ -76,26 +76,33 @@ def first_facts() -> dict[str, list[tuple[str, ...]]]:
     }
 
 
-def updates() -> list[tuple[str, dict[str, _Calls], dict[str, _Calls]]]:
+def updates() -> list[tuple[str, Rows, Rows]]:
     """Who updated, what came, and what went."""
-    deployment: _Calls = [(f"{team}.{services[3]}", "metrics") for team, services in _TEAMS.items()]
-    deployment += [("metrics", "log"), ("mail.archive", "vault"), ("mail.writer", "mail.archive"), ("ship.routes", "ship.customs")]
+    deployment: list[tuple[str, ...]] = [(f"{team}.{services[3]}", "metrics") for team, services in _TEAMS.items()]
+    deployment += [
+        ("metrics", "log"), ("mail.archive", "vault"), ("mail.writer", "mail.archive"), ("ship.routes", "ship.customs"),
+    ]  # fmt: skip
     return [
-        ("search team", {"calls": [("search.ranking", "search.words"), ("search.words", "log")]}, {"calls": [("search.index", "log")]}),
+        (
+            "search team",
+            {"calls": [("search.ranking", "search.words"), ("search.words", "log")]},
+            {"calls": [("search.index", "log")]},
+        ),
         ("ship team", {"calls": [("ship.orders", "ship.carriers")]}, {"calls": [("ship.labels", "ship.carriers")]}),
         ("help team", {"calls": [("help.answers", "search.query"), ("help.files", "log")]}, {}),
         ("shop team", {"calls": [("shop.price", "shop.currency")]}, {"calls": [("shop.catalogue", "shop.tax")]}),
         ("deployment", {"calls": deployment}, {"calls": [("ship.depots", "log")], "guarded": [("keeper",)]}),
-    ]  # type: ignore[list-item]
+    ]
 
 
-def open_demo() -> Session:
-    """A session of the demonstration, with its past: it lives in a folder of its own, which goes when it is closed."""
+def open_demo(store: Path) -> Session:
+    """A session of the first epoch, kept in a folder that is not there yet, so that it has a past to go back to."""
     import elastalog
 
-    folder = tempfile.TemporaryDirectory(prefix="elastalog-workbench-")
-    session = elastalog.open(elastalog.Program.parse(PROGRAM, "services.dl"), first_facts(), store=Path(folder.name) / "store")
-    session._folder = folder  # type: ignore[attr-defined]
-    for number, (source, inserted, deleted) in enumerate(updates(), 1):
-        session.apply(inserted, deleted, source=source, batch=number)
-    return session
+    return elastalog.open(elastalog.Program.parse(PROGRAM, "services.dl"), first_facts(), store=store)
+
+
+def live_through(service: Service) -> None:
+    """Makes the epochs that lead to the present."""
+    for source, inserted, deleted in updates():
+        service.apply(inserted, deleted, source=source)

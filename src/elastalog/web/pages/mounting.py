@@ -39,7 +39,7 @@ def mount_pages(app: FastAPI, service: Service, *, title: str) -> Bench:
         shared=True,
     )
     ui.run_with(
-        app, root=root, title=f"{title} · Elastalog", favicon=_ASSETS / "icon.svg", tailwind=False, show_welcome_message=False,
+        app, root=root, title=f"{title} · Elastalog", favicon=(_ASSETS / "icon.svg").read_text(), tailwind=False, gzip_middleware_factory=None, show_welcome_message=False,
         reconnect_timeout=30.0, binding_refresh_interval=None, dark=None,
     )  # fmt: skip
     app.add_middleware(ContentPolicy)

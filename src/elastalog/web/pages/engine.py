@@ -1,0 +1,115 @@
+"""The page Engine: strata as a graph, what rules cost, what relations hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
+from elastalog.evaluation.statistics import Statistics
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.controls import box, card, choice, heading, raw
+from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
+from elastalog.web.pages.markup import bytes_html, empty, html, seconds_html
+from elastalog.web.pages.window import Window
+
+MOST_RULES = 100
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page."""
+    heading("Engine", "How the program is evaluated: strata in the order of their evaluation, and where time and memory go.")
+    body = box("wb-stack")
+
+    async def build() -> None:
+        service = window.bench.service
+        program = await window.ask(service.program, window.epoch)
+        statistics = await window.ask(service.statistics, window.epoch)
+        body.clear()
+        with body:
+            _build(window, window.address, program.checked, statistics)
+
+    await build()
+    window.follow(build)
+
+
+def _build(window: Window, address: Address, program: CheckedProgram, statistics: Statistics) -> None:
+    size = address.get("size", "fit")
+    with card("Strata", "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate", is_padded=False) as header:
+        with header:
+            raw(choice([("fit", address.with_(size=None)), ("full size", address.with_(size="full size"))], size))
+        drawing = _strata(window, program, statistics)
+        raw(drawing.replace("<svg ", '<svg class="fit" ', 1) if size == "fit" else drawing, "wb-graph")
+    with box("wb-stack"):
+        with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
+            raw(_rules(program, statistics))
+        with card("Relations", f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it for what evaluation needs besides", is_padded=False):
+            raw(_relations(window, statistics))
+
+
+def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> str:
+    strata = program.strata
+    if len(strata) > MOST_NODES:
+        return empty("Too many to draw", f"The program has {len(strata):,} strata; up to {MOST_NODES} are drawn.")
+    of = {name: number for number, stratum in enumerate(strata) for name in stratum.relations}
+    facts = {relation.name: relation.facts for relation in statistics.relations}
+    edges: dict[tuple[int, int], bool] = {}
+    for rule in program.rules:
+        for name, is_strict in _read(rule.body):
+            edge = of[name], of[rule.head.relation]
+            if edge[0] != edge[1]:
+                edges[edge] = edges.get(edge, False) or is_strict
+    nodes = []
+    for stratum in strata:
+        number = sum(facts.get(name, 0) for name in stratum.relations)
+        kind = "recursive" if stratum.is_recursive else "" if stratum.rules else "explicit"
+        note = f"{number:,} facts" + (", recursive" if stratum.is_recursive else "")
+        link = str(window.to("/facts", relation=stratum.relations[0]))
+        nodes.append(Drawn(", ".join(stratum.relations), note, kind, link))
+    return draw(nodes, list(edges), title="strata", weak=[i for i, is_strict in enumerate(edges.values()) if is_strict])
+
+
+def _read(body: Iterable[Literal]) -> Iterable[tuple[str, bool]]:
+    """The relations that a body reads, and whether they must be complete before."""
+    for literal in body:
+        match literal:
+            case Atom():
+                yield literal.relation, False
+            case Negation():
+                yield literal.atom.relation, True
+            case Aggregation():
+                yield from ((name, True) for inner in literal.bodies for name, _ in _read(inner))
+            case _:
+                pass
+
+
+def _rules(program: CheckedProgram, statistics: Statistics) -> str:
+    rules = sorted(statistics.rules, key=lambda rule: -rule.seconds)
+    if not rules:
+        return empty("No rules", "The program has only facts.")
+    slowest = max(rule.seconds for rule in rules) or 1.0
+    lines = {rule.number: rule.line for rule in program.rules}
+    rows = []
+    for rule in rules[:MOST_RULES]:
+        line = lines.get(rule.number, 0) if rule.number is not None else 0
+        text = f"<code>{html(rule.text, 300)}</code>"
+        where = f'<a href="/program?line={line}">line {line}</a>' if line else '<span class="wb-note">made by the engine</span>'
+        rows.append(
+            f'<tr><td class="inline">{text} {where}</td><td class="number">{rule.derivations:,}</td><td class="number">{seconds_html(rule.seconds)}</td>'
+            f'<td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{100 * rule.seconds / slowest:.0f}%"></b></div></td></tr>'
+        )
+    head = '<th>rule</th><th class="number">derivations</th><th class="number">time</th><th class="wb-hide-phone"></th>'
+    return f'<div class="wb-scroll"><table class="wb-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _relations(window: Window, statistics: Statistics) -> str:
+    relations = sorted(statistics.relations, key=lambda relation: -relation.bytes)
+    largest = max((relation.bytes for relation in relations), default=1) or 1
+    rows = "".join(
+        f'<tr><td class="mono"><a data-row href="{escape(str(window.to("/facts", relation=relation.name)))}">{html(relation.name)}</a></td>'
+        f'<td class="number">{relation.facts:,}</td><td class="number">{bytes_html(relation.bytes)}</td>'
+        f'<td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{100 * relation.bytes / largest:.0f}%"></b></div></td></tr>'
+        for relation in relations
+    )
+    head = '<th>relation</th><th class="number">facts</th><th class="number">memory</th><th class="wb-hide-phone"></th>'
+    return f'<div class="wb-scroll"><table class="wb-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
