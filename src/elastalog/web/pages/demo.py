@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from elastalog.web.service import Service
 
 PROGRAM: Final = """\
-// Services call each other. Some are public, some hold secrets that must not get out.
+// Services call each other; some are public, some hold secrets.
 
 .decl calls(caller: symbol, callee: symbol)
-.decl public(service: symbol)                    // anybody may call it
-.decl secret(service: symbol)                    // holds data that must not get out
-.decl guarded(service: symbol)                   // asks who is calling, and lets nobody through
+.decl public(service: symbol)   // anybody may call it
+.decl secret(service: symbol)   // holds data that must not get out
+.decl guarded(service: symbol)  // lets nobody through
 .input calls
 .input public
 .input secret
 .input guarded
 
-// Who can make whom do something: along calls, but not through a guarded service.
+// Who reaches whom: along calls, not through a guarded service.
 .decl reaches(caller: symbol, callee: symbol)
 reaches(x, y) :- calls(x, y).
 reaches(x, z) :- reaches(x, y), calls(y, z), !guarded(y).

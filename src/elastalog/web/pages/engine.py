@@ -8,7 +8,7 @@ from html import escape
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
 from elastalog.evaluation.statistics import Statistics
 from elastalog.web.pages.address import Address
-from elastalog.web.pages.controls import box, card, choice, heading, raw
+from elastalog.web.pages.controls import box, card, heading, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import bytes_html, empty, html, seconds_html
 from elastalog.web.pages.window import Window
@@ -27,19 +27,15 @@ async def show(window: Window, address: Address) -> None:
         statistics = await window.ask(service.statistics, window.epoch)
         body.clear()
         with body:
-            _build(window, window.address, program.checked, statistics)
+            _build(window, program.checked, statistics)
 
     await build()
     window.follow(build)
 
 
-def _build(window: Window, address: Address, program: CheckedProgram, statistics: Statistics) -> None:
-    size = address.get("size", "fit")
-    with card("Strata", "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate", is_padded=False) as header:
-        with header:
-            raw(choice([("fit", address.with_(size=None)), ("full size", address.with_(size="full size"))], size))
-        drawing = _strata(window, program, statistics)
-        raw(drawing.replace("<svg ", '<svg class="fit" ', 1) if size == "fit" else drawing, "wb-graph")
+def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> None:
+    with card("Strata", "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate", is_padded=False):
+        raw(_strata(window, program, statistics), "wb-graph")
     with box("wb-stack"):
         with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
             raw(_rules(program, statistics))

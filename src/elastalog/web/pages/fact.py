@@ -9,7 +9,7 @@ from nicegui import ui
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
-from elastalog.provenance.rendering.graph import graph_of
+from elastalog.provenance.rendering.graph import GraphNode, graph_of
 from elastalog.web.pages import absence
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Side
@@ -99,7 +99,7 @@ async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element)
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
         raw(kinds + " " + height)
     view = address.get("view", "tree")
-    with card("Why it holds", html(proof.claim), is_padded=view == "tree") as header:
+    with card("Why it holds", html(_claim(proof)), is_padded=view == "tree") as header:
         with header:
             options = [("tree", address.with_(view=None)), ("graph", address.with_(view="graph"))]
             raw(choice(options, view))
@@ -114,7 +114,7 @@ async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element)
 
             await ProofTree(window, prove).build(proof)
     with box("wb-columns"):
-        with card("Other derivations", "rules and facts that lead to it in one step"):
+        with card("Derivations", "all that lead to it in one step"):
             raw(_derivations(window, await window.ask(service.derivations, fact, window.epoch)))
         if window.epoch is None:
             with card("Used for", "what follows from it directly"):
@@ -122,6 +122,10 @@ async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element)
             _what_if(window, fact)
             with card("Since when", "by whose change"):
                 await _blame(window, fact)
+
+
+def _claim(proof: Proof) -> str:
+    return f"its height is {proof.claim}" if proof.claim else ""
 
 
 def _graph(window: Window, fact: Fact) -> str:
@@ -132,8 +136,16 @@ def _graph(window: Window, fact: Fact) -> str:
         graph = graph_of(proof)
     if len(graph.nodes) > MOST_NODES:
         return empty("Too large to draw", f"This proof has more than {MOST_NODES} different facts. The tree opens it step by step.")
-    nodes = [Drawn(node.text, kind="goal" if not number else node.kind, href=_link(window, node.text, node.kind)) for number, node in enumerate(graph.nodes)]
+    nodes = [_drawn(window, node, is_goal=not number) for number, node in enumerate(graph.nodes)]
     return draw(nodes, [(target, source) for source, target, _ in graph.edges], title=f"proof of {fact}")
+
+
+def _drawn(window: Window, node: GraphNode, is_goal: bool) -> Drawn:
+    """A fact in two lines: its relation, and its values."""
+    relation, bracket, values = node.text.partition("(")
+    is_fact = node.kind != "aggregate" and bracket and values.endswith((")", ") …"))
+    text, note = (relation, f"({values}") if is_fact else (node.text, "")
+    return Drawn(text, note, "goal" if is_goal else node.kind, _link(window, node.text, node.kind))
 
 
 def _link(window: Window, text: str, kind: str) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from html import escape
 
 from elastalog.diagnostics.display import show_text, width
-from elastalog.web.pages.layout import Box, lay_out
+from elastalog.web.pages.layout import Box, lay_out, lay_out_across
 
 MOST_NODES = 200
 """More are not drawn: nobody could read them."""
+LEAST = 0.7
+"""How far a drawing is shrunk at most."""
 _LETTER = 7.6
 _MOST_LETTERS = 46
 
@@ -26,21 +28,26 @@ class Drawn:
 
 
 def draw(nodes: Sequence[Drawn], edges: Sequence[tuple[int, int]], *, title: str, weak: Sequence[int] = ()) -> str:
-    """The graph, edges going down. `weak`: the edges, by position, that are dashed."""
-    layout = lay_out([_size(node) for node in nodes], edges)
+    """The graph, edges going down or to the right, whichever is narrower. `weak`: the edges, by position, that are
+    dashed. It may be shrunk to the width that there is, but not so far that it cannot be read any more."""
+    sizes = [_size(node) for node in nodes]
+    layout, across = lay_out(sizes, edges), lay_out_across(sizes, edges)
+    is_across = across.width < layout.width
+    if is_across:
+        layout = across
     margin = 8
-    across, down = layout.width + 2 * margin, layout.height + 2 * margin
+    wide, high = layout.width + 2 * margin, layout.height + 2 * margin
     dashed = set(weak)
     parts = [
-        f'<svg role="img" aria-label="{escape(title)}" width="{across:.0f}" height="{down:.0f}" '
-        f'viewBox="{-margin} {-margin} {across:.0f} {down:.0f}" xmlns="http://www.w3.org/2000/svg">',
+        f'<svg role="img" aria-label="{escape(title)}" style="width:clamp({LEAST * wide:.0f}px,100%,{wide:.0f}px)" '
+        f'viewBox="{-margin} {-margin} {wide:.0f} {high:.0f}" xmlns="http://www.w3.org/2000/svg">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>',
     ]
     for number, ((source, target), points) in enumerate(zip(edges, layout.routes, strict=True)):
         if source != target:
-            look = "edge strong" if number in dashed else "edge"
-            parts.append(f'<path class="{look}" d="{_curve(points)}" marker-end="url(#tip)"/>')
+            look = "edge weak" if number in dashed else "edge"
+            parts.append(f'<path class="{look}" d="{_curve(points, is_across)}" marker-end="url(#tip)"/>')
     parts += [_box(node, box) for node, box in zip(nodes, layout.boxes, strict=True)]
     return "".join([*parts, "</svg>"])
 
@@ -55,13 +62,14 @@ def _size(node: Drawn) -> tuple[float, float]:
     return 22 + _LETTER * letters, 48.0 if node.note else 32.0
 
 
-def _curve(points: Sequence[tuple[float, float]]) -> str:
-    """A smooth way through points, going down at each of them."""
+def _curve(points: Sequence[tuple[float, float]], is_across: bool) -> str:
+    """A smooth way through points, going down, or to the right, at each of them."""
     x, y = points[0]
     parts = [f"M{x:.1f} {y:.1f}"]
     for to_x, to_y in points[1:]:
-        half = (y + to_y) / 2
-        parts.append(f"C{x:.1f} {half:.1f} {to_x:.1f} {half:.1f} {to_x:.1f} {to_y:.1f}")
+        half = (x + to_x) / 2 if is_across else (y + to_y) / 2
+        bends = (half, y, half, to_y) if is_across else (x, half, to_x, half)
+        parts.append("C" + " ".join(f"{number:.1f}" for number in (*bends, to_x, to_y)))
         x, y = to_x, to_y
     return " ".join(parts)
 

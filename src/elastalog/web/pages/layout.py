@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 SWEEPS = 8
 GAP_ACROSS = 26.0
+GAP_BETWEEN = 14.0
 GAP_DOWN = 54.0
 _BEND = 6.0
 """The room that a long edge takes in a layer that it passes."""
@@ -87,8 +88,9 @@ def _acyclic(number: int, edges: Sequence[Edge]) -> list[Edge]:
     return kept
 
 
-def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layout:
-    """The layout of a graph whose nodes have the given widths and heights."""
+def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], gap: float = GAP_ACROSS) -> Layout:
+    """The layout of a graph whose nodes have the given widths and heights, layers from top to bottom. `gap`: what is
+    left free between nodes of a layer."""
     layer = layers_of(len(sizes), edges)
     chains, widths, layer = _with_bends(sizes, edges, layer)
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
@@ -100,13 +102,28 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layo
             neighbours[one].append(other)
             neighbours[other].append(one)
     _sort(rows, neighbours, layer)
-    centre = _across(rows, neighbours, widths, layer)
+    centre = _across(rows, neighbours, [width + gap for width in widths], layer)
+    left = min((centre[node] - widths[node] / 2 for node in range(len(layer))), default=0.0)
+    centre = [x - left for x in centre]
     heights = [max((sizes[node][1] for node in row if node < len(sizes)), default=0.0) for row in rows]
     tops = [sum(heights[:depth]) + GAP_DOWN * depth for depth in range(len(rows))]
-    boxes = tuple(Box(centre[n] - w / 2, tops[layer[n]] + (heights[layer[n]] - h) / 2, w, h) for n, (w, h) in enumerate(sizes))
+    boxes = tuple(
+        Box(centre[n] - w / 2, tops[layer[n]] + (heights[layer[n]] - h) / 2, w, h) for n, (w, h) in enumerate(sizes)
+    )
     routes = tuple(_route(chain, boxes, centre, layer, tops, heights) for chain in chains)
     right = max((box.x + box.width for box in boxes), default=0.0)
     return Layout(boxes, routes, right, (tops[-1] + heights[-1]) if rows else 0.0)
+
+
+def lay_out_across(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layout:
+    """The same, layers from left to right."""
+    down = lay_out([(height, width) for width, height in sizes], edges, GAP_BETWEEN)
+    return Layout(
+        tuple(Box(box.y, box.x, box.height, box.width) for box in down.boxes),
+        tuple(tuple((y, x) for x, y in route) for route in down.routes),
+        down.height,
+        down.width,
+    )
 
 
 def _with_bends(
@@ -144,14 +161,15 @@ def _sort(rows: list[list[int]], neighbours: list[list[int]], layer: list[int]) 
                 place[node] = float(i)
 
 
-def _across(rows: list[list[int]], neighbours: list[list[int]], widths: list[float], layer: list[int]) -> list[float]:
-    """The centres of all nodes: side by side at first, then moved towards their neighbours, order kept."""
+def _across(rows: list[list[int]], neighbours: list[list[int]], room: list[float], layer: list[int]) -> list[float]:
+    """The centres of all nodes: side by side at first, then moved towards their neighbours, order kept. `room`: what a
+    node takes in its layer."""
     centre = [0.0] * len(layer)
     for row in rows:
-        x = -sum(widths[node] + GAP_ACROSS for node in row) / 2
+        x = -sum(room[node] for node in row) / 2
         for node in row:
-            centre[node] = x + widths[node] / 2
-            x += widths[node] + GAP_ACROSS
+            centre[node] = x + room[node] / 2
+            x += room[node]
     for sweep in range(SWEEPS):
         beside = -1 if sweep % 2 == 0 else 1
         for row in rows if beside < 0 else reversed(rows):
@@ -159,10 +177,9 @@ def _across(rows: list[list[int]], neighbours: list[list[int]], widths: list[flo
             for node in row:
                 near = [centre[other] for other in neighbours[node] if layer[other] == layer[node] + beside]
                 wanted.append(sum(near) / len(near) if near else centre[node])
-            for node, x in zip(row, _apart(wanted, [widths[node] + GAP_ACROSS for node in row]), strict=True):
+            for node, x in zip(row, _apart(wanted, [room[node] for node in row]), strict=True):
                 centre[node] = x
-    left = min((centre[node] - widths[node] / 2 for node in range(len(layer))), default=0.0)
-    return [x - left for x in centre]
+    return centre
 
 
 def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:

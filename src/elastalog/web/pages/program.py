@@ -28,7 +28,7 @@ async def show(window: Window, address: Address) -> None:
     program = await window.ask(service.program, window.epoch)
     statistics = await window.ask(service.statistics, window.epoch)
     heading("Program", "Rules can be changed while facts stay: see what would come and go, then commit it as an epoch.")
-    with box("wb-columns wb-program"):
+    with box("wb-columns wb-wide-left"):
         page = _Program(window, program, statistics, address.number("line", 1))
         await page.build()
     window.follow(page.committed)

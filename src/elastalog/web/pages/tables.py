@@ -44,7 +44,7 @@ def _heading(name: str, kind: str, address: Address) -> str:
     look = ' class="is-sorted"' if is_sorted else ""
     side = ' class="number"' if kind in NUMBERS or not kind else ""
     sort = f' aria-sort="{"descending" if order.startswith("-") else "ascending"}"' if is_sorted else ""
-    return f'<th scope="col"{side}{sort}><a href="{link}"{look}>{html(name.removeprefix("@"))}{arrow}</a><i>{html(kind)}</i></th>'
+    return f'<th scope="col"{side}{sort}><a href="{link}"{look}>{html(name.removeprefix("@"))}{arrow}</a>{f"<i>{html(kind)}</i>" if kind else ""}</th>'
 
 
 NUMBERS = {"number", "unsigned", "float"}

@@ -40,17 +40,17 @@ async def _build(window: Window, address: Address, entries: tuple[LogEntry, ...]
     first = max(oldest, last - 1) if first is None else first
     with card("Impact", "facts changed, by epoch (logarithmic)", is_padded=False):
         raw(_bars(entries[-BARS:], first, last), "wb-spark")
-    with card(f"From epoch {first} to epoch {last}", "what changed in between"):
-        await _compared(window, first, last)
     page = address.number("page", 1) or 1
     shown = tuple(reversed(entries))[ROWS * (page - 1) : ROWS * page]
     with card("Epochs", f"{len(entries):,}", is_padded=False):
-        raw(_table(shown, first, last, max((entry.impact for entry in shown), default=1)))
+        raw(_table(shown, first, last, max((entry.impact for entry in shown), default=1)), "wb-tall")
         if len(entries) > ROWS:
             older = escape(str(address.with_(page=page + 1)))
             newer = escape(str(address.with_(page=page - 1 if page > 2 else None)))
             raw(f'<span></span>{f"<a class=wb-button href={newer}>Newer</a>" if page > 1 else ""}'
                 f'{f"<a class=wb-button href={older}>Older</a>" if ROWS * page < len(entries) else ""}', "wb-pager")
+    with card(f"From epoch {first} to epoch {last}", "what changed in between"):
+        await _compared(window, first, last)
 
 
 async def _compared(window: Window, first: int, last: int) -> None:
@@ -68,7 +68,7 @@ async def _compared(window: Window, first: int, last: int) -> None:
         for text in texts:
             raw(f'<ul><li class="{look}"><span class="wb-sign">{sign}</span><code>{html(text, 400)}</code></li></ul>', "wb-changes")
     after = None if last == service.epoch else last
-    raw(changes_html(window, differences, nothing="No fact came or went.", after=after))
+    raw(changes_html(window, differences, nothing="No fact came or went.", after=after, most=8))
 
 
 def _bars(entries: tuple[LogEntry, ...], first: int, last: int) -> str:
@@ -107,24 +107,26 @@ def _row(entry: LogEntry, first: int, last: int, highest: int) -> str:
     look = escape(str(Address.of("/facts", epoch=entry.epoch)))
     share = 100 * math.log1p(entry.impact) / (math.log1p(highest) or 1)
     rules = len(entry.added_rules) + len(entry.removed_rules)
-    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 60) + (f" {tag('rules', 'accent')}" if rules else "")
-    when = entry.time.strftime("%Y-%m-%d %H:%M:%S")
+    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 28) + (f" {tag('rules', 'accent')}" if rules else "")
+    day, clock = entry.time.strftime("%Y-%m-%d"), entry.time.strftime("%H:%M:%S")
     return (
         f'<tr{" class=wide-change" if entry.epoch in (first, last) else ""}><td class="inline"><a href="{escape(str(Address.of("/timeline", to=entry.epoch)))}" data-row><b>{entry.epoch}</b></a></td>'
-        f'<td class="mono" title="UTC">{when}</td><td>{by}</td><td class="number">{signed(entry.inserted, entry.deleted)}</td>'
+        f'<td class="keep" title="{day} {clock} UTC"><span class="wb-note wb-hide-phone">{day}</span> {clock}</td><td class="keep">{by}</td><td class="number">{signed(entry.inserted, entry.deleted)}</td>'
         f'<td class="number">{entry.impact:,}</td><td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{share:.0f}%"></b></div></td>'
         f'<td class="number">{seconds_html(entry.seconds)}</td><td class="wb-hide-phone">{_how(entry)}</td>'
-        f'<td class="inline"><a href="{compare}">compare</a> · <a href="{look}">look</a></td></tr>'
+        f'<td class="inline keep"><a href="{compare}">compare</a> · <a href="{look}">look</a></td></tr>'
     )
 
 
 def _how(entry: LogEntry) -> str:
-    """The choice for every stratum: how many were updated, and which were evaluated anew."""
-    if entry.epoch == 1 or not entry.strata:
+    """The choice for every stratum that was touched: how many were updated, and which were evaluated anew."""
+    if entry.epoch == 1:
         return ""
-    anew = [stratum for stratum in entry.strata if stratum.how != "update"]
-    parts = [tag(f"{len(entry.strata) - len(anew)} updated")] if len(anew) < len(entry.strata) else []
+    strata = [stratum for stratum in entry.strata if not stratum.relations[0].startswith("@")]
+    anew = [stratum for stratum in strata if stratum.how not in ("update", "refold")]
+    parts = [tag(f"{len(strata) - len(anew)} updated")] if len(anew) < len(strata) else []
     parts += [
-        f'<span class="wb-tag amber" title="{escape(stratum.why)}">{html(", ".join(stratum.relations), 30)}: {html(stratum.how)}</span>' for stratum in anew[:2]
+        f'<span class="wb-tag amber" title="{escape(stratum.why)}">{html(", ".join(stratum.relations), 24)}: {html(stratum.how)}</span>'
+        for stratum in anew[:2]
     ]
     return " ".join(parts)

@@ -35,7 +35,7 @@ async def show(window: Window, address: Address) -> None:
     if not window.can_change:
         raw('<div class="wb-fault note">This can only be looked at: it is an earlier epoch, or you may read and not write.</div>')
         return
-    with box("wb-columns"):
+    with box("wb-columns wb-wide-left"):
         page = _Update(window, schemas)
         await page.build(_staged(address))
 
@@ -63,15 +63,15 @@ class _Update:
                     button("Commit", self._commit, "primary").props('data-action="commit"')
                 self._editor = Editor(text, self._look, keys=(("Mod-Enter", self._preview), ("Mod-s", self._commit)))
                 self._findings = raw("", "wb-body").props('aria-live="polite"')
-            with card("Add a fact", "or paste lines above"):
-                self._form()
-            with card("Add a file", "a diff file, as <code>elastalog apply</code> takes it"):
-                ui.upload(on_upload=self._file, auto_upload=True, max_file_size=LARGEST_FILE, label="choose a file, or drop one here").props("flat bordered").classes("wb-upload")
-        with box("wb-stack"):
             with card("What would change"):
                 self._result = box("wb-stack")
                 with self._result:
                     raw("Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text: nothing is committed by that.", "wb-note", tag="p")
+        with box("wb-stack"):
+            with card("Add a fact"):
+                self._form()
+            with card("Add a file", "a diff file"):
+                ui.upload(on_upload=self._file, auto_upload=True, max_file_size=LARGEST_FILE, label="choose a file, or drop one here").props("flat bordered").classes("wb-upload")
         await self._editor.look()
 
     # --- staging ---------------------------------------------------------------------------------------------------

@@ -30,3 +30,15 @@ document.addEventListener("keydown", (event) => {
   else isDone = follow(event.key);
   if (isDone) event.preventDefault();
 });
+
+// A graph that is wider than its place is shown from what it is about, not from its edge.
+new MutationObserver(() => {
+  for (const graph of document.querySelectorAll(".wb-graph:not([data-seen])")) {
+    const goal = graph.querySelector(".goal");
+    if (!graph.firstElementChild) continue;
+    graph.dataset.seen = "";
+    if (!goal || graph.scrollWidth <= graph.clientWidth) continue;
+    const box = goal.getBoundingClientRect();
+    graph.scrollLeft += box.left + box.width / 2 - graph.getBoundingClientRect().left - graph.clientWidth / 2;
+  }
+}).observe(document.documentElement, { childList: true, subtree: true });
