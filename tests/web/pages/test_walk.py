@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
+from elastalog.web.pages.demo import PROGRAM
+
 pytestmark = pytest.mark.slow
 
 LEAK = 'exposed("help.front", "vault")'
@@ -35,11 +37,10 @@ def action(page: Any, name: str) -> Any:
 
 def replace_text(page: Any, old: str, new: str) -> None:
     """Puts the program with one part replaced into the editor, as if it was typed."""
-    text = page.evaluate("document.querySelector('.cm-content').cmTile.view.state.doc.toString()")
-    assert old in text
+    assert old in PROGRAM
     page.click(".cm-content")
     page.keyboard.press("Control+a")
-    page.keyboard.insert_text(text.replace(old, new))
+    page.keyboard.insert_text(PROGRAM.replace(old, new))
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(windows):
@@ -56,8 +57,8 @@ def test_facts_are_listed_by_relation_with_what_the_last_epoch_did(windows, keep
     assert page.locator('[data-relation="reaches"] .last').text_content() == "+41 −2"
     page.click('[data-relation="reaches"]')
     page.wait_for_url("**/facts?relation=reaches")
+    page.wait_for_selector(".wb-pager:has-text('1 – 50 of 410')")
     assert page.locator(".wb-table tbody tr").count() == 50
-    assert "of 410" in page.text_content(".wb-pager")
     keep(page, "facts")
 
 
@@ -87,7 +88,7 @@ def test_a_table_pages_sorts_and_filters_on_the_server(windows):
 
 
 def test_a_wrong_filter_is_a_diagnostic(windows):
-    page = windows.open("/facts?relation=calls&where=nowhere+%3D+1")
+    page = windows.open("/facts?relation=calls&where=nowhere+%3E+1")
     page.wait_for_selector(".wb-fault")
     assert "nowhere" in page.text_content(".wb-fault")
 
@@ -111,7 +112,7 @@ def test_a_proof_is_drawn_as_a_graph(windows, keep):
     page = windows.open(fact_page(OTHER_LEAK))
     page.click('.wb-choice >> text="graph"')
     page.wait_for_selector(".wb-graph svg .goal")
-    assert page.locator(".wb-graph g").count() == 20
+    assert page.locator(".wb-graph g").count() == 17
     page.wait_for_url("**view=graph")
     keep(page, "proof-graph")
 
@@ -217,15 +218,12 @@ def test_two_faults_lead_to_a_repair_that_can_be_refused_applied_and_undone(wind
     page.click('.wb-choice >> text="all given facts"')
     page.wait_for_url("**over=facts**")
     action(page, "suggest").click()
-    page.wait_for_selector(".wb-element")
-    assert page.locator(".wb-element").count() == 1 or page.locator(".wb-element").count() == 2
-    page.wait_for_selector(".wb-tag >> text=verified")
-    first = page.locator(".wb-element .fact").first.text_content()
+    page.wait_for_selector('.wb-element >> text=public("help.front")')
+    page.wait_for_selector(".wb-tag >> text=minimum")
     action(page, "reject").click()
     page.wait_for_selector(".wb-tag >> text=kept")
-    page.wait_for_function("!document.querySelector('.wb-element') || true")
-    page.wait_for_selector(".wb-element")
-    assert first not in page.locator(".wb-element .fact").all_text_contents()
+    page.wait_for_selector("text=Undo 2 of")
+    assert 'public("help.front")' not in page.locator(".wb-element .fact").all_text_contents()
     keep(page, "repair")
     epoch = epoch_of(page)
     action(page, "apply").click()
@@ -256,7 +254,7 @@ def test_the_past_can_be_compared_and_looked_at(windows, keep):
 
 def test_the_engine_shows_strata_rules_and_memory(windows, keep):
     page = windows.open("/engine")
-    page.wait_for_selector(".wb-graph svg .recursive >> text=reaches")
+    page.wait_for_selector('.wb-graph svg .recursive text:has-text("reaches")')
     assert page.locator(".wb-graph path.weak").count() == 2
     page.wait_for_selector("text=reaches(x, z) :- reaches(x, y), calls(y, z), !guarded(y).")
     keep(page, "engine")

@@ -37,9 +37,13 @@ async def show(window: Window, address: Address) -> None:
         await _build(window, address, fact, is_there)
 
     async def refresh() -> None:
+        nonlocal is_there
         _, is_still = await window.ask(_look_up, window, fact)
         if is_still != is_there:
-            window.go(window.address.with_(at=window.bench.service.epoch))
+            is_there = is_still
+            body.clear()
+            with body:
+                await _build(window, window.address, fact, is_there)
 
     window.follow(refresh)
 

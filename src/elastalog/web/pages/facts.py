@@ -19,6 +19,7 @@ from elastalog.web.paging import Page
 
 _WORD = re.compile(r"[\w.\- ]+")
 """A filter that is looked for in all columns, instead of being literals."""
+_WHOLE = {"number", "unsigned"}
 
 
 async def show(window: Window, address: Address) -> None:
@@ -125,14 +126,19 @@ async def _page(window: Window, address: Address, relation: str | None) -> Page:
 
 
 def _filter(text: str, schema: Schema | None) -> tuple[str, dict[str, str]]:
-    """A filter as literals over the columns. A word alone is looked for in all columns of texts."""
-    if schema is None or not _WORD.fullmatch(text) or text in schema.names:
+    """A filter as literals over the columns. A word alone is looked for in all columns of texts, a number alone in all
+    columns of numbers."""
+    text = text.strip()
+    if schema is None or not text:
         return text, {}
-    texts = [column.name for column in schema.columns if column.type_name == "symbol"]
-    if not texts or text.strip().lstrip("-").isdigit():
-        numbers = [column.name for column in schema.columns if column.type_name in {"number", "unsigned"}]
-        return (" ; ".join(f"{name} = {text.strip()}" for name in numbers), {}) if numbers else (text, {})
-    return " ; ".join(f"contains(?text, {name})" for name in texts), {"text": text.strip()}
+    if _WORD.fullmatch(text):
+        kinds = _WHOLE if text.lstrip("-").isdigit() else {"symbol"}
+        found = [column.name for column in schema.columns if column.type_name in kinds]
+        if found and kinds is _WHOLE:
+            return f"({' ; '.join(f'{name} = {text}' for name in found)})", {}
+        if found:
+            return f"({' ; '.join(f'contains(?text, {name})' for name in found)})", {"text": text}
+    return f"({text})" if ";" in text else text, {}
 
 
 def _nothing(window: Window, page: Page, address: Address, relation: str | None) -> str:

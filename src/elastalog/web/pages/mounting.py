@@ -11,10 +11,12 @@ from fastapi import FastAPI, Request
 from fastapi.staticfiles import StaticFiles
 from nicegui import ui
 
+from elastalog.web.auth import role_of
 from elastalog.web.pages import frame
 from elastalog.web.pages.bench import Bench
 from elastalog.web.pages.policy import ContentPolicy
 from elastalog.web.pages.window import Window
+from elastalog.web.settings import Role
 
 if TYPE_CHECKING:
     from elastalog.web.service import Service
@@ -27,7 +29,7 @@ def mount_pages(app: FastAPI, service: Service, *, title: str) -> Bench:
     bench = Bench(service, title)
 
     def root(request: Request) -> None:
-        may_write = getattr(request.state, "may_write", True)
+        may_write = role_of(request) is Role.WRITE
         chosen = request.cookies.get("elastalog_dark")
         frame.build(Window(bench, ui.context.client, may_write), {"1": True, "0": False}.get(chosen or ""))
 

@@ -62,12 +62,14 @@ class Window:
 
     def go(self, address: Address) -> None:
         """Shows something else; the browser can go back."""
-        ui.navigate.to(str(address))
+        with self.client:
+            ui.navigate.to(str(address))
 
     def note(self, address: Address) -> None:
         """Says in the address what is shown already."""
         self.address = address
-        ui.navigate.history.replace(str(address))
+        with self.client:
+            ui.navigate.history.replace(str(address))
 
     async def ask(self, question: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
         """Asks the service, in another thread and within its limits: other windows are served meanwhile."""
