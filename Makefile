@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,shell,spark
+EXTRAS  ?= dev,debug,shell,spark,web
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=

@@ -48,5 +48,10 @@ def other_update(key: str) -> ElastalogError:
     return ElastalogError([Diagnostic("E0932", told, help="give every update a key of its own")])
 
 
+def not_after(wanted: int, now: int) -> ElastalogError:
+    told = f"the update was to come after epoch {wanted}, and the last one is {now}"
+    return ElastalogError([Diagnostic("E0938", told, help="see what changed since, and ask again")])
+
+
 def closed() -> Closed:
     return Closed([Diagnostic("E0936", "the service has ended", help="start it again")])

@@ -26,14 +26,11 @@ class Pager:
         session: Session,
         relation: str,
         where: str,
-        order: str | Sequence[str],
-        offset: int,
-        limit: int | None,
+        cut: Cut,
         parameters: Mapping[str, Value],
         annotations: bool,
     ) -> Callable[[], Page]:
         """What makes a page of a relation, once the session need not be held any more."""
-        cut = self._cut(offset, limit, order)
         source, epoch = session[relation], session.epoch
         if not where.strip() and not cut.order:
             facts = copied(taken(source.fact_words(), slice(cut.offset, cut.offset + cut.limit)))
@@ -84,11 +81,8 @@ class Pager:
 
         return filtered
 
-    def answers(
-        self, answers: Relation, epoch: int, order: str | Sequence[str], offset: int, limit: int | None
-    ) -> Page:
+    def answers(self, answers: Relation, epoch: int, cut: Cut) -> Page:
         """A page of the answers to a query."""
-        cut = self._cut(offset, limit, order)
         facts = answers.fact_words()
         total = len(facts.words)
         if cut.order:
@@ -96,8 +90,10 @@ class Pager:
         part = taken(facts, slice(cut.offset, cut.offset + cut.limit))
         return _page(answers, part, epoch, cut, total, False)
 
-    def _cut(self, offset: int, limit: int | None, order: str | Sequence[str]) -> Cut:
-        return cut_of(offset, self._limits.page if limit is None else limit, order, self._limits.rows)
+    def cut(self, offset: int, limit: int | None, order: str | Sequence[str], most: int | None = None) -> Cut:
+        """The part that is asked for; `most` rows, which is also what comes unless told."""
+        usual = self._limits.page if most is None else most
+        return cut_of(offset, usual if limit is None else limit, order, most or self._limits.rows)
 
 
 def _page(source: Relation, facts: FactWords, epoch: int, cut: Cut, total: int, annotations: bool) -> Page:

@@ -34,7 +34,7 @@ from elastalog.session.initial_facts import Rows
 from elastalog.session.session import Written
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
-from elastalog.web import rules
+from elastalog.web import faults, rules
 from elastalog.web.answers import Committed, RelationSummary
 from elastalog.web.calls import Calls, works
 from elastalog.web.earlier import Earlier
@@ -87,6 +87,10 @@ class Service:
         not done in time."""
         return await self._calls.call(function, *asked, **options)
 
+    async def wait(self, function: Callable[[], T]) -> T:
+        """The same for a function that calls methods which wait for the one thread that commits."""
+        return await self._calls.call(works(function))
+
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
@@ -118,9 +122,19 @@ class Service:
 
     def relations(self, epoch: Moment = None) -> tuple[RelationSummary, ...]:
         """Every declared relation: its columns, how many facts it holds, and what the last epoch changed in it."""
+        return self.relations_at(epoch)[0]
+
+    def relations_at(self, epoch: Moment = None) -> tuple[tuple[RelationSummary, ...], int]:
+        """The same, and the epoch."""
         with self.at(epoch) as session:
             last = self._last if self._last is not None and self._last.epoch == session.epoch else None
-            return RelationSummary.all_of(session, last)
+            return RelationSummary.all_of(session, last), session.epoch
+
+    def require_relations(self, names: Iterable[str]) -> None:
+        """Raises ElastalogError if there is no relation of a name."""
+        with self.at() as session:
+            for name in names:
+                session[name]
 
     def page(
         self,
@@ -133,12 +147,15 @@ class Service:
         *,
         parameters: Mapping[str, Value] | None = None,
         annotations: bool = False,
+        most: int | None = None,
     ) -> Page:
         """Some facts of a relation. `where`: literals as in the body of a rule, in which the columns are variables, as
         `from > 10, !edge(from, to)`, with `parameters`. `order`: columns, also `@level` and `@count`, `-` before those
-        that are turned; facts are in no particular order without. `annotations`: with levels and counts."""
+        that are turned; facts are in no particular order without. `annotations`: with levels and counts. `most`: how
+        many rows a page may have, and has without a `limit`, instead of what the limits say."""
         with self.at(epoch) as session:
-            make = self._pager.page(session, relation, where, order, offset, limit, parameters or {}, annotations)
+            cut = self._pager.cut(offset, limit, order, most)
+            make = self._pager.page(session, relation, where, cut, parameters or {}, annotations)
         return make()
 
     def query(
@@ -151,12 +168,13 @@ class Service:
         *,
         order: str | Sequence[str] = "",
         seconds: float | None = None,
+        most: int | None = None,
     ) -> Page:
         """The answers to a query, with parameters `?name`; see `Session.query`."""
         with self.at(epoch) as session:
             answer = session.asking(text, parameters, time_limit=self._time(seconds))
             number = session.epoch
-        return self._pager.answers(answer(), number, order, offset, limit)
+        return self._pager.answers(answer(), number, self._pager.cut(offset, limit, order, most))
 
     def statistics(self, epoch: Moment = None) -> Statistics:
         """What rules and relations cost."""
@@ -209,9 +227,13 @@ class Service:
         inserted: Mapping[str, Rows] | None = None,
         deleted: Mapping[str, Rows] | None = None,
         seconds: float | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: Iterable[int | str] = (),
     ) -> Changes:
-        """What an update would change."""
-        return self._work(lambda session, left: session.preview(inserted, deleted), seconds)
+        """What an update would change; also with rules that come and go."""
+        texts, gone = _refused_or(added), list(removed)
+        return self._work(lambda session, left: session.preview(inserted, deleted, added=texts, removed=gone), seconds)
 
     @works
     def forecast(
@@ -253,16 +275,27 @@ class Service:
         *,
         key: str | None = None,
         source: str | None = None,
+        added: str | Iterable[str] = "",
+        removed: Iterable[int | str] = (),
+        after: int | None = None,
     ) -> Committed:
-        """Makes the next epoch. An update with a `key` is done once, however often it comes, also after a crash if
-        there is a store; `source` says from where."""
+        """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
+        however often it comes, also after a crash if there is a store; `source` says from where. `after`: only if this
+        is still the last epoch."""
+        texts, gone = _refused_or(added), list(removed)
 
         def fill(update: PendingUpdate) -> None:
+            if after is not None and after != self.epoch:
+                raise faults.not_after(after, self.epoch)
+            if gone:
+                update.remove_rules(gone)
+            if texts:
+                update.add_rules(texts)
             for rows_of, take in ((deleted, update.delete), (inserted, update.insert)):
                 for name, rows in (rows_of or {}).items():
                     take(name, rows)
 
-        return self._commit(fill, key, source, (inserted, deleted))
+        return self._commit(fill, key, source, (inserted, deleted, texts, gone))
 
     @works
     def change_rules(

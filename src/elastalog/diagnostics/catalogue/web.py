@@ -63,9 +63,9 @@ WEB: tuple[Entry, ...] = (
     Entry(
         "E0927",
         "not taken from the network",
-        "Rules that are sent to a service may not say what is read, written or run: directives with a path, includes and"
-        " other lines for the preprocessor, functors and pragmas are refused. The program that a service was started"
-        " with may have them.",
+        "Rules that are sent to a service may not say what is read, written or run: directives with a path, includes"
+        " and other lines for the preprocessor, functors and pragmas are refused. The program that a service was"
+        " started with may have them.",
         '.output path(IO=file, filename="/home/someone/path.csv")',
         ".output path",
     ),
@@ -126,8 +126,16 @@ WEB: tuple[Entry, ...] = (
         "a service without a token for other machines",
         "A service that listens at another address than this machine's own can be reached by others. It needs a token,"
         " or `--no-token` says that everybody may read and write.",
-        "elastalog serve reach.dl --host 0.0.0.0 --no-token --token T",
+        "elastalog serve reach.dl --host 0.0.0.0",
         "elastalog serve reach.dl --host 0.0.0.0 --token T",
+    ),
+    Entry(
+        "E0938",
+        "an update for another epoch",
+        "An update may say after which epoch it is meant to come: then it is done only if there has been none since."
+        " The undoing of a suggestion is such an update.",
+        '{"deleted": {"edge": [[1, 2]]}, "after": 3}, when epoch 4 is there',
+        "look at what epoch 4 changed, and send the update again with `after` 4",
     ),
     Entry(
         "E0936",
