@@ -25,7 +25,9 @@ PATIENCE = 6_000
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """The Chromium of the system."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="pages are tested with playwright: install the extra dev")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="pages are tested with playwright: install the extra dev"
+    )
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
         pytest.skip("pages are tested where a browser is found: there is no chromium on the path")
@@ -42,7 +44,9 @@ class Served:
     def __init__(self, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
         command = [sys.executable, "-m", "elastalog", "workbench", "--port", "0", *arguments]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
         self.address = self._read_address()
         self.base = re.match(r"http://[^/]+", self.address)[0]  # type: ignore[index]
 

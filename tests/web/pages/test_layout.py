@@ -20,7 +20,9 @@ def test_an_edge_that_closes_a_cycle_is_set_aside():
 def test_no_node_is_drawn_over_another_in_a_large_graph():
     chance = random.Random(7)
     sizes = [(chance.uniform(40, 380), 32.0) for _ in range(200)]
-    edges = [(chance.randrange(node), node) for node in range(1, 200)] + [(chance.randrange(60), chance.randrange(60, 200)) for _ in range(60)]
+    edges = [(chance.randrange(node), node) for node in range(1, 200)] + [
+        (chance.randrange(60), chance.randrange(60, 200)) for _ in range(60)
+    ]
     layout = lay_out(sizes, edges)
     boxes = layout.boxes
     for number, one in enumerate(boxes):

@@ -40,7 +40,9 @@ def test_a_fact_is_written_as_in_the_language():
 
 
 def test_an_address_is_read_as_it_is_written():
-    address = Address.of("/facts", relation="path", where='x = "a&b=c"', epoch=3, open=["0.1", "0.2"], levels=True, nothing=None)
+    address = Address.of(
+        "/facts", relation="path", where='x = "a&b=c"', epoch=3, open=["0.1", "0.2"], levels=True, nothing=None
+    )
     again = Address.read(str(address))
     assert again == address
     assert again.get("where") == 'x = "a&b=c"'

@@ -80,7 +80,7 @@ def test_a_table_pages_sorts_and_filters_on_the_server(windows):
     for row in page.locator(".wb-table tbody tr").all():
         assert "mail." in row.text_content()
     field = page.get_by_label("filter")
-    field.fill('caller = callee')
+    field.fill("caller = callee")
     field.press("Enter")
     page.wait_for_selector("text=Nothing fits")
     page.go_back()
@@ -128,7 +128,7 @@ def test_a_missing_fact_says_why_not_down_to_what_is_missing(windows, keep):
     keep(page, "why-not")
     failing.locator("a").click()
     page.wait_for_selector('.wb-fact-title:has-text("reaches(")')
-    page.wait_for_selector(".wb-literals li.fails >> text=!guarded(\"gate\")")
+    page.wait_for_selector('.wb-literals li.fails >> text=!guarded("gate")')
 
 
 def test_a_question_that_is_no_fact_is_answered(windows):
@@ -145,9 +145,9 @@ def test_a_question_that_is_no_fact_is_answered(windows):
 def test_a_deletion_is_previewed_and_nothing_happens(windows, keep):
     page = windows.open(fact_page('calls("mail.archive", "vault")'))
     action(page, "what-if").click()
-    page.wait_for_selector(f'.wb-list >> text={LEAK}')
+    page.wait_for_selector(f".wb-list >> text={LEAK}")
     page.click("text=Stage its deletion")
-    page.wait_for_selector(".cm-content >> text=-calls(\"mail.archive\", \"vault\").")
+    page.wait_for_selector('.cm-content >> text=-calls("mail.archive", "vault").')
     action(page, "preview").click()
     page.wait_for_selector(f'[data-changed="exposed"] .minus >> text={LEAK}')
     page.wait_for_selector("text=Forecast of the elastic choice")
@@ -158,7 +158,11 @@ def test_a_deletion_is_previewed_and_nothing_happens(windows, keep):
 def test_a_mistake_in_a_rule_is_shown_at_its_place(windows, keep):
     page = windows.open("/program")
     page.wait_for_selector(".cm-content .hl-relation")
-    replace_text(page, "exposed(x, y) :- public(x), reaches(x, y), secret(y).", "exposed(x, y) :- public(x), reachs(x, y), secret(y).")
+    replace_text(
+        page,
+        "exposed(x, y) :- public(x), reaches(x, y), secret(y).",
+        "exposed(x, y) :- public(x), reachs(x, y), secret(y).",
+    )
     page.wait_for_selector(".cm-content .hl-fault")
     assert page.text_content(".cm-content .hl-fault") == "reachs"
     assert "line 19, column 29" in page.text_content(".wb-findings")
@@ -172,7 +176,11 @@ def test_a_change_of_rules_is_previewed_committed_seen_by_others_and_undone(wind
     other = windows.open("/facts?relation=exposed")
     page = windows.open("/program")
     page.wait_for_selector(".cm-content .hl-relation")
-    replace_text(page, "exposed(x, y) :- public(x), reaches(x, y), secret(y).", 'exposed(x, y) :- public(x), reaches(x, y), secret(y), y != "diary".')
+    replace_text(
+        page,
+        "exposed(x, y) :- public(x), reaches(x, y), secret(y).",
+        'exposed(x, y) :- public(x), reaches(x, y), secret(y), y != "diary".',
+    )
     action(page, "preview").click()
     page.wait_for_selector(f'[data-changed="exposed"] .minus >> text={OTHER_LEAK}')
     assert epoch_of(page) == 6
@@ -260,7 +268,9 @@ def test_the_engine_shows_strata_rules_and_memory(windows, keep):
     keep(page, "engine")
 
 
-@pytest.mark.parametrize("path", ["/facts?relation=reaches", fact_page(LEAK), "/program", "/update", "/timeline", "/repair", "/engine"])
+@pytest.mark.parametrize(
+    "path", ["/facts?relation=reaches", fact_page(LEAK), "/program", "/update", "/timeline", "/repair", "/engine"]
+)
 def test_every_page_fits_a_phone_and_the_dark(windows, keep, path):
     page = windows.open(path, width=390, height=844, is_dark=True)
     page.wait_for_timeout(300)

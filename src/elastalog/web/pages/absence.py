@@ -23,7 +23,10 @@ async def build(window: Window, fact: Fact) -> None:
         for instantiation in found.instantiations:
             raw(_instantiation(window, instantiation), "wb-why-not")
         if found.impossible:
-            items = "".join(f"<li><div>{rule_html(rule)}<div class=wb-note>{html(why)}</div></div></li>" for rule, why in found.impossible)
+            items = "".join(
+                f"<li><div>{rule_html(rule)}<div class=wb-note>{html(why)}</div></div></li>"
+                for rule, why in found.impossible
+            )
             raw(f'<h3>Rules that can never derive it</h3><ul class="wb-list">{items}</ul>')
         if window.can_change and len(str(fact)) < 2_000:
             address = escape(str(Address.of("/update", insert=str(fact))))
@@ -37,7 +40,9 @@ def _headline(found: Absence) -> str:
 
 
 def _instantiation(window: Window, found: Instantiation) -> str:
-    bound = ", ".join(f"{html(name)} = {value_html(value, 40)}" for name, value in found.bindings.items() if not name.startswith("@"))
+    bound = ", ".join(
+        f"{html(name)} = {value_html(value, 40)}" for name, value in found.bindings.items() if not name.startswith("@")
+    )
     literals = "".join(_literal(window, literal) for literal in found.literals)
     with_values = f'<span class="wb-note">with {bound}</span>' if bound else ""
     return f'<p class="rule">{rule_html(found.rule)} {with_values}</p><ul class="wb-literals">{literals}</ul>'

@@ -27,16 +27,22 @@ class Changed(Protocol):
     def deleted(self) -> Relation: ...
 
 
-def changes_html(window: Window, changes: Mapping[str, Changed], *, nothing: str, after: int | None = None, most: int = FEW) -> str:
+def changes_html(
+    window: Window, changes: Mapping[str, Changed], *, nothing: str, after: int | None = None, most: int = FEW
+) -> str:
     """By relation: how many, and the first of them, each a link. `after`: the epoch in which those that came are
     shown, if it is not the one that is looked at."""
     parts = []
     for name, changed in changes.items():
         lists = [("plus", "+", changed.inserted), ("minus", "−", changed.deleted)]
-        items = "".join(_list(window, name, kind, sign, facts, after, most) for kind, sign, facts in lists if len(facts))
+        items = "".join(
+            _list(window, name, kind, sign, facts, after, most) for kind, sign, facts in lists if len(facts)
+        )
         if items:
             counts = signed(len(changed.inserted), len(changed.deleted))
-            parts.append(f'<section data-changed="{escape(name)}"><h3>{html(name)} <span>{counts}</span></h3><ul>{items}</ul></section>')
+            parts.append(
+                f'<section data-changed="{escape(name)}"><h3>{html(name)} <span>{counts}</span></h3><ul>{items}</ul></section>'
+            )
     return f'<div class="wb-changes">{"".join(parts)}</div>' if parts else f'<p class="wb-note">{html(nothing)}</p>'
 
 

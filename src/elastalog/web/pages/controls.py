@@ -54,7 +54,9 @@ def button(text: str, action: Action, *classes: str, label: str = "", picture: s
     return made
 
 
-def field(value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "", lines: int = 1) -> ui.input | ui.textarea:
+def field(
+    value: str, on_value: Callable[[str], Any], *, label: str, hint: str = "", lines: int = 1
+) -> ui.input | ui.textarea:
     """A field for a text of one line or several; `on_value` gets it when Enter is pressed or the field is left."""
     if lines > 1:
         made: ui.input | ui.textarea = ui.textarea(value=value, placeholder=hint).props(f"outlined dense rows={lines}")

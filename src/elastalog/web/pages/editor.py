@@ -19,10 +19,14 @@ class Editor:
     """`look` is called with the text at first, and after every pause in typing; of looks that overlap the last one
     counts."""
 
-    def __init__(self, text: str, look: Look, *, is_open: bool = True, keys: Sequence[tuple[str, Callable[[], Any]]] = ()) -> None:
+    def __init__(
+        self, text: str, look: Look, *, is_open: bool = True, keys: Sequence[tuple[str, Callable[[], Any]]] = ()
+    ) -> None:
         self._look = look
         self._turn = 0
-        self.element = ui.codemirror(text, on_change=self._changed, theme="basicLight", line_wrapping=True, indent="    ").classes("wb-editor")
+        self.element = ui.codemirror(
+            text, on_change=self._changed, theme="basicLight", line_wrapping=True, indent="    "
+        ).classes("wb-editor")
         if not is_open:
             self.element.disable()
         for key, action in keys:

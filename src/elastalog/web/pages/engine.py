@@ -18,7 +18,9 @@ MOST_RULES = 100
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    heading("Engine", "How the program is evaluated: strata in the order of their evaluation, and where time and memory go.")
+    heading(
+        "Engine", "How the program is evaluated: strata in the order of their evaluation, and where time and memory go."
+    )
     body = box("wb-stack")
 
     async def build() -> None:
@@ -34,12 +36,20 @@ async def show(window: Window, address: Address) -> None:
 
 
 def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> None:
-    with card("Strata", "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate", is_padded=False):
+    with card(
+        "Strata",
+        "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate",
+        is_padded=False,
+    ):
         raw(_strata(window, program, statistics), "wb-graph")
     with box("wb-stack"):
         with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
             raw(_rules(program, statistics))
-        with card("Relations", f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it for what evaluation needs besides", is_padded=False):
+        with card(
+            "Relations",
+            f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it for what evaluation needs besides",
+            is_padded=False,
+        ):
             raw(_relations(window, statistics))
 
 
@@ -89,7 +99,11 @@ def _rules(program: CheckedProgram, statistics: Statistics) -> str:
     for rule in rules[:MOST_RULES]:
         line = lines.get(rule.number, 0) if rule.number is not None else 0
         text = f"<code>{html(rule.text, 300)}</code>"
-        where = f'<a href="/program?line={line}">line {line}</a>' if line else '<span class="wb-note">made by the engine</span>'
+        where = (
+            f'<a href="/program?line={line}">line {line}</a>'
+            if line
+            else '<span class="wb-note">made by the engine</span>'
+        )
         rows.append(
             f'<tr><td class="inline">{text} {where}</td><td class="number">{rule.derivations:,}</td><td class="number">{seconds_html(rule.seconds)}</td>'
             f'<td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{100 * rule.seconds / slowest:.0f}%"></b></div></td></tr>'

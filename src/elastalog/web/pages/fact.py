@@ -13,7 +13,6 @@ from elastalog.provenance.rendering.graph import GraphNode, graph_of
 from elastalog.web.pages import absence
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Side
-from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, button, card, choice, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
 from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, rule_html, tag
@@ -29,7 +28,9 @@ async def show(window: Window, address: Address) -> None:
     """Builds the page, and builds it again when a commit has turned what it says."""
     given = window.bench.fact_at(address)
     if not given:
-        raw(empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card")
+        raw(
+            empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card"
+        )
         return
     fact, is_there = await window.ask(_look_up, window, given)
     body = box("wb-stack")
@@ -139,7 +140,10 @@ def _graph(window: Window, fact: Fact) -> str:
         proof = window.bench.service.proof(fact, 4, window.epoch)
         graph = graph_of(proof)
     if len(graph.nodes) > MOST_NODES:
-        return empty("Too large to draw", f"This proof has more than {MOST_NODES} different facts. The tree opens it step by step.")
+        return empty(
+            "Too large to draw",
+            f"This proof has more than {MOST_NODES} different facts. The tree opens it step by step.",
+        )
     nodes = [_drawn(window, node, is_goal=not number) for number, node in enumerate(graph.nodes)]
     return draw(nodes, [(target, source) for source, target, _ in graph.edges], title=f"proof of {fact}")
 
@@ -169,8 +173,14 @@ def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
             else html(child.text, 200)
             for child in derivation.children
         )
-        by = f'<span class="rule">by {rule_html(derivation.rule)}</span>' if derivation.rule is not None else '<span class="rule">given</span>'
-        parts.append(f'<div class="wb-node"><span class="wb-mark">•</span><div class="text"><span class="fact">{premises}</span>{by}</div></div>')
+        by = (
+            f'<span class="rule">by {rule_html(derivation.rule)}</span>'
+            if derivation.rule is not None
+            else '<span class="rule">given</span>'
+        )
+        parts.append(
+            f'<div class="wb-node"><span class="wb-mark">•</span><div class="text"><span class="fact">{premises}</span>{by}</div></div>'
+        )
     more = f'<p class="wb-note">… {len(derivations) - 20:,} more</p>' if len(derivations) > 20 else ""
     return "".join(parts) + more
 
@@ -179,7 +189,8 @@ def _uses(window: Window, uses: tuple[Fact, ...]) -> str:
     if not uses:
         return '<p class="wb-note">Nothing follows from it.</p>'
     items = [
-        f'<li><a class="fact" href="{escape(str(window.bench.fact_address(use)))}">{fact_html(*use)}</a></li>' for use in uses[:FEW_USES]
+        f'<li><a class="fact" href="{escape(str(window.bench.fact_address(use)))}">{fact_html(*use)}</a></li>'
+        for use in uses[:FEW_USES]
     ]
     more = f'<li class="wb-note">… {len(uses) - FEW_USES:,} more</li>' if len(uses) > FEW_USES else ""
     return f'<ul class="wb-list">{"".join(items)}{more}</ul>'

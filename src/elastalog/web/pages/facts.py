@@ -69,7 +69,9 @@ async def _relation(window: Window, address: Address, summary: RelationSummary |
     with card(name, "" if summary is None else html(_columns(summary.schema)), is_padded=False) as header:
         with header:
             levels = address.with_(levels=None if address.get("levels") else True, page=None)
-            raw(f'<a class="wb-button small" href="{escape(str(levels))}">{"Hide" if address.get("levels") else "Show"} levels</a>')
+            raw(
+                f'<a class="wb-button small" href="{escape(str(levels))}">{"Hide" if address.get("levels") else "Show"} levels</a>'
+            )
         with box("wb-body"):
             filtered = address.get("where")
 
@@ -148,7 +150,10 @@ def _nothing(window: Window, page: Page, address: Address, relation: str | None)
         return empty("No answers", "Nothing fits the query at this epoch.")
     if address.get("where"):
         return empty("Nothing fits", "No fact of this relation passes the filter. Empty the field to see all of them.")
-    return empty("No facts", f"`{relation}` is empty at this epoch. Ask above for a fact that you miss, and see why it is not there.")
+    return empty(
+        "No facts",
+        f"`{relation}` is empty at this epoch. Ask above for a fact that you miss, and see why it is not there.",
+    )
 
 
 def _columns(schema: Schema) -> str:
@@ -159,4 +164,4 @@ def _example(summary: RelationSummary | None) -> str:
     if summary is None or not summary.schema.columns:
         return "filter"
     column = summary.schema.columns[0]
-    return f'filter: a word, or {column.name} = {"1" if column.type_name != "symbol" else chr(34) + "…" + chr(34)}'
+    return f"filter: a word, or {column.name} = {'1' if column.type_name != 'symbol' else chr(34) + '…' + chr(34)}"

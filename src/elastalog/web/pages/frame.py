@@ -55,7 +55,9 @@ def build(window: Window, is_dark: bool | None) -> None:
             raw(f'<a class="wb-brand" href="/facts" aria-label="Elastalog">{BRAND}<b>Elastalog</b></a>')
             navigation = raw("", "wb-nav", tag="nav")
             with box("wb-rail-foot"):
-                button("", lambda: _turn(dark), "quiet", "icon", label="light or dark", picture=icon("moon")).props('data-key="d"')
+                button("", lambda: _turn(dark), "quiet", "icon", label="light or dark", picture=icon("moon")).props(
+                    'data-key="d"'
+                )
                 button("", _show_keys, "quiet", "icon", label="keys", picture=icon("keys")).props('data-key="?"')
         with box("wb-main", tag="main"):
             with box("wb-bar"):
@@ -108,11 +110,17 @@ def _navigation(window: Window) -> str:
     marked = len(window.bench.faults)
     links = []
     for number, (path, picture, name) in enumerate(_NAVIGATION, 1):
-        is_here = window.address.path in {path, "/" if path == "/facts" else path, "/fact" if path == "/facts" else path}
+        is_here = window.address.path in {
+            path,
+            "/" if path == "/facts" else path,
+            "/fact" if path == "/facts" else path,
+        }
         here = ' class="is-here" aria-current="page"' if is_here else ""
         badge = f'<span class="wb-badge">{marked}</span>' if marked and path == "/repair" else ""
         address = escape(str(window.to(path)))
-        links.append(f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(picture)}<span class="word">{name}</span>{badge}</a>')
+        links.append(
+            f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(picture)}<span class="word">{name}</span>{badge}</a>'
+        )
     return "".join(links)
 
 
@@ -136,7 +144,9 @@ def _past(window: Window) -> str:
 
 def _ask_box(window: Window) -> None:
     with box("wb-ask"):
-        asked = ui.input(placeholder='exposed("shop.front", X)').props("outlined dense spellcheck=false autocomplete=off")
+        asked = ui.input(placeholder='exposed("shop.front", X)').props(
+            "outlined dense spellcheck=false autocomplete=off"
+        )
         asked.props["aria-label"] = "ask about a fact, or a query"
         asked.classes("wb-input mono")
         raw("/", tag="kbd")

@@ -202,7 +202,12 @@ def _apart(wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
 
 
 def _route(
-    chain: list[int], boxes: tuple[Box, ...], centre: list[float], layer: list[int], tops: list[float], heights: list[float]
+    chain: list[int],
+    boxes: tuple[Box, ...],
+    centre: list[float],
+    layer: list[int],
+    tops: list[float],
+    heights: list[float],
 ) -> tuple[tuple[float, float], ...]:
     first, *between, last = chain
     points = [(centre[first], boxes[first].y + boxes[first].height)]

@@ -63,7 +63,10 @@ def tag(text: str, kind: str = "") -> str:
 
 def signed(came: int, went: int) -> str:
     """How many facts came and went."""
-    parts = [f'<span class="plus">+{came:,}</span>' if came else "", f'<span class="minus">−{went:,}</span>' if went else ""]
+    parts = [
+        f'<span class="plus">+{came:,}</span>' if came else "",
+        f'<span class="minus">−{went:,}</span>' if went else "",
+    ]
     return " ".join(part for part in parts if part) or '<span class="wb-cut">±0</span>'
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
-from nicegui import ui
-
+from elastalog.analysis.findings import counted
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.statistics import Statistics
@@ -17,7 +15,7 @@ from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, button, card, heading, raw
 from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.highlight import hints_of, marks_of
-from elastalog.web.pages.markup import faults_html, html, seconds_html, signed, tag
+from elastalog.web.pages.markup import faults_html, seconds_html
 from elastalog.web.pages.undoing import undo
 from elastalog.web.pages.window import Window
 
@@ -53,12 +51,17 @@ class _Program:
                     button("Commit", self._commit, "primary").props('data-action="commit"')
             keys = (("Mod-Enter", self._preview), ("Mod-s", self._commit)) if self._window.can_change else ()
             self._editor = Editor(self._text, self._look, is_open=self._window.can_change, keys=keys)
-            self._findings = raw("", "wb-body wb-findings").props('aria-live="polite"')
         with box("wb-stack"):
+            with card("Findings"):
+                self._findings = raw("", "wb-findings").props('aria-live="polite"')
             with card("What would change", "before it is committed"):
-                self._result = box()
+                self._result = box("wb-stack")
                 with self._result:
-                    raw("Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text.", "wb-note", tag="p")
+                    raw(
+                        "Change a rule and press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text.",
+                        "wb-note",
+                        tag="p",
+                    )
             self._news = box()
         await self._editor.look()
         if self._line is not None:
@@ -83,7 +86,7 @@ class _Program:
         changes = await self._window.attempt(ask, self._result)
         if changes is not None:
             with self._result:
-                raw(f'<p>It would change <b>{changes.impact:,}</b> facts.</p>' if changes.impact else "")
+                raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
                 raw(changes_html(self._window, changes, nothing="No fact would come or go."))
 
     async def _commit(self) -> None:
@@ -113,7 +116,9 @@ class _Program:
             await self._editor.show(text)
             return
         with self._news:
-            raw('<div class="wb-fault warning">The program has been changed by somebody else since. Reset shows it as it is now.</div>')
+            raw(
+                '<div class="wb-fault warning">The program has been changed by somebody else since. Reset shows it as it is now.</div>'
+            )
 
 
 def show_commit(window: Window, done: Committed) -> None:
@@ -122,7 +127,10 @@ def show_commit(window: Window, done: Committed) -> None:
         raw('<div class="wb-fault note">Nothing to do: everything is so already. There is no new epoch.</div>')
         return
     record = done.record
-    raw(f'<div class="wb-fine"><b>Epoch {done.epoch}</b> is committed: {record.impact:,} facts changed in {seconds_html(record.seconds)}.</div>', "wb-committed")
+    raw(
+        f'<div class="wb-fine"><b>Epoch {done.epoch}</b> is committed: {counted(record.impact, "fact")} changed in {seconds_html(record.seconds)}.</div>',
+        "wb-committed",
+    )
     place = box()
 
     async def take_back() -> None:
@@ -140,7 +148,7 @@ def show_commit(window: Window, done: Committed) -> None:
 
 def _summary(findings: tuple[Diagnostic, ...]) -> str:
     if not findings:
-        return '<div class="wb-note">No findings.</div>'
+        return '<div class="wb-note">None: the program is fine.</div>'
     return faults_html(sorted(findings, key=lambda found: found.severity != "error"))
 
 
@@ -153,7 +161,9 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
     for name, relation in program.checked.relations.items():
         columns = ", ".join(f"{attribute.name}: {attribute.type_name}" for attribute in relation.attributes)
         if name in sizes:
-            notes.setdefault(source.locate(relation.span.start)[0], []).append(f"{name}({columns})\n{sizes[name].facts:,} facts")
+            notes.setdefault(source.locate(relation.span.start)[0], []).append(
+                f"{name}({columns})\n{sizes[name].facts:,} facts"
+            )
     for rule in program.checked.rules:
         cost = costs.get(rule.number)
         if cost is not None and rule.line:

@@ -37,7 +37,11 @@ class ProofTree:
         is_open = can_open and (is_open or path in self._open)
         with box("wb-node"):
             if can_open:
-                twist = ui.element("button").classes("wb-twist").props(f'type="button" data-row data-path="{path}" aria-label="open"')
+                twist = (
+                    ui.element("button")
+                    .classes("wb-twist")
+                    .props(f'type="button" data-row data-path="{path}" aria-label="open"')
+                )
                 with twist:
                     arrow = raw("▼" if is_open else "▶", tag="span")
             else:
@@ -70,7 +74,9 @@ class ProofTree:
             for number, child in enumerate(children[:MOST_CHILDREN]):
                 with box(tag="li"):
                     await self._node(child, f"{path}.{number}")
-            hidden = (node.number if isinstance(node, AggregatePremise) else len(children)) - min(len(children), MOST_CHILDREN)
+            hidden = (node.number if isinstance(node, AggregatePremise) else len(children)) - min(
+                len(children), MOST_CHILDREN
+            )
             if hidden:
                 raw(f"… {hidden:,} more", "wb-note", tag="li")
 
@@ -80,13 +86,15 @@ class ProofTree:
                 address = self._window.bench.fact_address(node.fact, self._window.epoch)
                 link = f'<a class="fact" href="{escape(str(address))}">{fact_html(*node.fact)}</a>'
                 if node.is_explicit:
-                    return f'<span>{link} {tag("given")}</span>'
+                    return f"<span>{link} {tag('given')}</span>"
                 return f'{link}<span class="rule">by {rule_html(node.rule)}</span>' if node.rule is not None else link
             case Condition():
                 return f'<span class="fact">{html(node.text, 400)}</span>'
             case AggregatePremise():
                 noun = "member" if node.number == 1 else "members"
-                return f'<span class="fact">{html(node.text, 400)}</span><span class="rule">{node.number:,} {noun}</span>'
+                return (
+                    f'<span class="fact">{html(node.text, 400)}</span><span class="rule">{node.number:,} {noun}</span>'
+                )
             case Member():
                 return '<span class="rule">a member</span>'
             case _:

@@ -26,8 +26,13 @@ _OVER = {"update": "the last update", "facts": "all given facts"}
 async def show(window: Window, address: Address) -> None:
     """Builds the page. Faults that the address names are put into the basket."""
     if window.may_write and (address.all("wrong") or address.all("missing")):
-        window.bench.faults = window.bench.faults.with_("wrong", *address.all("wrong")).with_("missing", *address.all("missing"))
-    heading("Repair", "Mark facts that should not be there, or that should: Elastalog finds the smallest change that sets them right.")
+        window.bench.faults = window.bench.faults.with_("wrong", *address.all("wrong")).with_(
+            "missing", *address.all("missing")
+        )
+    heading(
+        "Repair",
+        "Mark facts that should not be there, or that should: Elastalog finds the smallest change that sets them right.",
+    )
     page = _Repair(window, address)
     with box("wb-columns"):
         page.build()
@@ -52,7 +57,10 @@ class _Repair:
                     self._form()
             with card("Ask"):
                 options = [(text, self._address(over=None if key == "update" else key)) for key, text in _OVER.items()]
-                raw(f'<span class="wb-note">Look for the cause in</span> {choice(options, _OVER.get(self._over, ""))}', "wb-row")
+                raw(
+                    f'<span class="wb-note">Look for the cause in</span> {choice(options, _OVER.get(self._over, ""))}',
+                    "wb-row",
+                )
                 self._kept = box("wb-stack")
                 with box("wb-row"):
                     button("Where from?", self._localise).props('data-action="localise"')
@@ -67,7 +75,13 @@ class _Repair:
     def _address(self, **changes: object) -> Address:
         faults = self._window.bench.faults
         short = [[fact for fact in side if len(fact) < 400][:20] for side in (faults.wrong, faults.missing)]
-        return Address.of("/repair", wrong=short[0], missing=short[1], over=self._over if self._over != "update" else None, rejected=self._rejected).with_(**changes)
+        return Address.of(
+            "/repair",
+            wrong=short[0],
+            missing=short[1],
+            over=self._over if self._over != "update" else None,
+            rejected=self._rejected,
+        ).with_(**changes)
 
     async def committed(self) -> None:
         """The basket has changed, or the facts."""
@@ -84,7 +98,12 @@ class _Repair:
         self._listed.clear()
         with self._listed:
             if not len(self._basket):
-                raw(empty("No faults", "Open a fact and mark it as wrong, or ask for one that is not there and mark it as missing."))
+                raw(
+                    empty(
+                        "No faults",
+                        "Open a fact and mark it as wrong, or ask for one that is not there and mark it as missing.",
+                    )
+                )
                 return
             with box("wb-list", tag="ul"):
                 for side, facts in (("wrong", self._basket.wrong), ("missing", self._basket.missing)):
@@ -94,7 +113,10 @@ class _Repair:
     def _fault(self, fact: str, side: Side) -> None:
         with box(tag="li"):
             address = escape(str(Address.of("/fact", fact=fact)))
-            raw(f'{tag(side, "minus" if side == "wrong" else "amber")} <a class="fact" href="{address}">{html(fact, 300)}</a>', "wb-row")
+            raw(
+                f'{tag(side, "minus" if side == "wrong" else "amber")} <a class="fact" href="{address}">{html(fact, 300)}</a>',
+                "wb-row",
+            )
             if self._window.may_write:
                 with box("end"):
                     button("Remove", lambda: self._change(self._window.bench.faults.without(fact)), "quiet", "small")
@@ -107,7 +129,11 @@ class _Repair:
     def _form(self) -> None:
         wrong = box()
         with box("wb-row wb-grow"):
-            written = ui.input(placeholder='exposed("a", "b")').props("outlined dense spellcheck=false autocomplete=off").classes("wb-input mono")
+            written = (
+                ui.input(placeholder='exposed("a", "b")')
+                .props("outlined dense spellcheck=false autocomplete=off")
+                .classes("wb-input mono")
+            )
             written.props["aria-label"] = "a fact"
 
             async def add(side: Side) -> None:
@@ -135,7 +161,9 @@ class _Repair:
         found = await self._window.attempt(ask, self._answer)
         if found is not None:
             with self._answer:
-                raw(f"<p>The faults come from <b>{len(found.elements)}</b> of {found.update_size} changes of {_epochs(found)}.</p>")
+                raw(
+                    f"<p>The faults come from <b>{len(found.elements)}</b> of {found.update_size} changes of {_epochs(found)}.</p>"
+                )
                 self._known(found)
                 for element in found.elements:
                     self._element(element, None)
@@ -146,7 +174,11 @@ class _Repair:
 
         async def ask() -> Suggestion:
             return await self._window.ask(
-                self._window.bench.service.suggest, list(faults.wrong), list(faults.missing), list(self._rejected), over=self._over
+                self._window.bench.service.suggest,
+                list(faults.wrong),
+                list(faults.missing),
+                list(self._rejected),
+                over=self._over,
             )
 
         found = await self._window.attempt(ask, self._answer)
@@ -161,21 +193,32 @@ class _Repair:
             if self._window.can_change and found.elements:
                 place = box("wb-stack")
                 with box("wb-row"):
-                    button("Apply, as a new epoch", lambda: self._apply(found, place), "primary").props('data-action="apply"')
+                    button("Apply, as a new epoch", lambda: self._apply(found, place), "primary").props(
+                        'data-action="apply"'
+                    )
             await self._proofs(found)
 
     def _known(self, found: Answer) -> None:
         tried = tag("verified", "plus") if found.verified else tag("not verified", "amber")
-        least = tag("minimum", "plus") if found.minimum else tag(f"at least {found.bound:g}; {found.why_not_proven or 'not proven to be minimum'}", "amber")
+        least = (
+            tag("minimum", "plus")
+            if found.minimum
+            else tag(f"at least {found.bound:g}; {found.why_not_proven or 'not proven to be minimum'}", "amber")
+        )
         raw(f"{tried} {least}", "wb-row")
 
     def _element(self, element: Element, suggestion: Suggestion | None) -> None:
         look = "plus" if element.sign == "+" else "minus"
         with box("wb-list wb-element"), box("wb-row"):
             text = fact_html(*element.fact) if isinstance(element.fact, Fact) else html(str(element.fact), 400)
-            raw(f'<span class="wb-sign {look}">{"+" if look == "plus" else "−"}</span><span class="fact">{text}</span>', "wb-row")
+            raw(
+                f'<span class="wb-sign {look}">{"+" if look == "plus" else "−"}</span><span class="fact">{text}</span>',
+                "wb-row",
+            )
             if suggestion is not None:
-                button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props('data-action="reject"')
+                button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props(
+                    'data-action="reject"'
+                )
 
     async def _reject(self, element: str) -> None:
         self._rejected.append(element)

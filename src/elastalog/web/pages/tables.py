@@ -13,8 +13,8 @@ from elastalog.web.pages.markup import SHORT, html, value_html
 
 if TYPE_CHECKING:
     from elastalog.relations.schema import Schema
-    from elastalog.web.paging import Page
     from elastalog.web.pages.window import Window
+    from elastalog.web.paging import Page
 
 ROWS = 50
 """Rows of a page."""
@@ -52,12 +52,16 @@ NUMBERS = {"number", "unsigned", "float"}
 
 
 def _row(window: Window, page: Page, number: int, values: Sequence[Value], relation: str | None) -> str:
-    cells = [(value_html(value, SHORT), kind in NUMBERS) for value, kind in zip(values, _kinds(page.schema), strict=True)]
+    cells = [
+        (value_html(value, SHORT), kind in NUMBERS) for value, kind in zip(values, _kinds(page.schema), strict=True)
+    ]
     if page.levels is not None and page.counts is not None:
         cells += [(f"{page.levels[number]:,}", True), (f"{page.counts[number]:,}", True)]
     if not cells:
         cells = [("()", False)]
-    link = "" if relation is None else escape(str(window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)))
+    link = (
+        "" if relation is None else escape(str(window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)))
+    )
     return f"<tr>{''.join(_cell(text, is_number, link, i == 0) for i, (text, is_number) in enumerate(cells))}</tr>"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from html import escape
 
 from elastalog.diagnostics.diagnostic import ElastalogError
@@ -47,8 +48,11 @@ async def _build(window: Window, address: Address, entries: tuple[LogEntry, ...]
         if len(entries) > ROWS:
             older = escape(str(address.with_(page=page + 1)))
             newer = escape(str(address.with_(page=page - 1 if page > 2 else None)))
-            raw(f'<span></span>{f"<a class=wb-button href={newer}>Newer</a>" if page > 1 else ""}'
-                f'{f"<a class=wb-button href={older}>Older</a>" if ROWS * page < len(entries) else ""}', "wb-pager")
+            raw(
+                f"<span></span>{f'<a class=wb-button href={newer}>Newer</a>' if page > 1 else ''}"
+                f"{f'<a class=wb-button href={older}>Older</a>' if ROWS * page < len(entries) else ''}",
+                "wb-pager",
+            )
     with card(f"From epoch {first} to epoch {last}", "what changed in between"):
         await _compared(window, first, last)
 
@@ -66,7 +70,10 @@ async def _compared(window: Window, first: int, last: int) -> None:
         return
     for sign, look, texts in (("−", "minus", rules.removed), ("+", "plus", rules.added)):
         for text in texts:
-            raw(f'<ul><li class="{look}"><span class="wb-sign">{sign}</span><code>{html(text, 400)}</code></li></ul>', "wb-changes")
+            raw(
+                f'<ul><li class="{look}"><span class="wb-sign">{sign}</span><code>{html(text, 400)}</code></li></ul>',
+                "wb-changes",
+            )
     after = None if last == service.epoch else last
     raw(changes_html(window, differences, nothing="No fact came or went.", after=after, most=8))
 
@@ -77,10 +84,18 @@ def _bars(entries: tuple[LogEntry, ...], first: int, last: int) -> str:
     parts = []
     for number, entry in enumerate(entries):
         tall = max(3.0, (_HEIGHT - 4) * math.log1p(entry.impact) / highest)
-        look = "bar" + (" rules" if entry.added_rules or entry.removed_rules else "") + (" is-chosen" if entry.epoch in (first, last) else "")
+        look = (
+            "bar"
+            + (" rules" if entry.added_rules or entry.removed_rules else "")
+            + (" is-chosen" if entry.epoch in (first, last) else "")
+        )
         told = f"epoch {entry.epoch}: {entry.impact:,} facts changed, {seconds_html(entry.seconds)}"
         link = escape(str(Address.of("/timeline", to=entry.epoch)))
-        label = f'<text x="{number * step + step / 2:.0f}" y="{_HEIGHT + 16}" text-anchor="middle">{entry.epoch}</text>' if _is_labelled(number, len(entries)) else ""
+        label = (
+            f'<text x="{number * step + step / 2:.0f}" y="{_HEIGHT + 16}" text-anchor="middle">{entry.epoch}</text>'
+            if _is_labelled(number, len(entries))
+            else ""
+        )
         parts.append(
             f'<a href="{link}"><title>{told}</title><rect class="{look}" x="{number * step + 2}" y="{_HEIGHT - tall:.1f}" width="{step - 4}" '
             f'height="{tall:.1f}" rx="3"/>{label}</a>'
@@ -103,15 +118,24 @@ def _table(entries: tuple[LogEntry, ...], first: int, last: int, highest: int) -
 
 
 def _row(entry: LogEntry, first: int, last: int, highest: int) -> str:
-    compare = escape(str(Address.of("/timeline", **{"from": first if entry.epoch > first else entry.epoch, "to": max(entry.epoch, first)})))
+    compare = escape(
+        str(
+            Address.of(
+                "/timeline", **{"from": first if entry.epoch > first else entry.epoch, "to": max(entry.epoch, first)}
+            )
+        )
+    )
     look = escape(str(Address.of("/facts", epoch=entry.epoch)))
     share = 100 * math.log1p(entry.impact) / (math.log1p(highest) or 1)
     rules = len(entry.added_rules) + len(entry.removed_rules)
-    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 28) + (f" {tag('rules', 'accent')}" if rules else "")
+    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 28) + (
+        f" {tag('rules', 'accent')}" if rules else ""
+    )
+    is_today = entry.time.date() == datetime.now(UTC).date()
     day, clock = entry.time.strftime("%Y-%m-%d"), entry.time.strftime("%H:%M:%S")
     return (
         f'<tr{" class=wide-change" if entry.epoch in (first, last) else ""}><td class="inline"><a href="{escape(str(Address.of("/timeline", to=entry.epoch)))}" data-row><b>{entry.epoch}</b></a></td>'
-        f'<td class="keep" title="{day} {clock} UTC"><span class="wb-note wb-hide-phone">{day}</span> {clock}</td><td class="keep">{by}</td><td class="number">{signed(entry.inserted, entry.deleted)}</td>'
+        f'<td class="keep" title="{day} {clock} UTC">{"" if is_today else f"{day} "}{clock}</td><td class="keep">{by}</td><td class="number">{signed(entry.inserted, entry.deleted)}</td>'
         f'<td class="number">{entry.impact:,}</td><td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{share:.0f}%"></b></div></td>'
         f'<td class="number">{seconds_html(entry.seconds)}</td><td class="wb-hide-phone">{_how(entry)}</td>'
         f'<td class="inline keep"><a href="{compare}">compare</a> · <a href="{look}">look</a></td></tr>'

@@ -21,7 +21,10 @@ def undo(service: Service, committed: Committed) -> Committed:
     assert update is not None
     with service.at() as session:
         came, went = (
-            {name: list(Relation.of(session.schemas[name], session[name].dictionary, words)) for name, words in side.items()}
+            {
+                name: list(Relation.of(session.schemas[name], session[name].dictionary, words))
+                for name, words in side.items()
+            }
             for side in (update.inserted, update.deleted)
         )
     return service.apply(went, came, source=source)

@@ -6,11 +6,12 @@ from typing import Any
 
 from nicegui import events, ui
 
+from elastalog.analysis.findings import counted
 from elastalog.analysis.listing import show_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
-from elastalog.pipeline.files.diff import Diff, parse_diff
+from elastalog.pipeline.files.diff import parse_diff
 from elastalog.relations.schema import Schema
 from elastalog.web.answers import Committed
 from elastalog.web.pages.address import Address
@@ -30,10 +31,14 @@ _FILE = "update"
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    heading("Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch.")
+    heading(
+        "Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch."
+    )
     schemas = await window.ask(window.bench.service.schemas, window.epoch)
     if not window.can_change:
-        raw('<div class="wb-fault note">This can only be looked at: it is an earlier epoch, or you may read and not write.</div>')
+        raw(
+            '<div class="wb-fault note">This can only be looked at: it is an earlier epoch, or you may read and not write.</div>'
+        )
         return
     with box("wb-columns wb-wide-left"):
         page = _Update(window, schemas)
@@ -42,7 +47,9 @@ async def show(window: Window, address: Address) -> None:
 
 def _staged(address: Address) -> str:
     """The update that an address names: its text, and single facts."""
-    lines = [f"+{fact.rstrip('.')}." for fact in address.all("insert")] + [f"-{fact.rstrip('.')}." for fact in address.all("delete")]
+    lines = [f"+{fact.rstrip('.')}." for fact in address.all("insert")] + [
+        f"-{fact.rstrip('.')}." for fact in address.all("delete")
+    ]
     return "\n".join([part for part in (address.get("text").rstrip(), *lines) if part])
 
 
@@ -66,12 +73,21 @@ class _Update:
             with card("What would change"):
                 self._result = box("wb-stack")
                 with self._result:
-                    raw("Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text: nothing is committed by that.", "wb-note", tag="p")
+                    raw(
+                        "Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text: nothing is committed by that.",
+                        "wb-note",
+                        tag="p",
+                    )
         with box("wb-stack"):
             with card("Add a fact"):
                 self._form()
             with card("Add a file", "a diff file"):
-                ui.upload(on_upload=self._file, auto_upload=True, max_file_size=LARGEST_FILE, label="choose a file, or drop one here").props("flat bordered").classes("wb-upload")
+                ui.upload(
+                    on_upload=self._file,
+                    auto_upload=True,
+                    max_file_size=LARGEST_FILE,
+                    label="choose a file, or drop one here",
+                ).props("flat bordered").classes("wb-upload")
         await self._editor.look()
 
     # --- staging ---------------------------------------------------------------------------------------------------
@@ -91,12 +107,17 @@ class _Update:
         self._values: list[ui.input] = []
         with self._fields:
             for column in self._schemas[relation].columns if relation in self._schemas else ():
-                made = ui.input(label=f"{column.name}: {column.type_name}").props("outlined dense spellcheck=false autocomplete=off")
+                made = ui.input(label=f"{column.name}: {column.type_name}").props(
+                    "outlined dense spellcheck=false autocomplete=off"
+                )
                 self._values.append(made.classes("wb-input"))
 
     async def _add(self, sign: str) -> None:
         schema = self._schemas[self._relation]
-        written = [_as_written(made.value or "", column.type_name) for made, column in zip(self._values, schema.columns, strict=True)]
+        written = [
+            _as_written(made.value or "", column.type_name)
+            for made, column in zip(self._values, schema.columns, strict=True)
+        ]
         line = f"{sign}{self._relation}({', '.join(written)})."
         self._wrong.clear()
         try:
@@ -113,7 +134,9 @@ class _Update:
         try:
             text = (await event.file.read()).decode()
         except UnicodeDecodeError:
-            told = Diagnostic("E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line")
+            told = Diagnostic(
+                "E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line"
+            )
             self._findings.content = faults_html([told])
             return
         await self._append(text)
@@ -138,7 +161,9 @@ class _Update:
             self._findings.content = faults_html(error.diagnostics)
             return _marks(text, _bad_lines(error.diagnostics)), {}
         came, went = (sum(table.num_rows for table in side.values()) for side in (diff.inserted, diff.deleted))
-        self._findings.content = f'<div class="wb-row">{tag(f"{came:,} to insert", "plus")} {tag(f"{went:,} to delete", "minus")}</div>'
+        self._findings.content = (
+            f'<div class="wb-row">{tag(f"{came:,} to insert", "plus")} {tag(f"{went:,} to delete", "minus")}</div>'
+        )
         return _marks(text, frozenset()), {}
 
     # --- asking and committing -------------------------------------------------------------------------------------
@@ -162,7 +187,7 @@ class _Update:
         if found is not None:
             changes, forecasts = found
             with self._result:
-                raw(f"<p>It would change <b>{changes.impact:,}</b> facts.</p>" if changes.impact else "")
+                raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
                 raw(changes_html(self._window, changes, nothing="No fact would come or go."))
                 raw(_forecasts(forecasts))
 
