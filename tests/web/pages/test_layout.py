@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 from elastalog.web.pages.graphs import Drawn, draw
 from elastalog.web.pages.layout import lay_out, layers_of
@@ -40,7 +41,7 @@ def test_edges_go_down_from_box_to_box():
         top, bottom = layout.boxes[source], layout.boxes[target]
         assert route[0][1] == top.y + top.height
         assert route[-1][1] == bottom.y
-        assert all(earlier[1] <= later[1] for earlier, later in zip(route, route[1:], strict=False))
+        assert all(earlier[1] <= later[1] for earlier, later in pairwise(route))
 
 
 def test_nothing_to_draw_is_drawn():

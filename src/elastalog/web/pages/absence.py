@@ -57,4 +57,5 @@ def _literal(window: Window, literal: LiteralStatus) -> str:
     elif literal.kind == "atom":
         address = escape(str(window.to("/facts", query=literal.text)))
         link = f'<a href="{address}">look</a>'
-    return f'<li class="{literal.status}"><span class="wb-mark">{_MARKS[literal.status]}</span><code>{html(literal.text, 400)}</code>{link}</li>'
+    mark = f'<span class="wb-mark">{_MARKS[literal.status]}</span>'
+    return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{link}</li>'

@@ -7,8 +7,9 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from elastalog.analysis.program import Value
 from elastalog.provenance.fact import Fact
-from elastalog.web.pages.markup import fact_html, html, signed
+from elastalog.web.pages.markup import fact_html, html, link, signed
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -41,7 +42,8 @@ def changes_html(
         if items:
             counts = signed(len(changed.inserted), len(changed.deleted))
             parts.append(
-                f'<section data-changed="{escape(name)}"><h3>{html(name)} <span>{counts}</span></h3><ul>{items}</ul></section>'
+                f'<section data-changed="{escape(name)}"><h3>{html(name)} <span>{counts}</span></h3>'
+                f"<ul>{items}</ul></section>"
             )
     return f'<div class="wb-changes">{"".join(parts)}</div>' if parts else f'<p class="wb-note">{html(nothing)}</p>'
 
@@ -54,11 +56,11 @@ def _list(window: Window, name: str, kind: str, sign: str, facts: Relation, afte
     return "".join(items)
 
 
-def _ordered(facts: Relation, most: int) -> Iterable[tuple[object, ...]]:
+def _ordered(facts: Relation, most: int) -> Iterable[tuple[Value, ...]]:
     """In order where they are few; of very many, whichever come first."""
     return sorted(facts, key=repr) if len(facts) <= 1_000 else facts.head(most)
 
 
 def _item(window: Window, fact: Fact, kind: str, sign: str, after: int | None) -> str:
-    address = escape(str(window.bench.fact_address(fact, after)))
-    return f'<li class="{kind}"><span class="wb-sign">{sign}</span><a class="fact" href="{address}">{fact_html(*fact)}</a></li>'
+    address = window.bench.fact_address(fact, after)
+    return f'<li class="{kind}"><span class="wb-sign">{sign}</span>{link(address, fact_html(*fact), "fact")}</li>'

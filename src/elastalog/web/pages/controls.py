@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from typing import Any
 
 from nicegui import ui
 
 from elastalog.web.pages.address import Address
-from elastalog.web.pages.markup import html
+from elastalog.web.pages.markup import html, link
 
 Action = Callable[[], Awaitable[None] | None]
 
@@ -80,7 +79,7 @@ def select(value: str, options: Mapping[str, str], on_value: Callable[[str], Any
 def choice(options: Sequence[tuple[str, Address]], chosen: str) -> str:
     """A row of links, one of which is where we are."""
     links = (
-        f'<a href="{escape(str(address))}"{" class=is-here aria-current=true" if text == chosen else ""}>{html(text)}</a>'
+        link(address, html(text), "is-here" if text == chosen else "", "aria-current=true" if text == chosen else "")
         for text, address in options
     )
     return f'<nav class="wb-choice">{"".join(links)}</nav>'

@@ -53,8 +53,9 @@ _TEAMS: Final = {
     "ship": ("front", "orders", "labels", "routes", "carriers", "depots", "returns", "customs"),
 }
 _ACROSS: Final = (
-    ("shop.cart", "pay.checkout"), ("shop.offers", "search.query"), ("help.tickets", "ship.orders"), ("help.chat", "mail.writer"),
-    ("pay.checkout", "ship.orders"), ("ship.returns", "pay.refunds"), ("pay.ledger", "gate"), ("gate", "vault"), ("help.customers", "keeper"),
+    ("shop.cart", "pay.checkout"), ("shop.offers", "search.query"), ("help.tickets", "ship.orders"),
+    ("help.chat", "mail.writer"), ("pay.checkout", "ship.orders"), ("ship.returns", "pay.refunds"),
+    ("pay.ledger", "gate"), ("gate", "vault"), ("help.customers", "keeper"),
     ("keeper", "diary"), ("mail.sender", "log"), ("pay.ledger", "log"), ("search.index", "log"), ("ship.depots", "log"),
 )  # fmt: skip
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
 from elastalog.evaluation.statistics import Statistics
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.controls import box, card, heading, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import bytes_html, empty, html, seconds_html
+from elastalog.web.pages.markup import bar_cell, bytes_html, cell, empty, html, link, seconds_html, table
 from elastalog.web.pages.window import Window
 
 MOST_RULES = 100
@@ -47,7 +46,7 @@ def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> N
             raw(_rules(program, statistics))
         with card(
             "Relations",
-            f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it for what evaluation needs besides",
+            f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it hidden",
             is_padded=False,
         ):
             raw(_relations(window, statistics))
@@ -98,28 +97,30 @@ def _rules(program: CheckedProgram, statistics: Statistics) -> str:
     rows = []
     for rule in rules[:MOST_RULES]:
         line = lines.get(rule.number, 0) if rule.number is not None else 0
-        text = f"<code>{html(rule.text, 300)}</code>"
         where = (
-            f'<a href="/program?line={line}">line {line}</a>'
+            link(f"/program?line={line}", f"line {line}")
             if line
-            else '<span class="wb-note">made by the engine</span>'
+            else '<span class="wb-note">made to serve others</span>'
         )
-        rows.append(
-            f'<tr><td class="inline">{text} {where}</td><td class="number">{rule.derivations:,}</td><td class="number">{seconds_html(rule.seconds)}</td>'
-            f'<td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{100 * rule.seconds / slowest:.0f}%"></b></div></td></tr>'
-        )
+        cells = (
+            cell(f"<code>{html(rule.text, 300)}</code> {where}", "inline"), cell(f"{rule.derivations:,}", "number"),
+            cell(seconds_html(rule.seconds), "number"), bar_cell(rule.seconds / slowest),
+        )  # fmt: skip
+        rows.append(f"<tr>{''.join(cells)}</tr>")
     head = '<th>rule</th><th class="number">derivations</th><th class="number">time</th><th class="wb-hide-phone"></th>'
-    return f'<div class="wb-scroll"><table class="wb-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return table(head, rows)
 
 
 def _relations(window: Window, statistics: Statistics) -> str:
     relations = sorted(statistics.relations, key=lambda relation: -relation.bytes)
     largest = max((relation.bytes for relation in relations), default=1) or 1
-    rows = "".join(
-        f'<tr><td class="mono"><a data-row href="{escape(str(window.to("/facts", relation=relation.name)))}">{html(relation.name)}</a></td>'
-        f'<td class="number">{relation.facts:,}</td><td class="number">{bytes_html(relation.bytes)}</td>'
-        f'<td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{100 * relation.bytes / largest:.0f}%"></b></div></td></tr>'
-        for relation in relations
-    )
+    rows = []
+    for relation in relations:
+        address = window.to("/facts", relation=relation.name)
+        cells = (
+            cell(link(address, html(relation.name), more="data-row"), "mono"), cell(f"{relation.facts:,}", "number"),
+            cell(bytes_html(relation.bytes), "number"), bar_cell(relation.bytes / largest),
+        )  # fmt: skip
+        rows.append(f"<tr>{''.join(cells)}</tr>")
     head = '<th>relation</th><th class="number">facts</th><th class="number">memory</th><th class="wb-hide-phone"></th>'
-    return f'<div class="wb-scroll"><table class="wb-table"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return table(head, rows)

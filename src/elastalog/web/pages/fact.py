@@ -15,7 +15,7 @@ from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Side
 from elastalog.web.pages.controls import box, button, card, choice, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, rule_html, tag
+from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, rule_html, sign, tag
 from elastalog.web.pages.proof_tree import ProofTree
 from elastalog.web.pages.window import Window
 
@@ -179,7 +179,8 @@ def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
             else '<span class="rule">given</span>'
         )
         parts.append(
-            f'<div class="wb-node"><span class="wb-mark">•</span><div class="text"><span class="fact">{premises}</span>{by}</div></div>'
+            '<div class="wb-node"><span class="wb-mark">•</span>'
+            f'<div class="text"><span class="fact">{premises}</span>{by}</div></div>'
         )
     more = f'<p class="wb-note">… {len(derivations) - 20:,} more</p>' if len(derivations) > 20 else ""
     return "".join(parts) + more
@@ -224,8 +225,7 @@ async def _blame(window: Window, fact: Fact) -> None:
         raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, the earliest that is known.', tag="p")
         return
     items = "".join(
-        f'<li><span class="wb-sign {"plus" if element.sign == "+" else "minus"}">{"+" if element.sign == "+" else "−"}</span>'
-        f'<span class="fact">{html(str(element.fact), 400)}</span></li>'
+        f'<li>{sign(element.sign == "+")}<span class="fact">{html(str(element.fact), 400)}</span></li>'
         for element in blame.elements
     )
     raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, because of', tag="p")

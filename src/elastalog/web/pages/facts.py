@@ -12,7 +12,7 @@ from elastalog.relations.schema import Schema
 from elastalog.web.answers import RelationSummary
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.controls import box, card, field, raw
-from elastalog.web.pages.markup import empty, faults_html, html, signed
+from elastalog.web.pages.markup import empty, faults_html, html, link, signed
 from elastalog.web.pages.tables import ROWS, page_html
 from elastalog.web.pages.window import Window
 from elastalog.web.paging import Page
@@ -58,7 +58,8 @@ def _list(window: Window, summaries: tuple[RelationSummary, ...], chosen: str) -
         last = f'<span class="last">{signed(summary.inserted or 0, summary.deleted or 0)}</span>' if changed else ""
         address = escape(str(window.to("/facts", relation=summary.name)))
         links.append(
-            f'<a href="{address}"{here} data-relation="{escape(summary.name)}"><span class="name">{html(summary.name)}</span>'
+            f'<a href="{address}"{here} data-relation="{escape(summary.name)}">'
+            f'<span class="name">{html(summary.name)}</span>'
             f'<span class="count">{summary.facts:,}</span>{last}</a>'
         )
     return "".join(links)
@@ -69,9 +70,7 @@ async def _relation(window: Window, address: Address, summary: RelationSummary |
     with card(name, "" if summary is None else html(_columns(summary.schema)), is_padded=False) as header:
         with header:
             levels = address.with_(levels=None if address.get("levels") else True, page=None)
-            raw(
-                f'<a class="wb-button small" href="{escape(str(levels))}">{"Hide" if address.get("levels") else "Show"} levels</a>'
-            )
+            raw(link(levels, "Hide levels" if address.get("levels") else "Show levels", "wb-button small"))
         with box("wb-body"):
             filtered = address.get("where")
 

@@ -119,7 +119,8 @@ def _navigation(window: Window) -> str:
         badge = f'<span class="wb-badge">{marked}</span>' if marked and path == "/repair" else ""
         address = escape(str(window.to(path)))
         links.append(
-            f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(picture)}<span class="word">{name}</span>{badge}</a>'
+            f'<a href="{address}" data-key="{number}" title="{name}"{here}>{icon(picture)}'
+            f'<span class="word">{name}</span>{badge}</a>'
         )
     return "".join(links)
 
@@ -137,7 +138,7 @@ def _past(window: Window) -> str:
         return ""
     now = escape(str(window.address.with_(epoch=None)))
     return (
-        f'<div class="wb-past"><span>This is epoch {window.epoch:,}, as it was: it can be read and asked, not changed.</span>'
+        f'<div class="wb-past"><span>This is epoch {window.epoch:,}: it can be looked at and asked, not changed.</span>'
         f'<a href="{now}">Back to the present</a></div>'
     )
 
@@ -163,7 +164,8 @@ def _turn(dark: ui.dark_mode) -> None:
     """Light if it was dark, and the other way round; a browser that follows the system is asked what it shows."""
     ui.run_javascript(
         "const dark = !document.body.classList.contains('body--dark');"
-        "document.cookie = `elastalog_dark=${dark ? 1 : 0}; path=/; max-age=31536000; samesite=strict`; Quasar.Dark.set(dark);"
+        "document.cookie = `elastalog_dark=${dark ? 1 : 0}; path=/; max-age=31536000; samesite=strict`;"
+        "Quasar.Dark.set(dark);"
     )
 
 

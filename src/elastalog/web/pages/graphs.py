@@ -13,6 +13,10 @@ MOST_NODES = 200
 """More are not drawn: nobody could read them."""
 LEAST = 0.7
 """How far a drawing is shrunk at most."""
+_TIP = (
+    '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+)
 _LETTER = 7.6
 _MOST_LETTERS = 46
 
@@ -38,12 +42,9 @@ def draw(nodes: Sequence[Drawn], edges: Sequence[tuple[int, int]], *, title: str
     margin = 8
     wide, high = layout.width + 2 * margin, layout.height + 2 * margin
     dashed = set(weak)
-    parts = [
-        f'<svg role="img" aria-label="{escape(title)}" style="width:clamp({LEAST * wide:.0f}px,100%,{wide:.0f}px)" '
-        f'viewBox="{-margin} {-margin} {wide:.0f} {high:.0f}" xmlns="http://www.w3.org/2000/svg">',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 L8 4 L0 8 z"/></marker></defs>',
-    ]
+    size = f'style="width:clamp({LEAST * wide:.0f}px,100%,{wide:.0f}px)"'
+    view = f'viewBox="{-margin} {-margin} {wide:.0f} {high:.0f}" xmlns="http://www.w3.org/2000/svg"'
+    parts = [f'<svg role="img" aria-label="{escape(title)}" {size} {view}>{_TIP}']
     for number, ((source, target), points) in enumerate(zip(edges, layout.routes, strict=True)):
         if source != target:
             look = "edge weak" if number in dashed else "edge"
@@ -77,7 +78,8 @@ def _curve(points: Sequence[tuple[float, float]], is_across: bool) -> str:
 def _box(node: Drawn, box: Box) -> str:
     middle = box.x + box.width / 2
     first = box.y + (20 if node.note else box.height / 2 + 4.5)
-    note = f'<text class="note" x="{middle:.1f}" y="{box.y + 38:.1f}" text-anchor="middle">{escape(_cut(node.note))}</text>'
+    below = f'x="{middle:.1f}" y="{box.y + 38:.1f}" text-anchor="middle"'
+    note = f'<text class="note" {below}>{escape(_cut(node.note))}</text>'
     inner = (
         f'<g class="{node.kind}"><title>{escape(show_text(node.text[:400]))}</title>'
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"/>'

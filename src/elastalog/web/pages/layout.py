@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 SWEEPS = 8
@@ -76,15 +77,15 @@ def _acyclic(number: int, edges: Sequence[Edge]) -> list[Edge]:
         trail = [(root, iter(below[root]))]
         while trail:
             node, targets = trail[-1]
-            target = next(targets, None)
-            if target is None:
+            following = next(targets, None)
+            if following is None:
                 state[node] = 2
                 trail.pop()
-            elif state[target] != 1:
-                kept.append((node, target))
-                if state[target] == 0:
-                    state[target] = 1
-                    trail.append((target, iter(below[target])))
+            elif state[following] != 1:
+                kept.append((node, following))
+                if state[following] == 0:
+                    state[following] = 1
+                    trail.append((following, iter(below[following])))
     return kept
 
 
@@ -98,7 +99,7 @@ def lay_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge], gap: fl
         rows[depth].append(node)
     neighbours: list[list[int]] = [[] for _ in layer]
     for chain in chains:
-        for one, other in zip(chain, chain[1:], strict=False):
+        for one, other in pairwise(chain):
             neighbours[one].append(other)
             neighbours[other].append(one)
     _sort(rows, neighbours, layer)

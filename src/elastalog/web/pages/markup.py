@@ -84,7 +84,8 @@ def fault_html(found: Diagnostic) -> str:
     more = "".join(f"<p>{html(note)}</p>" for note in found.notes)
     advice = f"<p>{html(found.help)}</p>" if found.help else ""
     kind = "" if found.severity == "error" else found.severity
-    return f'<div class="wb-fault {kind}" role="alert">{place}<b>{html(found.message)}</b> <span class="wb-note">{found.code}</span>{more}{advice}</div>'
+    head = f'{place}<b>{html(found.message)}</b> <span class="wb-note">{found.code}</span>'
+    return f'<div class="wb-fault {kind}" role="alert">{head}{more}{advice}</div>'
 
 
 def faults_html(found: Iterable[Diagnostic], most: int = 20) -> str:
@@ -111,3 +112,38 @@ def bytes_html(size: int) -> str:
             return f"{amount:,.0f} {unit}"
         amount /= 1024
     return f"{amount:,.1f} GiB"
+
+
+# --- pieces of pages, made of what is HTML already -------------------------------------------------------------------
+
+
+def link(address: object, content: str, look: str = "", more: str = "") -> str:
+    """A link; `more` are further attributes."""
+    return f'<a class="{look}" href="{escape(str(address))}" {more}>{content}</a>'
+
+
+def cell(content: str, look: str = "") -> str:
+    """A cell of a table."""
+    return f'<td class="{look}">{content}</td>'
+
+
+def bar_cell(share: float) -> str:
+    """A cell with a bar of a length from 0 to 1; there is no room for it on a phone."""
+    return cell(f'<div class="wb-bar-cell"><b style="width:{100 * share:.0f}%"></b></div>', "wb-hide-phone")
+
+
+def table(head: str, rows: Iterable[str]) -> str:
+    """A table that scrolls where it is too wide."""
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="wb-scroll"><table class="wb-table">{body}</table></div>'
+
+
+def sign(is_plus: bool) -> str:
+    """The sign of what came or went."""
+    return f'<span class="wb-sign {"plus" if is_plus else "minus"}">{"+" if is_plus else "−"}</span>'
+
+
+def told(text: str, kind: str = "note") -> str:
+    """Something to know: `note`, `warning`, or, when something went well, `fine`."""
+    look = "wb-fine" if kind == "fine" else f"wb-fault {kind}"
+    return f'<div class="{look}">{text}</div>'

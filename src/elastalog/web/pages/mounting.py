@@ -25,7 +25,7 @@ _ASSETS = Path(str(files("elastalog.web.pages"))) / "assets"
 
 
 def mount_pages(app: FastAPI, service: Service, *, title: str) -> Bench:
-    """Adds the pages to an application that has the interface. Once in a process: NiceGUI keeps its state by process."""
+    """Adds the pages to an application that has the interface. Once in a process: NiceGUI keeps its state there."""
     bench = Bench(service, title)
 
     def root(request: Request) -> None:
@@ -41,7 +41,8 @@ def mount_pages(app: FastAPI, service: Service, *, title: str) -> Bench:
         shared=True,
     )
     ui.run_with(
-        app, root=root, title=f"{title} · Elastalog", favicon=(_ASSETS / "icon.svg").read_text(), tailwind=False, gzip_middleware_factory=None, show_welcome_message=False,
+        app, root=root, title=f"{title} · Elastalog", favicon=(_ASSETS / "icon.svg").read_text(), tailwind=False,
+        gzip_middleware_factory=None, show_welcome_message=False,
         reconnect_timeout=30.0, binding_refresh_interval=None, dark=None,
     )  # fmt: skip
     app.add_middleware(ContentPolicy)

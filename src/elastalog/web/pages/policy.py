@@ -1,8 +1,8 @@
 """What a page may load and run: the content-security policy, on every answer that is HTML.
 
-Scripts run only if they are ours by address or carry the nonce of their page, which every script that NiceGUI's template
-writes gets here. Two things NiceGUI does not admit: it compiles templates of components in the browser (`unsafe-eval`), and
-Vue, Quasar and the editor set styles inline (`unsafe-inline`, for styles alone). `docs/explanation/security.md` says so.
+Scripts run only if they are ours by address or carry the nonce of their page, which every script that NiceGUI's
+template writes gets here. Two things NiceGUI does not admit: it compiles templates of components in the browser
+(`unsafe-eval`), and Vue, Quasar and the editor set styles inline (`unsafe-inline`, for styles alone).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
+    "default-src 'none'; script-src 'self' 'nonce-{nonce}' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; manifest-src 'self'"
 )
 HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -53,7 +54,7 @@ class ContentPolicy:
                 parts.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                # Facts in a page have `<` escaped (they stand in a JSON text), so each of these is a tag of the template.
+                # Facts have `<` escaped here (they stand in a JSON text): each of these is a tag of the template.
                 body = b"".join(parts).replace(b"<script", f'<script nonce="{nonce}"'.encode())
                 MutableHeaders(scope=start)["Content-Length"] = str(len(body))
                 await send(start)

@@ -1,4 +1,4 @@
-"""The page Program: its text, findings while typing, and what a change of rules would change, before it is committed."""
+"""The page Program: its text, findings while typing, and what a change of rules would change before it is one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, button, card, heading, raw
 from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.highlight import hints_of, marks_of
-from elastalog.web.pages.markup import faults_html, seconds_html
+from elastalog.web.pages.markup import faults_html, seconds_html, told
 from elastalog.web.pages.undoing import undo
 from elastalog.web.pages.window import Window
 
@@ -116,19 +116,18 @@ class _Program:
             await self._editor.show(text)
             return
         with self._news:
-            raw(
-                '<div class="wb-fault warning">The program has been changed by somebody else since. Reset shows it as it is now.</div>'
-            )
+            raw(told("The program has been changed by somebody else since. Reset shows it as it is now.", "warning"))
 
 
 def show_commit(window: Window, done: Committed) -> None:
     """What an epoch did, and a way to undo it."""
     if done.record.is_unchanged:
-        raw('<div class="wb-fault note">Nothing to do: everything is so already. There is no new epoch.</div>')
+        raw(told("Nothing to do: everything is so already. There is no new epoch."))
         return
     record = done.record
+    what = counted(record.impact, "fact")
     raw(
-        f'<div class="wb-fine"><b>Epoch {done.epoch}</b> is committed: {counted(record.impact, "fact")} changed in {seconds_html(record.seconds)}.</div>',
+        told(f"<b>Epoch {done.epoch}</b> is committed: {what} changed in {seconds_html(record.seconds)}.", "fine"),
         "wb-committed",
     )
     place = box()
@@ -138,7 +137,7 @@ def show_commit(window: Window, done: Committed) -> None:
         if back is not None:
             taken.set_visibility(False)
             with place:
-                raw(f'<div class="wb-fine">Undone, as <b>epoch {back.epoch}</b>.</div>')
+                raw(told(f"Undone, as <b>epoch {back.epoch}</b>.", "fine"))
 
     with box("wb-row"):
         taken = button("Undo, as a new epoch", take_back)
@@ -167,6 +166,6 @@ def _notes(program: Program, statistics: Statistics) -> dict[int, str]:
     for rule in program.checked.rules:
         cost = costs.get(rule.number)
         if cost is not None and rule.line:
-            told = f"rule {rule.number_in_relation} of {rule.head.relation}: {cost.derivations:,} derivations when it was last evaluated anew"
-            notes.setdefault(rule.line, []).append(told)
+            known = f"rule {rule.number_in_relation} of {rule.head.relation}: {counted(cost.derivations, 'derivation')}"
+            notes.setdefault(rule.line, []).append(f"{known} when it was last evaluated anew")
     return {line: "\n\n".join(texts) for line, texts in notes.items()}

@@ -19,8 +19,8 @@ MOST_CHILDREN = 50
 
 
 class ProofTree:
-    """`prove` gives a proof of a fact to a depth of a few. Which nodes are open is part of the address: `open` has their
-    paths, as `0.2.1`."""
+    """`prove` gives a proof of a fact to a depth of a few. Which nodes are open is part of the address: `open` has
+    their paths, as `0.2.1`."""
 
     def __init__(self, window: Window, prove: Callable[[Fact], Awaitable[Proof]]) -> None:
         self._window = window

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from functools import partial
 
 from nicegui import ui
 
@@ -15,7 +15,7 @@ from elastalog.web.answers import Committed
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Faults, Side
 from elastalog.web.pages.controls import box, button, card, choice, heading, raw
-from elastalog.web.pages.markup import empty, fact_html, html, tag
+from elastalog.web.pages.markup import empty, fact_html, html, link, sign, tag
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.proof_tree import ProofTree
 from elastalog.web.pages.window import Window
@@ -31,7 +31,7 @@ async def show(window: Window, address: Address) -> None:
         )
     heading(
         "Repair",
-        "Mark facts that should not be there, or that should: Elastalog finds the smallest change that sets them right.",
+        "Mark facts that should not be there, or that should: the smallest change that sets them right is found.",
     )
     page = _Repair(window, address)
     with box("wb-columns"):
@@ -112,9 +112,9 @@ class _Repair:
 
     def _fault(self, fact: str, side: Side) -> None:
         with box(tag="li"):
-            address = escape(str(Address.of("/fact", fact=fact)))
+            address = Address.of("/fact", fact=fact)
             raw(
-                f'{tag(side, "minus" if side == "wrong" else "amber")} <a class="fact" href="{address}">{html(fact, 300)}</a>',
+                f"{tag(side, 'minus' if side == 'wrong' else 'amber')} {link(address, html(fact, 300), 'fact')}",
                 "wb-row",
             )
             if self._window.may_write:
@@ -162,7 +162,8 @@ class _Repair:
         if found is not None:
             with self._answer:
                 raw(
-                    f"<p>The faults come from <b>{len(found.elements)}</b> of {found.update_size} changes of {_epochs(found)}.</p>"
+                    f"<p>The faults come from <b>{len(found.elements)}</b> of {found.update_size} changes "
+                    f"of {_epochs(found)}.</p>"
                 )
                 self._known(found)
                 for element in found.elements:
@@ -208,13 +209,9 @@ class _Repair:
         raw(f"{tried} {least}", "wb-row")
 
     def _element(self, element: Element, suggestion: Suggestion | None) -> None:
-        look = "plus" if element.sign == "+" else "minus"
         with box("wb-list wb-element"), box("wb-row"):
             text = fact_html(*element.fact) if isinstance(element.fact, Fact) else html(str(element.fact), 400)
-            raw(
-                f'<span class="wb-sign {look}">{"+" if look == "plus" else "−"}</span><span class="fact">{text}</span>',
-                "wb-row",
-            )
+            raw(f'{sign(element.sign == "+")}<span class="fact">{text}</span>', "wb-row")
             if suggestion is not None:
                 button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props(
                     'data-action="reject"'
@@ -232,7 +229,7 @@ class _Repair:
             for element in list(self._rejected):
                 with box("wb-row"):
                     raw(f'{tag("kept")} <span class="mono">{html(element, 200)}</span>')
-                    button("Allow again", lambda element=element: self._allow(element), "quiet", "small")
+                    button("Allow again", partial(self._allow, element), "quiet", "small")
 
     def _allow(self, element: str) -> None:
         self._rejected.remove(element)

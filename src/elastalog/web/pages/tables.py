@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.program import Value
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.address import Address
-from elastalog.web.pages.markup import SHORT, html, value_html
+from elastalog.web.pages.markup import SHORT, cell, html, link, table, value_html
 
 if TYPE_CHECKING:
     from elastalog.relations.schema import Schema
@@ -24,10 +23,7 @@ def page_html(window: Window, page: Page, address: Address, relation: str | None
     """The table and the way to other pages of it. Rows of a relation lead to their facts."""
     head = "".join(_heading(name, kind, address) for name, kind in _columns(page))
     rows = [_row(window, page, number, values, relation) for number, values in enumerate(page.rows)]
-    return (
-        f'<div class="wb-scroll"><table class="wb-table"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-        + _pager(page, len(rows), address)
-    )
+    return table(head, rows) + _pager(page, len(rows), address)
 
 
 def _columns(page: Page) -> list[tuple[str, str]]:
@@ -40,11 +36,11 @@ def _heading(name: str, kind: str, address: Address) -> str:
     is_sorted = order.removeprefix("-") == name
     turned = f"-{name}" if order == name else None if order == f"-{name}" else name
     arrow = (" ↓" if order.startswith("-") else " ↑") if is_sorted else ""
-    link = escape(str(address.with_(order=turned, page=None)))
-    look = ' class="is-sorted"' if is_sorted else ""
+    look = "is-sorted" if is_sorted else ""
     side = ' class="number"' if kind in NUMBERS or not kind else ""
     sort = f' aria-sort="{"descending" if order.startswith("-") else "ascending"}"' if is_sorted else ""
-    return f'<th scope="col"{side}{sort}><a href="{link}"{look}>{html(name.removeprefix("@"))}{arrow}</a>{f"<i>{html(kind)}</i>" if kind else ""}</th>'
+    shown = link(address.with_(order=turned, page=None), html(name.removeprefix("@")) + arrow, look)
+    return f'<th scope="col"{side}{sort}>{shown}{f"<i>{html(kind)}</i>" if kind else ""}</th>'
 
 
 NUMBERS = {"number", "unsigned", "float"}
@@ -59,19 +55,14 @@ def _row(window: Window, page: Page, number: int, values: Sequence[Value], relat
         cells += [(f"{page.levels[number]:,}", True), (f"{page.counts[number]:,}", True)]
     if not cells:
         cells = [("()", False)]
-    link = (
-        "" if relation is None else escape(str(window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)))
-    )
-    return f"<tr>{''.join(_cell(text, is_number, link, i == 0) for i, (text, is_number) in enumerate(cells))}</tr>"
+    to = None if relation is None else window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)
+    return f"<tr>{''.join(_cell(text, is_number, to, i == 0) for i, (text, is_number) in enumerate(cells))}</tr>"
 
 
-def _cell(text: str, is_number: bool, link: str, is_first: bool) -> str:
-    look = "mono number" if is_number else "mono"
-    if not link:
-        return f'<td class="{look}">{text}</td>'
+def _cell(text: str, is_number: bool, to: Address | None, is_first: bool) -> str:
     # One link of a row takes part in the order of the keys: all of them lead to the same fact.
     reach = "data-row" if is_first else 'tabindex="-1"'
-    return f'<td class="{look}"><a href="{link}" {reach}>{text}</a></td>'
+    return cell(text if to is None else link(to, text, more=reach), "mono number" if is_number else "mono")
 
 
 def _kinds(schema: Schema) -> list[str]:
@@ -84,7 +75,7 @@ def _pager(page: Page, shown: int, address: Address) -> str:
     where = f"{page.offset + 1:,} – {page.offset + shown:,} of {page.total:,}" if shown else f"0 of {page.total:,}"
     links = (("[", "Previous", number - 1), ("]", "Next", number + 1))
     parts = [
-        f'<a class="wb-button small" data-key="{key}" href="{escape(str(address.with_(page=to if to > 1 else None)))}">{text}</a>'
+        link(address.with_(page=to if to > 1 else None), text, "wb-button small", f'data-key="{key}"')
         if 1 <= to <= last
         else f'<button class="wb-button small" disabled>{text}</button>'
         for key, text, to in links

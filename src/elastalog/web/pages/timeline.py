@@ -11,7 +11,7 @@ from elastalog.storage.entries import LogEntry
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, card, heading, raw
-from elastalog.web.pages.markup import empty, faults_html, html, seconds_html, signed, tag
+from elastalog.web.pages.markup import bar_cell, cell, empty, faults_html, html, link, seconds_html, signed, table, tag
 from elastalog.web.pages.window import Window
 
 ROWS = 50
@@ -89,19 +89,17 @@ def _bars(entries: tuple[LogEntry, ...], first: int, last: int) -> str:
             + (" rules" if entry.added_rules or entry.removed_rules else "")
             + (" is-chosen" if entry.epoch in (first, last) else "")
         )
-        told = f"epoch {entry.epoch}: {entry.impact:,} facts changed, {seconds_html(entry.seconds)}"
-        link = escape(str(Address.of("/timeline", to=entry.epoch)))
+        about = f"epoch {entry.epoch}: {entry.impact:,} facts changed, {seconds_html(entry.seconds)}"
         label = (
             f'<text x="{number * step + step / 2:.0f}" y="{_HEIGHT + 16}" text-anchor="middle">{entry.epoch}</text>'
             if _is_labelled(number, len(entries))
             else ""
         )
-        parts.append(
-            f'<a href="{link}"><title>{told}</title><rect class="{look}" x="{number * step + 2}" y="{_HEIGHT - tall:.1f}" width="{step - 4}" '
-            f'height="{tall:.1f}" rx="3"/>{label}</a>'
-        )
-    width = step * len(entries)
-    return f'<svg role="img" aria-label="impact by epoch" width="{width}" height="{_HEIGHT + 22}" viewBox="0 0 {width} {_HEIGHT + 22}">{"".join(parts)}</svg>'
+        place = f'x="{number * step + 2}" y="{_HEIGHT - tall:.1f}" width="{step - 4}" height="{tall:.1f}"'
+        drawn = f'<title>{about}</title><rect class="{look}" {place} rx="3"/>{label}'
+        parts.append(link(Address.of("/timeline", to=entry.epoch), drawn))
+    size = f'width="{step * len(entries)}" height="{_HEIGHT + 22}"'
+    return f'<svg role="img" aria-label="impact by epoch" {size}>{"".join(parts)}</svg>'
 
 
 def _is_labelled(number: int, of: int) -> bool:
@@ -109,37 +107,34 @@ def _is_labelled(number: int, of: int) -> bool:
 
 
 def _table(entries: tuple[LogEntry, ...], first: int, last: int, highest: int) -> str:
-    rows = "".join(_row(entry, first, last, highest) for entry in entries)
-    return (
-        '<div class="wb-scroll"><table class="wb-table"><thead><tr><th>epoch</th><th>when</th><th>by</th><th class="number">given</th>'
-        '<th class="number">facts changed</th><th class="wb-hide-phone"></th><th class="number">took</th><th class="wb-hide-phone">how</th><th></th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+    rows = (_row(entry, first, last, highest) for entry in entries)
+    head = (
+        '<th>epoch</th><th>when</th><th>by</th><th class="number">given</th><th class="number">facts changed</th>'
+        '<th class="wb-hide-phone"></th><th class="number">took</th><th class="wb-hide-phone">how</th><th></th>'
     )
+    return table(head, rows)
 
 
 def _row(entry: LogEntry, first: int, last: int, highest: int) -> str:
-    compare = escape(
-        str(
-            Address.of(
-                "/timeline", **{"from": first if entry.epoch > first else entry.epoch, "to": max(entry.epoch, first)}
-            )
-        )
-    )
-    look = escape(str(Address.of("/facts", epoch=entry.epoch)))
-    share = 100 * math.log1p(entry.impact) / (math.log1p(highest) or 1)
-    rules = len(entry.added_rules) + len(entry.removed_rules)
-    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 28) + (
-        f" {tag('rules', 'accent')}" if rules else ""
-    )
-    is_today = entry.time.date() == datetime.now(UTC).date()
+    compared = {"from": min(first, entry.epoch), "to": max(first, entry.epoch)}
     day, clock = entry.time.strftime("%Y-%m-%d"), entry.time.strftime("%H:%M:%S")
-    return (
-        f'<tr{" class=wide-change" if entry.epoch in (first, last) else ""}><td class="inline"><a href="{escape(str(Address.of("/timeline", to=entry.epoch)))}" data-row><b>{entry.epoch}</b></a></td>'
-        f'<td class="keep" title="{day} {clock} UTC">{"" if is_today else f"{day} "}{clock}</td><td class="keep">{by}</td><td class="number">{signed(entry.inserted, entry.deleted)}</td>'
-        f'<td class="number">{entry.impact:,}</td><td class="wb-hide-phone"><div class="wb-bar-cell"><b style="width:{share:.0f}%"></b></div></td>'
-        f'<td class="number">{seconds_html(entry.seconds)}</td><td class="wb-hide-phone">{_how(entry)}</td>'
-        f'<td class="inline keep"><a href="{compare}">compare</a> · <a href="{look}">look</a></td></tr>'
+    is_today = entry.time.date() == datetime.now(UTC).date()
+    by = html(entry.source or ("the beginning" if entry.epoch == 1 else ""), 28)
+    rules = f" {tag('rules', 'accent')}" if entry.added_rules or entry.removed_rules else ""
+    ways = (link(Address.of("/timeline", **compared), "compare"), link(Address.of("/facts", epoch=entry.epoch), "look"))
+    cells = (
+        cell(link(Address.of("/timeline", to=entry.epoch), f"<b>{entry.epoch}</b>", more="data-row"), "inline"),
+        f'<td class="keep" title="{day} {clock} UTC">{clock if is_today else f"{day} {clock}"}</td>',
+        cell(by + rules, "keep"),
+        cell(signed(entry.inserted, entry.deleted), "number"),
+        cell(f"{entry.impact:,}", "number"),
+        bar_cell(math.log1p(entry.impact) / (math.log1p(highest) or 1)),
+        cell(seconds_html(entry.seconds), "number"),
+        cell(_how(entry), "wb-hide-phone"),
+        cell(" · ".join(ways), "inline keep"),
     )
+    look = "wide-change" if entry.epoch in (first, last) else ""
+    return f'<tr class="{look}">{"".join(cells)}</tr>'
 
 
 def _how(entry: LogEntry) -> str:
@@ -150,7 +145,8 @@ def _how(entry: LogEntry) -> str:
     anew = [stratum for stratum in strata if stratum.how not in ("update", "refold")]
     parts = [tag(f"{len(strata) - len(anew)} updated")] if len(anew) < len(strata) else []
     parts += [
-        f'<span class="wb-tag amber" title="{escape(stratum.why)}">{html(", ".join(stratum.relations), 24)}: {html(stratum.how)}</span>'
+        f'<span class="wb-tag amber" title="{escape(stratum.why)}">'
+        f"{html(', '.join(stratum.relations), 24)}: {html(stratum.how)}</span>"
         for stratum in anew[:2]
     ]
     return " ".join(parts)

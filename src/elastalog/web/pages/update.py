@@ -1,4 +1,4 @@
-"""The page Update: insertions and deletions are staged, looked at before they are committed, and undone as a new epoch."""
+"""The page Update: insertions and deletions are staged, previewed, committed, and undone as a new epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from elastalog.web.pages.address import Address
 from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, button, card, heading, raw, select
 from elastalog.web.pages.editor import Editor
-from elastalog.web.pages.markup import faults_html, html, tag
+from elastalog.web.pages.markup import cell, faults_html, html, table, tag, told
 from elastalog.web.pages.program import show_commit
 from elastalog.web.pages.window import Window
 
@@ -27,6 +27,10 @@ LONGEST = 1_500
 LARGEST_FILE = 16 << 20
 """Bytes of a file that can be staged; more is for `elastalog apply` or the interface over HTTP."""
 _FILE = "update"
+_NOTHING = (
+    '<div class="wb-note">Nothing is staged. A line is <code>+calls("a", "b").</code> '
+    'or <code>-calls("a", "b").</code></div>'
+)
 
 
 async def show(window: Window, address: Address) -> None:
@@ -36,9 +40,7 @@ async def show(window: Window, address: Address) -> None:
     )
     schemas = await window.ask(window.bench.service.schemas, window.epoch)
     if not window.can_change:
-        raw(
-            '<div class="wb-fault note">This can only be looked at: it is an earlier epoch, or you may read and not write.</div>'
-        )
+        raw(told("Nothing can be changed here: this is an earlier epoch, or you may read and not write."))
         return
     with box("wb-columns wb-wide-left"):
         page = _Update(window, schemas)
@@ -134,10 +136,10 @@ class _Update:
         try:
             text = (await event.file.read()).decode()
         except UnicodeDecodeError:
-            told = Diagnostic(
+            wrong = Diagnostic(
                 "E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line"
             )
-            self._findings.content = faults_html([told])
+            self._findings.content = faults_html([wrong])
             return
         await self._append(text)
 
@@ -153,7 +155,7 @@ class _Update:
         is_short = len(text) <= LONGEST
         self._window.note(Address.of("/update", text=text if is_short else None))
         if not text.strip():
-            self._findings.content = '<div class="wb-note">Nothing is staged. A line is <code>+calls("a", "b").</code> or <code>-calls("a", "b").</code></div>'
+            self._findings.content = _NOTHING
             return [], {}
         try:
             diff = await self._window.ask(parse_diff, text, _FILE, self._schemas)
@@ -171,8 +173,10 @@ class _Update:
     def _diff(self) -> tuple[dict[str, Any], dict[str, Any]]:
         diff = parse_diff(self._editor.text, _FILE, self._schemas)
         if diff.changes_rules:
-            told = Diagnostic("E0952", "rules are changed on the page Program", help="leave the lines with `rule:` out")
-            raise ElastalogError([told])
+            wrong = Diagnostic(
+                "E0952", "rules are changed on the page Program", help="leave the lines with `rule:` out"
+            )
+            raise ElastalogError([wrong])
         return dict(diff.inserted), dict(diff.deleted)
 
     async def _preview(self) -> None:
@@ -226,11 +230,11 @@ def _marks(text: str, bad: frozenset[int]) -> list[dict[str, Any]]:
 
 
 def _forecasts(forecasts: tuple[Forecast, ...]) -> str:
-    rows = "".join(
-        f'<tr><td class="mono">{html(", ".join(f.relations), 120)}</td><td>{tag(f.how, "accent" if f.how == "update" else "amber")}</td>'
-        f'<td class="wb-note">{html(f.why)}</td></tr>'
-        for f in forecasts
-    )
-    if not rows:
+    if not forecasts:
         return ""
-    return f'<div><h3>Forecast of the elastic choice</h3><div class="wb-scroll"><table class="wb-table wb-forecast"><tbody>{rows}</tbody></table></div></div>'
+    rows = []
+    for forecast in forecasts:
+        how = tag(forecast.how, "accent" if forecast.how == "update" else "amber")
+        names = html(", ".join(forecast.relations), 120)
+        rows.append(f"<tr>{cell(names, 'mono')}{cell(how)}{cell(html(forecast.why), 'wb-note')}</tr>")
+    return f"<h3>Forecast of the elastic choice</h3>{table('', rows)}"
