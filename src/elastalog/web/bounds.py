@@ -49,7 +49,7 @@ class Bounds:
             else:
                 await self._app(scope, self._counted(receive), sending)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path", "other").removeprefix("/api/v1")
             self._metrics.count("elastalog_requests_total", call=route, status=str(status))
             self._metrics.took("elastalog_request_seconds", time.perf_counter() - began, call=route)
 

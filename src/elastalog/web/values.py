@@ -7,14 +7,12 @@ as are the numbers that JSON has not: NaN and the infinities. What is given back
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from elastalog.analysis.listing import show_value
+from elastalog.analysis.listing import json_value
 from elastalog.analysis.program import Base, Value
-from elastalog.analysis.values import Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.relations.facts import Relation
@@ -22,22 +20,9 @@ from elastalog.relations.schema import Schema, schema_named
 from elastalog.web.feed import Event
 
 
-def as_json(value: Any) -> Any:
-    """A value as JSON has it."""
-    match value:
-        case float() if not math.isfinite(value):
-            return repr(value)
-        case Branch():
-            return show_value(value)
-        case tuple():
-            return [as_json(part) for part in value]
-        case _:
-            return value
-
-
 def rows_as_json(facts: Iterable[tuple[Value, ...]]) -> list[list[Any]]:
     """Facts as lists."""
-    return [[as_json(value) for value in fact] for fact in facts]
+    return [[json_value(value) for value in fact] for fact in facts]
 
 
 def rows_from_json(given: Mapping[str, list[list[Any]]], schemas: Mapping[str, Schema]) -> dict[str, list[Any]]:
@@ -54,6 +39,15 @@ def _rows(schema: Schema, rows: list[list[Any]]) -> list[tuple[Any, ...]]:
 
 def _float(value: Any) -> Any:
     return float(value) if value in ("nan", "inf", "-inf") else value
+
+
+def parameters_from_json(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of parameters: a list is a record."""
+    return {name: _parameter(value) for name, value in given.items()}
+
+
+def _parameter(value: Any) -> Any:
+    return tuple(map(_parameter, value)) if isinstance(value, list) else value
 
 
 def columns_as_json(schema: Schema) -> list[dict[str, str]]:
@@ -98,7 +92,7 @@ def event_as_json(event: Event, most: int, only: Collection[str] | None = None) 
     }
 
 
-@lru_cache(256)
+@lru_cache(16)
 def event_text(event: Event, most: int, only: frozenset[str] | None) -> str:
     """The same as a text of one line: many listeners hear the same."""
     return json.dumps(event_as_json(event, most, only), ensure_ascii=False, separators=(",", ":"))

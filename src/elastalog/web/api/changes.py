@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from elastalog.web import faults
 from elastalog.web.api.models import Epoch, EventTold
 from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.updates import most_rows
 from elastalog.web.service import Service
 from elastalog.web.values import event_text, malformed
 
@@ -43,7 +44,7 @@ async def changes(
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
     if only is not None:
         await service.call(service.require_relations, only)
-    most = service.limits.event_rows if rows is None else min(rows, service.limits.rows)
+    most = most_rows(service, rows)
     if known is not None and known != service.epoch:
         await service.call(service.changes_since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):

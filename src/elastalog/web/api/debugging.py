@@ -7,11 +7,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from elastalog.analysis.listing import json_value
 from elastalog.debugging.answers import Suggestion
 from elastalog.web.api.models import BlameGiven, FaultsGiven, SuggestGiven
 from elastalog.web.api.parts import Asked, refusals
 from elastalog.web.api.questions import fact_as_json
-from elastalog.web.values import as_json
 
 router = APIRouter(tags=["debugging"])
 
@@ -64,7 +64,7 @@ def undoing(found: Suggestion) -> dict[str, Any]:
                 update["added_rules"] += element.fact + "\n"
         else:
             side = update["deleted" if element.sign == "+" else "inserted"]
-            side.setdefault(element.fact.relation, []).append([as_json(value) for value in element.fact.values])
+            side.setdefault(element.fact.relation, []).append([json_value(value) for value in element.fact.values])
     return update
 
 

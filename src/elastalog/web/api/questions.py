@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from elastalog.analysis.listing import json_value
 from elastalog.provenance.fact import Fact
 from elastalog.web.api.forms import JSON, OTHER_FORMS, form_of, page_in
 from elastalog.web.api.models import FactText, Moment, PageTold, QueryGiven
 from elastalog.web.api.parts import Asked, refusals
-from elastalog.web.values import as_json, malformed
+from elastalog.web.values import malformed, parameters_from_json
 
 router = APIRouter(tags=["questions"])
 present = APIRouter(tags=["questions"])
@@ -24,8 +25,9 @@ _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 async def query(service: Asked, request: Request, given: QueryGiven, epoch: Moment = None) -> Response:
     """The answers to a conjunctive query with parameters, by pages, in the forms that facts have."""
     form = form_of(request)
+    parameters = parameters_from_json(given.parameters)
     page = await service.call(
-        service.query, given.query, given.parameters, given.offset, given.limit, epoch, order=given.order,
+        service.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
         seconds=given.seconds, most=None if form == JSON else service.limits.export,
     )  # fmt: skip
     return await page_in(form, page, service)
@@ -39,15 +41,26 @@ async def proof(
     epoch: Moment = None,
 ) -> dict[str, Any]:
     """Why a fact holds: its best proof, to a depth. Facts that are not expanded can be asked for in turn."""
-    found = await service.call(lambda: service.proof(fact, depth, epoch).to_json())
-    return _object(found)
+    most = service.limits.depth if depth is None else depth
+
+    def ask() -> dict[str, Any]:
+        with service.at(epoch) as session:
+            found, number = session.explain(fact, most), session.epoch
+        return {"epoch": number, **_object(found.to_json())}
+
+    return await service.call(ask)
 
 
 @router.get("/derivations", responses=refusals(404, 410, 422))
 async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict[str, Any]:
     """Every derivation of a fact, as proofs of one level."""
-    found = await service.call(lambda: [proof.to_json() for proof in service.derivations(fact, epoch)])
-    return {"fact": fact, "derivations": [_object(one) for one in found]}
+
+    def ask() -> dict[str, Any]:
+        with service.at(epoch) as session:
+            found, number = session.derivations(fact), session.epoch
+        return {"epoch": number, "fact": fact, "derivations": [_object(one.to_json()) for one in found]}
+
+    return await service.call(ask)
 
 
 @router.get("/why-not", responses=refusals(404, 409, 410, 422))
@@ -67,8 +80,13 @@ async def why_not(
         values = None
     if not isinstance(values, dict):
         raise malformed("`bindings` is no JSON object")
-    found = await service.call(lambda: service.why_not(fact, limit, epoch, rule=rule, bindings=values).to_json())
-    return _object(found)
+
+    def ask() -> dict[str, Any]:
+        with service.at(epoch) as session:
+            found, number = session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch
+        return {"epoch": number, **_object(found.to_json())}
+
+    return await service.call(ask)
 
 
 @present.get("/uses", responses=refusals(404, 422))
@@ -87,7 +105,7 @@ async def uses(
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:
     """A fact as JSON has it."""
-    return {"relation": fact.relation, "values": [as_json(value) for value in fact.values], "text": str(fact)}
+    return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}
 
 
 def _object(text: str) -> dict[str, Any]:
