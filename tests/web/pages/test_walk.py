@@ -13,7 +13,8 @@ import pytest
 
 from elastalog.web.pages.demo import PROGRAM
 
-pytestmark = pytest.mark.slow
+# The steps share a server and a browser, and some go on from where others ended: one process runs them all.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
 
 LEAK = 'exposed("help.front", "vault")'
 OTHER_LEAK = 'exposed("help.front", "diary")'

@@ -44,6 +44,16 @@ class Bench:
             self._faults = faults
             self.live.tell()
 
+    @property
+    def example(self) -> str:
+        """A question that can be asked of this program: a relation that is output, or else any."""
+        relations = self.service.program().checked.relations.values()
+        wanted = [r for r in relations if any(directive.kind == "output" for directive in r.directives)] or [*relations]
+        if not wanted:
+            return "a fact, or a query"
+        names = ("X", "Y", "Z", *(f"X{i}" for i in range(4, wanted[0].arity + 1)))
+        return f"{wanted[0].name}({', '.join(names[: wanted[0].arity])})"
+
     # --- addresses of facts ----------------------------------------------------------------------------------------
 
     def fact_address(self, fact: Fact, epoch: int | None = None) -> Address:

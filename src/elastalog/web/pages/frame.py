@@ -145,9 +145,7 @@ def _past(window: Window) -> str:
 
 def _ask_box(window: Window) -> None:
     with box("wb-ask"):
-        asked = ui.input(placeholder='exposed("shop.front", X)').props(
-            "outlined dense spellcheck=false autocomplete=off"
-        )
+        asked = ui.input(placeholder=window.bench.example).props("outlined dense spellcheck=false autocomplete=off")
         asked.props["aria-label"] = "ask about a fact, or a query"
         asked.classes("wb-input mono")
         raw("/", tag="kbd")

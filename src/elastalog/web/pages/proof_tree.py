@@ -49,8 +49,6 @@ class ProofTree:
             about = raw(self._line(node), "text")
         below = box(tag="ul")
         below.set_visibility(is_open)
-        if is_open:
-            await self._fill(below, node, path, about)
         if can_open:
 
             async def turn() -> None:
@@ -64,6 +62,8 @@ class ProofTree:
                 self._window.note(self._window.address.with_(open=sorted(self._open)))
 
             twist.on("click", turn)
+        if is_open:
+            await self._fill(below, node, path, about)
 
     async def _fill(self, below: ui.element, node: Node, path: str, about: ui.html) -> None:
         if isinstance(node, Proof) and not node.is_expanded:

@@ -130,7 +130,7 @@ class _Repair:
         wrong = box()
         with box("wb-row wb-grow"):
             written = (
-                ui.input(placeholder='exposed("a", "b")')
+                ui.input(placeholder="a fact, as in the language")
                 .props("outlined dense spellcheck=false autocomplete=off")
                 .classes("wb-input mono")
             )

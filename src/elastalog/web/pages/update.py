@@ -20,6 +20,7 @@ from elastalog.web.pages.controls import box, button, card, heading, raw, select
 from elastalog.web.pages.editor import Editor
 from elastalog.web.pages.markup import cell, faults_html, html, table, tag, told
 from elastalog.web.pages.program import show_commit
+from elastalog.web.pages.tables import NUMBERS
 from elastalog.web.pages.window import Window
 
 LONGEST = 1_500
@@ -27,10 +28,6 @@ LONGEST = 1_500
 LARGEST_FILE = 16 << 20
 """Bytes of a file that can be staged; more is for `elastalog apply` or the interface over HTTP."""
 _FILE = "update"
-_NOTHING = (
-    '<div class="wb-note">Nothing is staged. A line is <code>+calls("a", "b").</code> '
-    'or <code>-calls("a", "b").</code></div>'
-)
 
 
 async def show(window: Window, address: Address) -> None:
@@ -155,7 +152,7 @@ class _Update:
         is_short = len(text) <= LONGEST
         self._window.note(Address.of("/update", text=text if is_short else None))
         if not text.strip():
-            self._findings.content = _NOTHING
+            self._findings.content = f'<div class="wb-note">Nothing is staged. {self._example()}</div>'
             return [], {}
         try:
             diff = await self._window.ask(parse_diff, text, _FILE, self._schemas)
@@ -167,6 +164,14 @@ class _Update:
             f'<div class="wb-row">{tag(f"{came:,} to insert", "plus")} {tag(f"{went:,} to delete", "minus")}</div>'
         )
         return _marks(text, frozenset()), {}
+
+    def _example(self) -> str:
+        schema = self._schemas.get(self._relation)
+        if schema is None:
+            return ""
+        values = ", ".join("1" if column.type_name in NUMBERS else '"a"' for column in schema.columns)
+        fact = f"{html(schema.name)}({values})."
+        return f"A line is <code>+{fact}</code> or <code>-{fact}</code>"
 
     # --- asking and committing -------------------------------------------------------------------------------------
 
