@@ -241,3 +241,28 @@ def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None
         assert repr(between).splitlines()[0] == "6 changes"
         assert "  edge: +1 -0" in repr(between).splitlines()
         assert sorted(between["edge"].inserted) == [(4, 5)]
+
+
+def test_a_query_is_answered_for_the_epoch_in_which_it_was_asked() -> None:
+    with opened() as db:
+        answer = db.asking("path(?a, X)", {"a": 1})
+        db.apply(deleted={"edge": [(1, 2)]})
+        assert sorted(answer()) == [(2,), (3,), (4,)]
+        assert sorted(db.asking("path(1, X)")()) == []
+        with pytest.raises(ElastalogError, match="E0603"):
+            db.asking("path(A, B), path(C, D), A + B + C + D < 0", time_limit=-1)()
+
+
+def test_a_twin_follows_what_the_first_committed() -> None:
+    with opened() as db:
+        twin = db.twin()
+        update = db.update()
+        update.insert("edge", [(4, 5)])
+        update.add_rules(FAR)
+        made = update.as_update()
+        record = db.commit(made)
+        assert len(twin["path"]) == 7
+        twin.follow(made, record)
+        assert twin.epoch == db.epoch == 2
+        assert {name: sorted(twin[name]) for name in twin} == {name: sorted(db[name]) for name in db}
+        assert str(twin.blame("far(5)")) == str(db.blame("far(5)"))

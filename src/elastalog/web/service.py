@@ -73,6 +73,7 @@ class Service:
         self._last: EpochRecord | None = None
         self.feed = Feed(session.epoch, self._since)
         self.began = time.time()
+        self._worker.afterwards(self._sides.prepare)
 
     def close(self) -> None:
         """Ends after the commit that is under way, and the session with it. Listeners hear nothing more."""

@@ -28,6 +28,7 @@ class Sides:
 
     def __init__(self, first: Session, *, is_twofold: bool = True) -> None:
         """Not `is_twofold`: without a second, in half the memory; readers wait for whatever is done."""
+        first.prepare()  # otherwise the first update would make the indexes
         self._first = first
         self._second = first.twin() if is_twofold else None
         self._front = first
@@ -131,6 +132,11 @@ class Sides:
         except ElastalogError as error:
             log.warning("there is no second side: readers wait for commits from now on: %s", error)
         return self._second
+
+    def prepare(self) -> None:
+        """Makes the indexes of the second, too, that updates need."""
+        with self.working() as session:
+            session.prepare()
 
     @contextmanager
     def working(self, seconds: float | None = None) -> Iterator[Session]:

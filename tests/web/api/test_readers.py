@@ -123,14 +123,14 @@ def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
 
 
 def test_a_commit_that_fails_changes_nothing_for_readers() -> None:
-    service = Service(elastalog.open(".decl a(x: number)\n.decl b(x: number)\nb(x / y) :- a(x), a(y).", {"a": [(1,)]}))
+    service = Service(elastalog.open(".decl a(x: number)\n.decl b(x: number)\nb(x * x) :- a(x).", {"a": [(1,)]}))
     try:
         with pytest.raises(ElastalogError):
-            service.apply({"a": [(0,)]})
+            service.apply({"a": [(5_000_000_000,)]})
         assert service.epoch == 1
         assert service.page("a").rows == [(1,)]
         assert service.apply({"a": [(2,)]}).epoch == 2
-        assert sorted(service.page("b").rows) == [(0,), (1,), (2,)]
+        assert sorted(service.page("b").rows) == [(1,), (4,)]
     finally:
         service.close()
 
@@ -162,14 +162,14 @@ def test_updates_wait_for_their_turn_and_are_all_done() -> None:
     service = Service(elastalog.open(PROGRAM, FACTS))
     try:
         threads = [
-            threading.Thread(target=service.apply, args=({"edge": [(100 + i, 200 + i)]},), kwargs={"key": f"{i // 2}k"})
-            for i in range(0, 40)
+            threading.Thread(target=service.apply, args=({"edge": [(100 + i, 200 + i)]},), kwargs={"key": f"key {i}"})
+            for i in [*range(20), *range(20)]
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert service.epoch in range(2, 42)
-        assert service.epoch == 1 + service.page("edge", where="from >= 100").total
+        assert service.epoch == 21
+        assert service.page("edge", where="from >= 100").total == 20
     finally:
         service.close()
