@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -46,4 +47,5 @@ def mount_pages(app: FastAPI, service: Service, *, title: str) -> Bench:
         reconnect_timeout=30.0, binding_refresh_interval=None, dark=None,
     )  # fmt: skip
     app.add_middleware(ContentPolicy)
+    Thread(target=bench.prepare, daemon=True).start()
     return bench
