@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,shell,spark,web
+EXTRAS  ?= dev,debug,lsp,shell,spark,web
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=
@@ -13,7 +13,7 @@ LONG    ?=
 QUICK   ?=
 SEED    ?=
 # What `make check` tests: nothing that evaluates.
-QUICKEST := tests/syntax tests/diagnostics tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -53,9 +53,10 @@ bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/r
 	$(BIN)/python -m benchmarks.parse_speed
 	$(BIN)/python -m benchmarks.batch $(if $(DATA),--data $(DATA),)
 
-wheel: $(READY) ## build the wheel into dist/, with operators compiled for this family of processors
+wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors
 	rm -rf src/elastalog/jit/built
-	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built
+	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built x86-64-v3
+	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built aarch64
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
 
 format: $(READY) ## rewrite the code in the house format

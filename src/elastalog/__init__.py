@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from elastalog.relations.schema import Schema as Schema
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
+    from elastalog.session import query as query
     from elastalog.storage.entries import LogEntry as LogEntry
 
 __version__ = "0.1.0"
@@ -65,6 +66,7 @@ _HOMES = {
     "Verification": "elastalog.evaluation.differences",
     "connect": "elastalog.client",
     "open": "elastalog.session",
+    "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",
 }
 
@@ -97,6 +99,7 @@ __all__ = [
     "__version__",
     "connect",
     "open",
+    "query",
     "vectorised",
 ]
 

@@ -7,7 +7,7 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from elastalog.analysis import program as checked
@@ -17,6 +17,7 @@ from elastalog.analysis.values import NIL, Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 

@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
     "show": "elastalog.cli.show:show",
     "format": "elastalog.cli.format:format_command",
+    "lsp": "elastalog.cli.lsp:lsp",
     "run": "elastalog.cli.run:run",
     "shell": "elastalog.cli.shell:shell",
     "init": "elastalog.cli.init:init",

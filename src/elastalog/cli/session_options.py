@@ -6,18 +6,20 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
     from elastalog.diagnostics.diagnostic import Diagnostic
+    from elastalog.evaluation.costs import Budget
     from elastalog.pipeline.files.policy import Mode
     from elastalog.program import Program
     from elastalog.session import Session
@@ -41,6 +43,7 @@ class SessionOptions:
     max_expansion: int
     functors: str | None = None
     arithmetic: str | None = None
+    device_memory: int | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -57,10 +60,44 @@ def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
-functors_option: Final = click.option(
-    "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-    help="Python file with the functions that `.functor` declares.",
-)  # fmt: skip
+_FOLDERS, _NAMES = "elastalog.library-folders", "elastalog.libraries"
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
+
+
+def functors_option(command: _Command) -> _Command:
+    """`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
+    options = (
+        click.option(
+            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+            help="Python file with the functions that `.functor` declares.",
+        ),
+        click.option(
+            "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
+            type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
+        ),
+        click.option(
+            "-l", "--library", multiple=True, expose_value=False, callback=_remember, metavar="NAME",
+            help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
+        ),
+    )  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def libraries_asked_for() -> tuple[str, ...]:
+    """The files of the libraries that the command line names: the first that is there, or the first that would be."""
+    ctx = click.get_current_context(silent=True)
+    meta = {} if ctx is None else ctx.meta
+    folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
+    files = []
+    for name in meta.get(_NAMES, ()):
+        candidates = [folder / f"lib{name}{ending}" for folder in folders for ending in (".so", ".dylib", ".dll")]
+        files.append(str(next((file for file in candidates if file.exists()), candidates[0])))
+    return tuple(files)
 
 
 def session_options(command: _Command) -> _Command:
@@ -92,6 +129,10 @@ def session_options(command: _Command) -> _Command:
             help="Most rows of a relation to skip.",
         ),
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option(
+            "--device-memory", callback=memory_size, metavar="SIZE",
+            help="Most memory of a GPU to use.  [default: half of what is free]",
+        ),
         functors_option,
         click.option(
             "--arithmetic", type=click.Choice(["check", "wrap"]),
@@ -146,7 +187,7 @@ def open_session(
     form: str,
     verbosity: Verbosity,
     quarantine: str = ".",
-    budget: float | None = 0.2,
+    budget: Budget = "auto",
     on_progress: Callable[[Progress], None] | None = None,
     store: str | None = None,
     retention: int | None = None,
@@ -162,6 +203,7 @@ def open_session(
         levels=options.levels,
         jobs=options.jobs,
         memory=options.max_memory,
+        device_memory=options.device_memory,
         timeout=options.timeout,
         budget=budget,
         bad_rows=options.bad_rows,
@@ -173,6 +215,7 @@ def open_session(
         retention=retention,
         arithmetic=options.arithmetic,
         functors=functions_in(options.functors),
+        libraries=libraries_asked_for(),
     )
     lost = _bad_rows(session)
     if lost:

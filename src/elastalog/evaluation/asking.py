@@ -32,6 +32,7 @@ def asking(
     """What gives these answers, for the facts of now. `is_later`: it will be called after the backend has gone on."""
     atoms = list(relations_read(query))
     number = Counter(atom.relation for atom in atoms)
+    program = lower(query.program, equivalences=backend.program.equivalences)
     read: dict[str, Matrix] = {}
     for atom in atoms:
         # One place that reads a relation needs no more of it than what fits there; several may need all.
@@ -41,7 +42,7 @@ def asking(
 
     def answer() -> Relation:
         make = backend_maker("local")
-        scratch = make(lower(query.program), dictionary, annotation=Annotation(is_kept=False), watch=watch)
+        scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
         for name, words in read.items():
             scratch.load(name, words)
         evaluate_all(scratch)
@@ -53,7 +54,10 @@ def asking(
 
 
 def _all(relation: str, backend: Backend) -> Matrix:
-    words: Matrix = np.ascontiguousarray(backend.facts(relation).words)
+    """The facts of a relation; of an equivalence that is kept as classes, those that generate it."""
+    is_by_classes = backend.program.relations[relation].classes is not None
+    found = backend.states.of(relation) if is_by_classes else backend.facts(relation)
+    words: Matrix = np.ascontiguousarray(found.words)
     return words
 
 

@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
@@ -20,6 +20,7 @@ from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
 from elastalog.evaluation.trials import Limits, Trial
 from elastalog.evaluation.update import NO_RULES, RuleTexts, Update
+from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 
 log = logging.getLogger("elastalog.evaluation")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
-from elastalog.pipeline.files.diff import Diff, read_diff
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schemas_of
+
+if TYPE_CHECKING:
+    from elastalog.pipeline.files.diff import Diff
 
 
 class UpdateTarget(Protocol):
@@ -121,6 +123,8 @@ class PendingUpdate:
         """The changes of a diff file, or of a folder of them."""
         require_path("a diff file is named by its path", path, "give the path of the file, or of a folder of them")
         with self._target.reading():
+            from elastalog.pipeline.files.diff import read_diff
+
             diff = read_diff(Path(path), self.schemas, self.schemas_with)
         self.take(diff, str(path))
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
@@ -18,6 +18,8 @@ from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import ARROW_TYPES
+
+pc = late.module("pyarrow.compute")
 
 
 def columns_in_order(

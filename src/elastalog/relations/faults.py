@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from elastalog.late import dataclass
 
 ARITY = "E0501"
 TYPE = "E0502"

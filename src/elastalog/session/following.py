@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from elastalog.backends.protocol import ChangedWords
+from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
 from elastalog.evaluation.stored import KEPT, unmoved
 from elastalog.relations.facts import FactWords
@@ -39,16 +43,27 @@ def twin_of(now: Materialisation, history: History) -> tuple[Materialisation, Hi
         return other, History(other, Store.open(history.store.root, read_only=True, until=now.epoch))
 
 
-def follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> None:
-    """Does once more what an epoch of the first did: `record` is what that made of the update."""
+def follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> bool:
+    """Does once more what an epoch of the first did: `record` is what that made of the update. Returns whether it came
+    to the same: numbers of `autoinc` and choices may depend on the order in which facts are found."""
     now.stop_clock()
     alike = record.update or update
     with memory_as_limit():
-        now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
+        made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))
     if update.rules is not None:
         now.follow(update.rules.after)
     if history.store is None:
         history.add(record, update)
+    return _are_alike(made.changes, record.changes)
+
+
+def _are_alike(changes: ChangedWords, others: ChangedWords) -> bool:
+    nothing = np.empty((0, 1), np.int32)
+    for name in {*changes, *others}:
+        for side, other in zip(changes.get(name, (nothing,) * 2), others.get(name, (nothing,) * 2), strict=True):
+            if len(side) != len(other) or not (not len(side) or bool(are_in(side, other).all())):
+                return False
+    return True
 
 
 def _copied(facts: FactWords) -> FactWords:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from elastalog.analysis.program import Relation
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import Policy, Report
-from elastalog.pipeline.files.read import read_input
+from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.given_rows import read_rows
 from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
 from elastalog.session.materialisation import Materialisation
@@ -45,13 +48,28 @@ def initial_facts(
                 reports.append(read.report)
             explicit.setdefault(name, []).append(target.encode(name, rows))
     elif facts is not None:
-        for relation in target.program.checked.relations.values():
-            if any(directive.kind == "input" for directive in relation.directives):
-                read = (
-                    read_facts_folder(relation, facts, policy, spark)
-                    if engine == "spark"
-                    else read_input(relation, Path(facts), policy)
-                )
-                reports.append(read.report)
-                explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
+        inputs = [
+            relation
+            for relation in target.program.checked.relations.values()
+            if any(directive.kind == "input" for directive in relation.directives)
+        ]
+        for relation, read in zip(inputs, _read_all(inputs, Path(facts), policy, spark, engine), strict=True):
+            reports.append(read.report)
+            explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
     return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}, reports
+
+
+def _read_all(inputs: list[Relation], root: Path, policy: Policy, spark: Any, engine: str) -> Iterator[FactsRead]:
+    """The facts of relations, in order; with several threads one relation ahead of whoever uses them."""
+    reads: list[Callable[[], FactsRead]] = [
+        partial(read_facts_folder, relation, root, policy, spark)
+        if engine == "spark"
+        else partial(read_input, relation, root, policy)
+        for relation in inputs
+    ]
+    # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
+    if allowance().jobs > 1 and len(reads) > 1 and policy.mode == "fail" and engine != "spark":
+        from elastalog.pipeline.files.ahead import read_ahead
+
+        return read_ahead(reads)
+    return (read() for read in reads)

@@ -131,12 +131,13 @@ class Session:
         with self._lock:
             return Session(*twin_of(self._materialisation, self._history))
 
-    def follow(self, update: Update, record: EpochRecord) -> None:
-        """For a twin: does what the other session did, an update and what `commit` returned for it."""
+    def follow(self, update: Update, record: EpochRecord) -> bool:
+        """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
+        came to the same, which only numbers of `autoinc` and choices can prevent."""
         from elastalog.session.following import follow
 
         with self._lock:
-            follow(self._materialisation, self._history, update, record)
+            return follow(self._materialisation, self._history, update, record)
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

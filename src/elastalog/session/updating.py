@@ -23,6 +23,7 @@ from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
 from elastalog.program import Program
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows as FactRows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows
@@ -241,7 +242,7 @@ class Updates:
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
         reader = self._reader
 
-        def relation(name: str, words: np.ndarray | None) -> Relation:
+        def relation(name: str, words: FactRows | None) -> Relation:
             schema = schema_named(schemas, name)
             facts = np.empty((0, schema.arity), np.int32) if words is None else words
             return reader.relation_of(schema, facts)

@@ -118,7 +118,8 @@ class Sides:
         while self._behind and second is not None:
             update, record = self._behind.popleft()
             try:
-                second.follow(update, record)
+                if not second.follow(update, record):
+                    second = self._anew()
             except ElastalogError as error:
                 log.warning("the readers' side could not follow epoch %d, and is made anew: %s", record.epoch, error)
                 second = self._anew()

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from elastalog.diagnostics.catalogue.analysis import ANALYSIS
 from elastalog.diagnostics.catalogue.debugging import DEBUGGING
+from elastalog.diagnostics.catalogue.editing import EDITING
 from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.catalogue.provenance import PROVENANCE
@@ -33,6 +34,19 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
 
 
 CATALOGUE: Mapping[str, Entry] = merge(
-    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES, WEB, WORKBENCH
+    SYNTAX,
+    ANALYSIS,
+    FACTS,
+    RUN,
+    PROVENANCE,
+    SHELL,
+    STRATEGIES,
+    STORAGE,
+    SPARK,
+    DEBUGGING,
+    VALUES,
+    EDITING,
+    WEB,
+    WORKBENCH,
 )
 """Every entry by its code."""

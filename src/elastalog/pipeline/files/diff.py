@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.noted import noted
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
@@ -33,6 +34,8 @@ from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
 from elastalog.syntax.constants import read_integer, read_string
+
+pc = late.module("pyarrow.compute")
 
 TABULAR = (".csv", ".tsv", ".parquet")
 TEXTUAL = (".diff", ".update", ".txt", ".dl")

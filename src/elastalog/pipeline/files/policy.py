@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.late import dataclass
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.relations import faults
 from elastalog.relations.faults import Fault, shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, assert_never
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines

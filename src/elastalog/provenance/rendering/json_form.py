@@ -54,6 +54,7 @@ def render_absence(absence: Absence) -> str:
         "instantiations": found,
         "impossible": impossible,
         "is_exhaustive": absence.is_exhaustive,
+        **({"notes": list(absence.notes)} if absence.notes else {}),
     }
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
@@ -69,6 +70,8 @@ def _described(node: Node) -> dict[str, Any]:
                 "explicit": node.is_explicit,
                 "expanded": node.is_expanded,
                 "height": node.height,
+                **({} if node.superseded_by is None else {"superseded_by": _fact(node.superseded_by)}),
+                **({} if node.chosen_among is None else {"chosen_among": node.chosen_among}),
             }
         case Condition():
             return {"kind": node.kind, "text": node.text}
