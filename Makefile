@@ -22,15 +22,18 @@ READY   := $(VENV)/.ready
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs torture bench wheel format clean
+.PHONY: help setup demo workbench test check docs torture bench wheel format clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv, install the project into it, compile its operators
 
 demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
+
+workbench: $(READY) ## the workbench on an example, in your browser
+	@$(BIN)/elastalog workbench --demo
 
 test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 runs these too)
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm

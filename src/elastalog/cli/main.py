@@ -35,6 +35,7 @@ COMMANDS: Final[dict[str, str]] = {
     "backup": "elastalog.cli.backup:backup",
     "upgrade": "elastalog.cli.upgrade:upgrade",
     "serve": "elastalog.cli.serve:serve",
+    "workbench": "elastalog.cli.workbench:workbench",
     "doctor": "elastalog.cli.doctor:doctor",
     "completion": "elastalog.cli.completion:completion",
     "explain-error": "elastalog.cli.explain_error:explain_error",

@@ -19,6 +19,7 @@ from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
 from elastalog.diagnostics.catalogue.values import VALUES
 from elastalog.diagnostics.catalogue.web import WEB
+from elastalog.diagnostics.catalogue.workbench import WORKBENCH
 from elastalog.diagnostics.diagnostic import InternalError
 
 
@@ -33,6 +34,19 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
 
 
 CATALOGUE: Mapping[str, Entry] = merge(
-    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES, EDITING, WEB
+    SYNTAX,
+    ANALYSIS,
+    FACTS,
+    RUN,
+    PROVENANCE,
+    SHELL,
+    STRATEGIES,
+    STORAGE,
+    SPARK,
+    DEBUGGING,
+    VALUES,
+    EDITING,
+    WEB,
+    WORKBENCH,
 )
 """Every entry by its code."""
