@@ -284,7 +284,7 @@ class Backend(Protocol):
         """All facts of a relation, with levels and counts where they have them."""
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
-        """The facts with given words in some columns."""
+        """The facts with given words in some columns; of an equivalence that is kept as classes without levels."""
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present."""

@@ -155,6 +155,8 @@ def compare(
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
         want = right.states.of(name)
+        if backend.program.relations[name].classes is not None and backend.size(name) != right.size(name):
+            misplaced[name] = abs(backend.size(name) - right.size(name))
         place = places_in(words, want.words)
         is_there = place >= 0
         number = int(is_there.sum())
@@ -171,5 +173,5 @@ def compare(
             (misplaced, int(wrong.sum())),
         ):
             if size:
-                found[name] = size
+                found[name] = found.get(name, 0) + size
     return Verification(missing, unwanted, misplaced)

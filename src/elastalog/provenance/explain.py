@@ -126,6 +126,8 @@ class _OfEpoch:
         backend, reading = setting.backend, self._reading
         if setting.metric is not HEIGHT:
             claim = f"the least {setting.metric.name} of all proofs"
+            if reading.equivalences:
+                claim += " with the chains of equivalences that attain their levels"
             return ComputedSteps(backend, reading, setting.metric, "all"), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
         if setting.is_annotated:

@@ -18,11 +18,13 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
-from elastalog.backends.rows import are_in
 from elastalog.planning.logical import EquivalenceRule
 
 _CLOSE = 8
 """Words lie close together if there are fewer than so many values between them for each."""
+
+_NOBODY = 1 << 40
+"""Represents those that are in no class."""
 
 MEMBER, REPRESENTATIVE = (0,), (1,)
 """The columns by which classes are looked up."""
@@ -149,7 +151,14 @@ def refold(rule: EquivalenceRule, changed: Vector, relations: Mapping[str, Kerne
         known = Members(old[:, 0], words[has_come]).words
         links = pairs.rows[rows_of_keys(pairs, MEMBER, known.reshape(-1, 1))]
     members = Members(links)
-    return _replace(target, rows, np.stack((members.words, _representatives(members, links, old)), axis=1))
+    every = Members(members.words, old)
+    before, now = (np.full(len(every), _NOBODY, np.int64) for _ in range(2))
+    before[every.places(old[:, 0])] = old[:, 1]
+    now[every.places(members.words)] = _representatives(members, links, old, every)
+    is_other = before != now
+    came = np.flatnonzero(is_other & (now != _NOBODY))
+    gone = rows[is_other[every.places(old[:, 0])]]
+    return _replace(target, gone, np.stack((every.words[came], now[came].astype(np.int32)), axis=1))
 
 
 def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tuple[Matrix, Matrix]:
@@ -157,7 +166,8 @@ def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tupl
     way."""
     named = Members(came[:, 1], went[:, 1]).words
     now = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
-    return np.concatenate((now[~are_in(now, came)], went)), now
+    # A member has one row.
+    return np.concatenate((now[~np.isin(now[:, 0], came[:, 0])], went)), now
 
 
 def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
@@ -166,11 +176,11 @@ def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
     return rows_of_keys(classes, REPRESENTATIVE, Members(named).words.reshape(-1, 1))
 
 
-def _representatives(members: Members, links: Matrix, old: Matrix) -> Vector:
+def _representatives(members: Members, links: Matrix, old: Matrix, every: Members) -> Vector:
     """Who represents the class of each member, which links generate: of those that represented one and are in it, the
-    one that did so for most of its members; otherwise its least member."""
+    one that did so for most of its members; otherwise its least member. `every`: also those that are members no
+    more."""
     roots = members.united(links)
-    every = Members(members.words, old)
     # Members that are left are numbered as before; others come after all roots.
     root_of = np.full(len(every), len(members), np.int32)
     root_of[every.places(members.words)] = roots
@@ -185,15 +195,11 @@ def _representatives(members: Members, links: Matrix, old: Matrix) -> Vector:
     return of_root[roots]
 
 
-def _replace(target: KernelRelation, old_rows: Vector, new: Matrix) -> Vector:
+def _replace(target: KernelRelation, gone_rows: Vector, new: Matrix) -> Vector:
     """Writes other rows in the place of some. Returns the entries that changed."""
-    new_rows = transaction.add_rows(target, new) if len(new) else NO_WORDS
-    was, stays = (np.zeros(target.used, np.bool_) for _ in range(2))
-    was[old_rows] = True
-    stays[new_rows] = True
-    gone = transaction.touch(target, old_rows[~stays[old_rows]])
+    gone = transaction.touch(target, gone_rows)
     transaction.set_annotation(target, gone, 0, is_present=False)
-    came = transaction.touch(target, new_rows[~was[new_rows]])
+    came = transaction.touch(target, transaction.add_rows(target, new) if len(new) else NO_WORDS)
     transaction.set_annotation(target, came, 1, is_present=True)
     entries = np.empty(target.touched_used, np.int32)
     return entries[: bookkeeping.finish(target.touched, target.touched_used, False, entries)]

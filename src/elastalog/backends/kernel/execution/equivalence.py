@@ -55,17 +55,17 @@ class Equivalence:
         return is_there
 
     def select(self, columns: tuple[int, ...], key: Vector) -> FactWords:
-        """The pairs with given words in some columns."""
+        """The pairs with given words in some columns, without levels: these take a look at the whole class."""
         if not columns:
-            return self.facts()
+            return FactWords(self.all_pairs().words())
         if len(columns) == 2:
             words = np.array(key, np.int32).reshape(1, 2)[:, list(columns)]
-            return self._annotated(words[self.contains(words)])
+            return FactWords(words[self.contains(words)])
         others = self._class_of(np.array(key, np.int32))
         words = np.empty((len(others), 2), np.int32)
         words[:, columns[0]] = key[0]
         words[:, 1 - columns[0]] = others
-        return self._annotated(words)
+        return FactWords(words)
 
     def chain(self, left: int, right: int) -> Matrix | None:
         """The shortest chain of stored pairs from one member to another of its class, among those that give the pair
