@@ -231,4 +231,12 @@ FACTS: tuple[Entry, ...] = (
         example="elastalog run reach.dl -F facts  # edge.facts.gz: 5 MB, and 5 GB unpacked",
         fix="elastalog run reach.dl -F facts --max-expansion 2000",
     ),
+    Entry(
+        "E0671",
+        "chosen columns that do not fit",
+        "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"
+        " name as many as the relation has attributes.",
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:1:2")',
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:2")',
+    ),
 )

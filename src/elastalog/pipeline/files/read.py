@@ -14,6 +14,7 @@ import pyarrow as pa
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.json_list import read_json_list
@@ -65,7 +66,7 @@ def read_input(
             files.append(str(path))
         elif source in ("json", "jsonfile"):
             path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, False), str(path))
+            table, bad_here = read_json_list(schema, file_bytes(path, _is_packed(path)), str(path))
             files.append(str(path))
         elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)
@@ -93,12 +94,24 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
 
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
     form = Format.of(parameters, path.name)
-    return _read_bytes(schema, file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET), str(path), form)
+    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or _is_packed(path))
+    return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+    except (OSError, ValueError):
+        return False  # reading it will tell why
 
 
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
     match form.kind:
         case Kind.TEXT:
+            if form.columns:
+                data = chosen_columns(data, schema, form)
             return read_text(schema, data, file, form)
         case Kind.PARQUET:
             return read_parquet(schema, data, file)
