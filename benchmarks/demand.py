@@ -52,7 +52,7 @@ def main(edges: int) -> None:
         text = program(recursion)
         elastalog.query(text, {"edge": [(1, 2)]}, "path(1, X)")  # what is compiled at first use
         asked, answers = timed(partial(elastalog.query, text, facts, "path(1, X)"))
-        whole, db = timed(partial(elastalog.open, text, facts, strategy="recompute"))
+        whole, db = timed(partial(elastalog.open, text, facts=facts, strategy="recompute"))
         assert sorted(db.query("path(1, X)")) == sorted(answers)
         print(
             f"{name:10}  {len(answers)} answers  asked {asked:6.2f} s  whole closure, {len(db['path']):,} facts "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -12,6 +11,7 @@ from elastalog.analysis.draft import TypedRule
 from elastalog.analysis.program import Aggregation, Atom, Literal, Negation, Rule
 from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
 

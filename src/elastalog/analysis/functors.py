@@ -29,10 +29,10 @@ text matches the regular expression; `contains(part, text)`: the text contains t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from elastalog.analysis.program import Base, UserFunctor
+from elastalog.late import dataclass
 from elastalog.syntax.keywords import TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +18,8 @@ from elastalog.backends.protocol import Backend, Matrix
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.late import dataclass
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition
@@ -45,7 +47,8 @@ class Rewriting:
 
     @staticmethod
     def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
-        after = lower(change.after.checked)
+        kept = kept_as_classes(change.union.checked) & kept_as_classes(change.after.checked)
+        after = lower(change.after.checked, equivalences=backend.program.equivalences & kept)
         if isinstance(strategy, MaintainingStrategy):
             strategy.check(after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))

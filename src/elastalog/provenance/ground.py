@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
@@ -18,6 +17,7 @@ from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
 
 Ordinal = Callable[[str], int | None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,6 +15,7 @@ from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.relations.libraries import LibraryFunction
 from elastalog.relations.rows import plain_value, value_fault
 from elastalog.relations.schema import Column

@@ -232,6 +232,18 @@ FACTS: tuple[Entry, ...] = (
         fix="elastalog run reach.dl -F facts --max-expansion 2000",
     ),
     Entry(
+        code="E0525",
+        title="values of a table were given in another type",
+        explanation=(
+            "A note, no error. A column of a table need not have the declared type if its values say the same in it: "
+            "whole floats, decimals without fraction and truth values for `number`, decimals for `float`, dates, "
+            "times, decimals and truth values for `symbol`. How many values that were is counted, since it may be a "
+            "column that was meant for something else."
+        ),
+        example=".decl age(person: symbol, years: number)\n.input age\n\nage.parquet: years is a column of float64",
+        fix="store the column as int64",
+    ),
+    Entry(
         "E0671",
         "chosen columns that do not fit",
         "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"
