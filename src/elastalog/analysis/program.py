@@ -261,6 +261,8 @@ class UserFunctor:
     result: Base
     is_stateful: bool
     span: Span
+    parameter_types: tuple[str, ...] = ()
+    """As declared."""
 
     @property
     def signature(self) -> str:

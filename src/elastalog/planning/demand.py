@@ -9,7 +9,7 @@ What a rule computes is not asked for in its own recursion: `p(n) :- p(n + 1), n
 numbers.
 
 Relations that are negated or aggregated are computed whole, with all below them, and so are those where one fact
-decides about others (choice domains, subsumption, limits of size, numbers of derivations).
+decides about others (choice domains, equivalences, subsumption, limits of size, numbers of derivations).
 """
 
 from __future__ import annotations
@@ -221,16 +221,18 @@ def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goal
     needed = _below(goals, rules_of)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
     first = {name for rule in rules for literal in rule.body for name in _complete(literal)}
-    first |= {
-        name
-        for name in needed.intersection(program.relations)
-        if program.relations[name].choices or any(d.kind == "limitsize" for d in program.relations[name].directives)
-    }
+    first |= {name for name in needed.intersection(program.relations) if _is_special(program.relations[name])}
     for rule in program.subsumptions:
         first.add(rule.head.relation.removesuffix(MARK))
         first |= {atom.relation for atom in rule.body if isinstance(atom, Atom)}
     first |= {rule.head.relation for rule in rules if any(numbered_variable(x) is not None for x in rule.body)}
     return _below(first, rules_of)
+
+
+def _is_special(relation: Relation) -> bool:
+    """Whether facts of a relation decide about others."""
+    is_limited = any(directive.kind == "limitsize" for directive in relation.directives)
+    return bool(relation.choices) or relation.is_equivalence or is_limited
 
 
 def _below(names: Iterable[str], rules_of: Mapping[str, Sequence[Rule]]) -> set[str]:

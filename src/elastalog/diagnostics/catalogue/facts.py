@@ -243,4 +243,12 @@ FACTS: tuple[Entry, ...] = (
         example=".decl age(person: symbol, years: number)\n.input age\n\nage.parquet: years is a column of float64",
         fix="store the column as int64",
     ),
+    Entry(
+        "E0671",
+        "chosen columns that do not fit",
+        "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"
+        " name as many as the relation has attributes.",
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:1:2")',
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:2")',
+    ),
 )

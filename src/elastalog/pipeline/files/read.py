@@ -14,6 +14,7 @@ from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.json_list import read_json_list
@@ -70,7 +71,7 @@ def read_input(
             files.append(str(path))
         elif source in ("json", "jsonfile"):
             path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, False), str(path))
+            table, bad_here = read_json_list(schema, file_bytes(path, _is_packed(path)), str(path))
             files.append(str(path))
         elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)
@@ -100,12 +101,24 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
 
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
     form = Format.of(parameters, path.name)
-    return _read_bytes(schema, file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET), str(path), form)
+    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or _is_packed(path))
+    return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+    except (OSError, ValueError):
+        return False  # reading it will tell why
 
 
 def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
     match form.kind:
         case Kind.TEXT:
+            if form.columns:
+                data = chosen_columns(data, schema, form)
             return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
             given = parquet_table(data, file)
