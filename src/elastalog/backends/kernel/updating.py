@@ -28,6 +28,8 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 T = TypeVar("T")
 
+_NOT_FOLLOWED = -1
+
 AnyMaintenance: TypeAlias = StratumMaintenance | DenseMaintenance | StratumSets
 
 
@@ -53,6 +55,13 @@ class KernelUpdates:
         self._flat = program.flat
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._owner = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self._readers: dict[str, list[int]] = {}
+        for stratum in program.strata:
+            for name in stratum.reads:
+                self._readers.setdefault(name, []).append(stratum.number)
+        self._concerned: set[int] = set()
+        self._changes_followed = _NOT_FOLLOWED
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
@@ -90,6 +99,7 @@ class KernelUpdates:
     ) -> None:
         """Starts an update: see `Backend.begin`."""
         done = self.transaction = Transaction(anew=anew)
+        self._changes_followed = _NOT_FOLLOWED
         self._was_complete = self.evaluation.is_complete
         for name in (*deleted, *(n for n in inserted if n not in deleted)):
             come = inserted.get(name)
@@ -110,20 +120,26 @@ class KernelUpdates:
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `Backend.reached`."""
         done = self.transaction
-        own, reads = self._own[stratum.number], self._reads[stratum.number]
-        if (
-            reads.isdisjoint(done.changed)
-            and own.isdisjoint(done.deleted)
-            and own.isdisjoint(done.inserted)
-            and (not done.anew or own.isdisjoint(done.anew))
-        ):
+        if len(done.changed) != self._changes_followed:
+            self._follow_changes()
+        if stratum.number not in self._concerned:
             return None
+        own, reads = self._own[stratum.number], self._reads[stratum.number]
         size = 0
         for name in own:
             size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
         for name in reads:
             size += len(done.changed.get(name, ()))
         return Reach(size, self.must_rebuild(stratum))
+
+    def _follow_changes(self) -> None:
+        """Finds the strata that concern what has changed until now: most do not, and are asked about all the same."""
+        done = self.transaction
+        self._concerned = {
+            *(self._owner[name] for names in (done.deleted, done.inserted, done.anew) for name in names),
+            *(number for name in done.changed for number in self._readers.get(name, ())),
+        }
+        self._changes_followed = len(done.changed)
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
