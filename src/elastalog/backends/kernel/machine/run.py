@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
@@ -37,6 +37,7 @@ class MachineRun:
         self.watch = watch
         self._on_check = on_check
         self._given: dict[int, Matrix] = {}
+        self._changed: tuple[str, ...] = ()
 
     def run(self, advance: Callable[[int], int]) -> int:
         """Calls an operator of a machine until it is done; returns DONE, or another reason that is not a wish."""
@@ -57,6 +58,19 @@ class MachineRun:
                 return reason
             self._serve(reason)
 
+    def widen(self) -> None:
+        """Lays out all that the update may look at, if it is not yet."""
+        machine = self.workspace.machine
+        if machine.is_narrow:
+            self.plan.refresh(self.relations, self._changed)
+            machine.is_narrow = 0
+
+    def begin_narrow(self, changed: Iterable[str]) -> None:
+        """Lays out what the first round may look at: most changes end there."""
+        self._changed = tuple(changed)
+        self.plan.refresh(self.relations, self._changed, is_first_round=True)
+        self.workspace.machine.is_narrow = 1
+
     def _allowance(self) -> int:
         """How many derivations may be made before the budget is to be looked at."""
         return max(self.watch.allowance(_MOST_WORK), 1)
@@ -74,6 +88,8 @@ class MachineRun:
                 self.workspace.reserve_nodes(rows)
             case layout.NO_LEVELS:
                 self.workspace.reserve_levels(machine.highest)
+            case layout.WIDEN:
+                self.widen()
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
             case layout.ACTIONS:
