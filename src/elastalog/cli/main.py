@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "compare": "elastalog.cli.compare:compare",
     "backup": "elastalog.cli.backup:backup",
     "upgrade": "elastalog.cli.upgrade:upgrade",
+    "serve": "elastalog.cli.serve:serve",
     "doctor": "elastalog.cli.doctor:doctor",
     "completion": "elastalog.cli.completion:completion",
     "explain-error": "elastalog.cli.explain_error:explain_error",

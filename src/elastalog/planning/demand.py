@@ -15,7 +15,7 @@ decides about others (choice domains, subsumption, limits of size, numbers of de
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from elastalog.analysis.dependencies import collect_dependencies, components, in_order
@@ -38,6 +38,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
 from elastalog.planning.lower_numbering import numbered_variable
 from elastalog.planning.variables import variables_of

@@ -9,7 +9,7 @@ there are of any of the aggregates over these variables, and one more alternativ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -19,6 +19,7 @@ from elastalog.analysis.values import NIL
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,

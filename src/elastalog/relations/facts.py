@@ -105,6 +105,10 @@ class Relation:
         """What its words mean."""
         return self._dictionary
 
+    def fact_words(self) -> FactWords:
+        """The facts as words. Of a session's relation: valid until its next update."""
+        return self._fetch()
+
     def filed(self, annotations: bool) -> Any:
         """The files that the facts are in, if a backend has them nowhere else; with annotations if these are
         wanted."""

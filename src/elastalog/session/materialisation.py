@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
@@ -115,6 +116,30 @@ class Materialisation:
     def start_clock(self) -> None:
         """What follows may take as long as the settings say."""
         self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
+
+    def stop_clock(self) -> None:
+        """What follows may take as long as it takes."""
+        self._watch.deadline = None
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A block in which what is evaluated may take as long as is said here, under the lock."""
+        with self.lock:
+            usual, self.timeout = self.timeout, seconds
+            try:
+                yield
+            finally:
+                self.timeout = usual
+                self.stop_clock()
+
+    def own_watch(self, seconds: float | None) -> Watch:
+        """The limits of something that is evaluated beside this, without its lock."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return Watch(deadline, self._watch.memory)
+
+    @property
+    def strategy_name(self) -> str:
+        return self._settings.strategy
 
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""

@@ -25,7 +25,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
-from elastalog.pipeline.files.policy import Mode, Policy
+from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.functions import Functions, digests_of
@@ -77,7 +77,8 @@ def open(  # noqa: A001  # its public name
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
-    `bad_rows`: what happens to rows that are no facts, of files and of rows given: `fail`, `quarantine` or `skip`.
+    `bad_rows`: what happens to rows that are no facts, of files, of rows given and of updates: `fail`, `quarantine`
+    (they are written to `R.bad.jsonl` in the folder `quarantine`) or `skip` (at most `max_bad_rows` in a relation).
     `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
@@ -108,7 +109,7 @@ def open(  # noqa: A001  # its public name
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
-    require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
+    require_one_of("bad_rows", bad_rows, MODES)
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
     require_number("device_memory", device_memory, 0, whole=True)
@@ -128,6 +129,7 @@ def open(  # noqa: A001  # its public name
         make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
         on_cluster=spark is not None,
     )  # fmt: skip
+    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
         option = "read_only" if at is None else "at"
@@ -147,7 +149,7 @@ def open(  # noqa: A001  # its public name
             history.store.keep_epochs(retention)
         if facts is not None:
             log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
-        return Session(materialisation, history, heartbeats=heartbeats)
+        return Session(materialisation, history, heartbeats=heartbeats, policy=policy)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
@@ -155,7 +157,6 @@ def open(  # noqa: A001  # its public name
 
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
-    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
@@ -164,7 +165,7 @@ def open(  # noqa: A001  # its public name
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(Path(store), options)
-    return Session(materialisation, history, reports, heartbeats=heartbeats)
+    return Session(materialisation, history, reports, heartbeats=heartbeats, policy=policy)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:

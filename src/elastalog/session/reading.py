@@ -14,7 +14,7 @@ from elastalog.analysis.query import Query, check_query
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
-from elastalog.evaluation.asking import ask
+from elastalog.evaluation.asking import ask, asking
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
@@ -81,6 +81,16 @@ class Reader:
                 pattern = parse_pattern(text, program.checked)
                 return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
             return self.ask(check_query(text, program.tree, program.checked, values))
+
+    def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
+        """What answers a query over the facts of now, when it is called, without the lock."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        values = {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
+        now = self._materialisation
+        with now.lock:
+            program, watch = now.program, now.own_watch(time_limit)
+            query = check_query(text, program.tree, program.checked, values)
+            return asking(query, now.backend, now.dictionary, watch, is_later=True)
 
     def ask(self, query: Query) -> Relation:
         """The answers to a query that has been checked."""

@@ -18,6 +18,7 @@ from elastalog.diagnostics.catalogue.storage import STORAGE
 from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
 from elastalog.diagnostics.catalogue.values import VALUES
+from elastalog.diagnostics.catalogue.web import WEB
 from elastalog.diagnostics.diagnostic import InternalError
 
 
@@ -32,6 +33,6 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
 
 
 CATALOGUE: Mapping[str, Entry] = merge(
-    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES, EDITING
+    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES, EDITING, WEB
 )
 """Every entry by its code."""
