@@ -7,13 +7,14 @@ been taken apart; `span` always leads back to what was written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import PurePath
 from typing import TypeAlias
 
 from elastalog.analysis.values import Structured
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 
 
 class Base(Enum):

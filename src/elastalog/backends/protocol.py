@@ -14,13 +14,13 @@ fact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs, Rows
@@ -53,6 +53,11 @@ class StateChanges:
     def __len__(self) -> int:
         return len(self.words)
 
+    def followed_by(self, later: StateChanges) -> StateChanges:
+        """These and then others: of a fact that is in both, what the later say holds."""
+        parts = zip(*((c.words, c.was, c.level, c.count) for c in (self, later)), strict=True)
+        return StateChanges(*(np.concatenate(part) for part in parts))
+
     def are_heard(self, is_global: bool) -> Vector:
         """Of which of them strata above must hear: of facts that came or went, with global levels of all that
         moved."""
@@ -83,12 +88,29 @@ class ClauseCost:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumElsewhere:
+    """The last evaluation of a stratum from the start in another place than this process. `transfer`: the seconds in
+    which facts went there and came back, among `seconds`. `bytes`: by relation, what its facts took there; `peak`: the
+    most that was in use."""
+
+    stratum: int
+    place: str
+    seconds: float
+    transfer: float
+    rounds: int
+    derivations: int
+    bytes: Mapping[str, int]
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """What things cost: clauses in the order of evaluation, and by relation the memory of this process that its facts,
-    annotations and indexes take."""
+    """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
+    annotations and indexes take, and strata that were evaluated elsewhere."""
 
     clauses: tuple[ClauseCost, ...]
     bytes: Mapping[str, int]
+    elsewhere: tuple[StratumElsewhere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

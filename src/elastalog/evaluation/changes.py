@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import ChangedWords
+from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
 from elastalog.relations.pairs import Rows
 
 if TYPE_CHECKING:
     import pandas
+
+    from elastalog.pipeline.files.policy import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Changes(Mapping[str, RelationChanges]):
         """`relation` makes one of words, or of none; few of those that changed are ever looked at."""
         self._words = words
         self._relation = relation
+        self.reports: tuple[Report, ...] = ()
+        """What was taken of the rows of the update, where bad rows may pass."""
 
     def __getitem__(self, relation: str) -> RelationChanges:
         name: object = relation

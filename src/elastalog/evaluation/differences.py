@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from elastalog.analysis.findings import counted
 from elastalog.backends.protocol import GONE, Backend, ChangedWords, StateChanges
 from elastalog.backends.rows import places_in
+from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation

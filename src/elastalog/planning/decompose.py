@@ -155,9 +155,9 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
 
 def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
     """An aggregate shared by the first column of its groups. Without groups there is nothing to share."""
-    if not rule.groups:
+    if not rule.groups or rule.is_numbering:
         return None
-    copies = tuple(Copy(name, name, 0) for name in (rule.relation, rule.members))
+    copies = tuple(Copy(name, name, 0) for name in (rule.relation, *rule.reads))
     return SharePlan(stratum, {rule.relation: 0}, None, (), copies)
 
 

@@ -5,7 +5,10 @@ which no program can write), so that every strategy and backend handles them wit
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
-  with that; a second clause of the rule supplies the 0 of an empty count or sum;
+  with that. The 0 of an empty count or sum comes from a second clause of the rule; where the rule has several counts
+  and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
+- `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
+  `AggregateRule` keeps;
 - an equivalence that is kept as classes (see `equivalences`) holds the pairs that generate it, an `EquivalenceRule`
   makes its classes of them, and an atom of it is two of these: `@classes.same(x, r), @classes.same(y, r)`.
 
@@ -15,10 +18,11 @@ A relation without attributes is stored with one column that always holds 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.late import dataclass
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
@@ -26,6 +30,10 @@ Term: TypeAlias = str | Constant | None
 
 HIDDEN = "@"
 """What the names of hidden relations start with, in stores too."""
+
+
+AUTOINC = "autoinc"
+"""The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
 
 
 def is_hidden_name(relation: str) -> bool:
@@ -77,7 +85,7 @@ class Origin:
 class Clause:
     """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule; `origin`
     is None where these only say which values there are. `recursive_goals`: the scans that read a relation of the head's
-    own stratum."""
+    own stratum. `wraps`: its integers are taken modulo 2^64."""
 
     number: int
     head: str
@@ -86,6 +94,7 @@ class Clause:
     recursive_goals: tuple[int, ...]
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
+    wraps: bool = False
 
     @property
     def is_recursive(self) -> bool:
@@ -99,7 +108,8 @@ class Clause:
 @dataclass(frozen=True, slots=True)
 class AggregateRule:
     """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded,
-    None for count; `bases` are those of the target and of the result."""
+    None for count; `bases` are those of the target and of the result. `is_total`: every group of the relation `domain`
+    has a fact, 0 if it has no members; without groups there is no domain, and always a fact."""
 
     relation: str
     members: str
@@ -109,6 +119,17 @@ class AggregateRule:
     target_base: Base
     result_base: Base
     rule: Rule
+    is_total: bool = False
+    domain: str | None = None
+
+    @property
+    def is_numbering(self) -> bool:
+        """Whether it gives every member a number, instead of folding anything."""
+        return self.operator == AUTOINC
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.members,) if self.domain is None else (self.members, self.domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +191,7 @@ class LogicalStratum:
             if not isinstance(goal, Test)
         }
         if self.aggregate is not None:
-            names.add(self.aggregate.members)
+            names.update(self.aggregate.reads)
         if self.equivalence is not None:
             names.add(self.equivalence.pairs)
         return frozenset(names.difference(self.relations))

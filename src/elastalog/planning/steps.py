@@ -7,10 +7,10 @@ matrix it makes (`slots`, `width`), so a backend needs no knowledge of variables
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 
 ROW = -1
@@ -34,11 +34,13 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class Compute:
     """Evaluates an expression into a slot; rows for which it has no value are dropped. `drops_errors`: so are those for
-    which it overflows."""
+    which it overflows. `is_sought`: the value is one of a fact that is looked for, so that rows may be dropped if no
+    fact can have it."""
 
     slot: int
     expression: Expression
     drops_errors: bool = False
+    is_sought: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,11 @@ class Probe:
     slots: Mapping[str, int]
     width: int
     actions: tuple[Action, ...]
+
+    @property
+    def is_filter(self) -> bool:
+        """It lets rows through or not, and adds nothing to them."""
+        return self.is_member or self.is_negated
 
 
 @dataclass(frozen=True, slots=True)

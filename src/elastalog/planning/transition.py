@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
-from elastalog.planning.lower import guard_of, lower
+from elastalog.planning.lower import guard_of, lower, renumbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +130,12 @@ def _numbered(strata: Iterable[LogicalStratum]) -> Iterator[LogicalStratum]:
 
 
 def _renamed(old: LogicalProgram, program: LogicalProgram, number_of: Mapping[int, int]) -> dict[str, str]:
-    """A rule makes the same hidden relations in the same order, whatever its number."""
-    before, after = _made(old), _made(program)
-    return {
-        name: other
-        for number, names in before.items()
-        for name, other in zip(names, after[number_of[number]], strict=True)
-        if name != other
-    }
-
-
-def _made(program: LogicalProgram) -> dict[int, list[str]]:
-    """The hidden relations of each rule, in order, its guard left out."""
-    made: dict[int, list[str]] = {}
-    for name, stored in program.relations.items():
+    """What the hidden relations of rules are called under their new numbers. Those that there are no longer, since
+    which of them a rule has also depends on what is recursive, are kept for an update that is rolled back."""
+    renamed = {}
+    for name, stored in old.relations.items():
         if stored.rule is not None and not _is_guard(name, stored.rule):
-            made.setdefault(stored.rule, []).append(name)
-    return made
+            other = renumbered(name, stored.rule, number_of[stored.rule])
+            if other != name or other not in program.relations:
+                renamed[name] = other
+    return renamed

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 

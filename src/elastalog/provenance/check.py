@@ -10,7 +10,6 @@ facts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from elastalog.analysis.program import (
@@ -25,8 +24,9 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import private_value
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, no_ordinal, same, solve
+from elastalog.provenance.ground import Ordinal, Unbound, compare, fold, holds, is_numbering, no_ordinal, same, solve
 from elastalog.provenance.instantiate import are_met, match_atom, show
 from elastalog.provenance.joins import Pattern, assignment_of, is_matched, members_of
 from elastalog.provenance.proof import (
@@ -221,7 +221,7 @@ class _Checker:
                 case Atom():
                     pass
                 case Comparison():
-                    if not holds(literal, bindings, self.ordinal):
+                    if not is_numbering(literal) and not holds(literal, bindings, self.ordinal):
                         raise _Rejected(f"{place}: `{text}` does not hold")
                 case Negation():
                     if is_matched(literal.atom, bindings, self.oracle, self.ordinal):

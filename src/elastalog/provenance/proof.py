@@ -8,13 +8,14 @@ conditions. Equal sub-proofs are one object, so a proof with very many nodes may
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, TypeVar, assert_never
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import is_whole, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 
 MOST_NODES = (1 << 63) - 1

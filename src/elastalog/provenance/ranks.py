@@ -46,6 +46,7 @@ class Neighbourhood:
         self.explicit: set[int] = set()
         self.outside: set[int] = set()
         self.members: dict[int, int] = {}
+        self.of_nothing: set[int] = set()
 
     def collect(self, roots: Iterable[WordFact]) -> None:
         """Collects backwards from the roots. Raises LimitReached beyond the limit."""
@@ -85,6 +86,8 @@ class Neighbourhood:
         if aggregate is not None:
             for fact in facts:
                 step, _ = members_of(self._backend, self._reading, aggregate, fact[1], self._most)
+                if not step.bodies:
+                    self.of_nothing.add(self.numbers[fact])
                 self.members[self.numbers[fact]] = step.number
                 self._add(None, self.numbers[fact], step.bodies)
             return
@@ -135,10 +138,13 @@ class Neighbourhood:
         return Step(self.clauses[derivation], self.scanned[derivation], number, closure=self.closures.get(derivation))
 
     def counted(self, derivation: int) -> tuple[int, ...]:
-        """The facts that a derivation rests on; those of the engine's own bookkeeping do not count."""
-        flat = self._reading.flat
+        """The facts that a derivation rests on; those of the engine's own bookkeeping do not count, nor do aggregates
+        of nothing."""
+        flat, nothing = self._reading.flat, self.of_nothing
         bodies = self.bodies[derivation]
-        return tuple([body for body in bodies if self.facts[body][0] not in flat]) if flat else bodies
+        if not flat and not nothing:
+            return bodies
+        return tuple([body for body in bodies if self.facts[body][0] not in flat and body not in nothing])
 
     def hypergraph(self, metric: Metric) -> Hypergraph:
         """The derivations, with the values of facts that are given."""

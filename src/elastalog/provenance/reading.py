@@ -8,7 +8,6 @@ members.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -18,6 +17,7 @@ from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Run, Unbound, solve
@@ -123,6 +123,14 @@ class Reading:
         except ValueError:
             return None  # outside the type: no fact has it
 
+    def is_of_nothing(self, words: WordFact) -> bool:
+        """Whether a fact of an aggregate is that of a group without members."""
+        aggregate = self.aggregates.get(words[0])
+        if aggregate is None or not aggregate.is_total or self._values(*words)[-1] != 0:
+            return False
+        group = np.array(words[1][: aggregate.groups], np.int32)
+        return not len(self._backend.select(aggregate.members, tuple(range(aggregate.groups)), group).words)
+
     # --- clauses ---------------------------------------------------------------------------------------------------
 
     def body_of(self, clause: Clause) -> int:
@@ -148,6 +156,8 @@ class Reading:
                 case Aggregation():
                     value = bindings[literal.result.name]
                     hidden = None if position is None else bodies[position]
+                    if hidden is not None and self.is_of_nothing(hidden):
+                        hidden = None
                     result.append(AggregateUse(show(literal, bindings), value, hidden))
                 case _:
                     assert_never(literal)

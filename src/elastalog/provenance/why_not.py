@@ -8,6 +8,7 @@ finds something. Values for variables come from the facts that the other atoms t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -26,6 +27,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, range_of, value_of
@@ -274,41 +276,13 @@ def _cut_short(fact: Fact) -> Diagnostic:
 
 
 def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], ordinal: Ordinal) -> dict[str, Value]:
-    """Bindings extended by solving `known = x + known` and the like for the one variable without a value."""
+    """Bindings extended by what equations say of the one variable without a value that they have."""
     known = dict(bindings)
     for comparison in comparisons:
-        if comparison.operator != "=":
-            continue
-        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
-            try:
-                value = value_of(side, known, ordinal)
-            except (NoValue, Unbound):
-                continue
-            solved = _solve(other, value, known, ordinal)
-            if solved is not None:
-                known.setdefault(*solved)
+        solution = solve_equation(comparison, known, getattr(ordinal, "wraps", False))
+        if solution is not None:
+            with suppress(NoValue):
+                solved = {**known, solution.variable.name: value_of(solution.expression, known, ordinal)}
+                if holds(comparison, solved, ordinal):
+                    known = solved
     return known
-
-
-def _solve(expression: Expression, value: Value, known: Bindings, ordinal: Ordinal) -> tuple[str, Value] | None:
-    """The variable and its value for which an expression of sums and differences has a value."""
-    while isinstance(expression, Apply):
-        if expression.functor not in ("+", "-") or not isinstance(value, int):
-            return None
-        left, right = expression.arguments
-        is_left = any(name not in known for name in variables_of(left))
-        if is_left and any(name not in known for name in variables_of(right)):
-            return None
-        try:
-            other = value_of(right if is_left else left, known, ordinal)
-        except (NoValue, Unbound):
-            return None
-        assert isinstance(other, int)
-        if expression.functor == "+":
-            value = value - other
-        else:
-            value = value + other if is_left else other - value
-        expression = left if is_left else right
-    if isinstance(expression, Variable) and expression.name not in known:
-        return expression.name, value
-    return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import public_value
 from elastalog.diagnostics.arguments import require_number, require_one_of
 from elastalog.diagnostics.diagnostic import InternalError
+from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
 from elastalog.relations.pairs import Pairs, Rows
@@ -104,6 +104,10 @@ class Relation:
     def dictionary(self) -> Dictionary:
         """What its words mean."""
         return self._dictionary
+
+    def fact_words(self) -> FactWords:
+        """The facts as words. Of a session's relation: valid until its next update."""
+        return self._fetch()
 
     def filed(self, annotations: bool) -> Any:
         """The files that the facts are in, if a backend has them nowhere else; with annotations if these are

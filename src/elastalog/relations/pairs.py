@@ -4,12 +4,12 @@ million million."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.late import dataclass
 from elastalog.relations.limits import Words
 
 BLOCK = 1 << 20

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from elastalog.backends.engines import BackendMaker, backend_maker
 from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, reading_within
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
@@ -25,6 +28,7 @@ from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.functions import Functions, functions_for
+from elastalog.relations.libraries import library_functions
 from elastalog.relations.rows import values_of_fact
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.tables import to_words
@@ -32,7 +36,8 @@ from elastalog.relations.thread_lock import ThreadLock
 from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import os
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
@@ -53,11 +58,12 @@ class Settings:
     jobs: int
     memory: int | None
     timeout: float | None
-    budget: float | None
+    budget: Budget
     on_progress: Callable[[Progress], None] | None
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
     functors: Functions | None = None
+    libraries: tuple[str | os.PathLike[str], ...] = ()
     may_lack_functors: bool = False
     """Whoever only reads facts needs no functions."""
     on_cluster: bool = False
@@ -77,8 +83,11 @@ class Materialisation:
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
-        functions_for(program.checked, settings.functors, may_lack=settings.may_lack_functors)
-        self.dictionary.functions = dict(settings.functors or {})
+        functors = settings.functors
+        if settings.libraries:
+            functors = {**library_functions(program.checked, settings.libraries), **(functors or {})}
+        functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
+        self.dictionary.functions = dict(functors or {})
         self.dictionary.wraps = program.checked.wraps
         strategy, self.backend = self._strategy_and_backend(self._lowered(program))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
@@ -108,10 +117,34 @@ class Materialisation:
         """What follows may take as long as the settings say."""
         self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
 
+    def stop_clock(self) -> None:
+        """What follows may take as long as it takes."""
+        self._watch.deadline = None
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A block in which what is evaluated may take as long as is said here, under the lock."""
+        with self.lock:
+            usual, self.timeout = self.timeout, seconds
+            try:
+                yield
+            finally:
+                self.timeout = usual
+                self.stop_clock()
+
+    def own_watch(self, seconds: float | None) -> Watch:
+        """The limits of something that is evaluated beside this, without its lock."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return Watch(deadline, self._watch.memory)
+
+    @property
+    def strategy_name(self) -> str:
+        return self._settings.strategy
+
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
         self.start_clock()
-        return reading_within(Allowance(self._watch, self._settings.max_expansion))
+        return reading_within(Allowance(self._watch, self._settings.max_expansion, self._settings.jobs))
 
     @property
     def watch(self) -> Watch:

@@ -90,7 +90,8 @@ class KernelBackend:
         return self.held.is_explicit(relation, words)
 
     def profile(self) -> Profile:
-        return Profile(tuple(self.evaluation.costs()), self.held.bytes_by_relation())
+        evaluation = self.evaluation
+        return Profile(tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere())
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -76,4 +76,12 @@ VALUES: Final[tuple[Entry, ...]] = (
         'elastalog.open(store="db", functors={"half": another})',
         'elastalog.open(store="db", functors={"half": half})',
     ),
+    Entry(
+        "E0670",
+        "library that cannot be loaded",
+        "A C library with functors is loaded only when it is asked for, with `-L DIR -l NAME` or `libraries=[…]`. There"
+        " is no such file, or it is no shared library for this machine.",
+        "elastalog run program.dl -l functors",
+        "gcc -shared -fPIC -o libfunctors.so functors.c\nelastalog run program.dl -L . -l functors",
+    ),
 )

@@ -20,7 +20,6 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
-from elastalog.analysis.values import sort_key
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -31,6 +30,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum, StoredRelation
 from elastalog.planning.variants import plan_from_goal
+from elastalog.relations.value_order import order_of
 from elastalog.relations.words import Dictionary
 
 
@@ -258,10 +258,3 @@ class _Chooser:
 
     def _order(self, row: Sequence[int]) -> tuple[Any, ...]:
         return order_of(row, self._bases, self._dictionary)
-
-
-def order_of(row: Sequence[int], bases: tuple[Base, ...], dictionary: Dictionary) -> tuple[Any, ...]:
-    """By what facts are ordered: their values, part by part, whatever their words."""
-    values = (dictionary.decode_value(base, word) for base, word in zip(bases, row, strict=True))
-    # Texts by their UTF-8 bytes, which is the order of their characters; NaN, which has no order, first.
-    return tuple((value == value, sort_key(value) if value == value else 0) for value in values)

@@ -6,8 +6,6 @@ the least, over all chains, of the highest level in the chain, and its count is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from elastalog.backends.kernel.execution.aggregates import rows_of_keys
@@ -16,6 +14,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.rows import are_in
+from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 

@@ -53,7 +53,7 @@ class MachineRun:
                 # Whatever interrupts the work now, a rollback must know how far it went.
                 self.plan.keep(self.relations, self.own)
             if reason in (layout.DONE, layout.LARGE):
-                self.watch.derivations += machine.derived
+                self.watch.count(machine.derived, machine.work)
                 return reason
             self._serve(reason)
 
@@ -79,10 +79,10 @@ class MachineRun:
             case layout.ACTIONS:
                 self._act(machine.depth, rows)
             case layout.CHECK:
-                derived = machine.derived
+                derived, rows = machine.derived, machine.work
                 machine.derived = 0
                 machine.work = 0
-                self.watch.derived(derived)
+                self.watch.derived(derived, rows)
                 self.watch.check()
                 self._on_check()
                 machine.derived_allowed = self._allowance()
