@@ -137,7 +137,7 @@ def play(case: Case, budget: Any, *, is_anew: bool = False) -> Played:
     """Plays a stream."""
     import elastalog
 
-    elastic.time = ProcessorTime  # type: ignore[assignment]
+    elastic.time = ProcessorTime  # type: ignore[assignment, attr-defined]
     with elastalog.open(case.program, case.facts, budget=budget, engine="local") as db:
         strategy: Any = db._epochs.strategy
         if is_anew:
@@ -196,7 +196,8 @@ def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
         sums += one
         if one[2] > LEAST_SECONDS:
             worst = [max(worst[0], one[0] / max(one[1], 1)), max(worst[1], one[2] / one[3])]
-    return Regret(float(sums[0] / max(sums[1], 1)), float(sums[2] / sums[3]), *worst, float(sums[2]), float(sums[3]))
+    whole = float(sums[0] / max(sums[1], 1)), float(sums[2] / sums[3])
+    return Regret(*whole, worst[0], worst[1], float(sums[2]), float(sums[3]))
 
 
 def rate_of(played: Played) -> float:
@@ -251,4 +252,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elastalog.analysis.values import Branch as Branch
     from elastalog.backends.watch import Progress as Progress
+    from elastalog.client import Client as Client
+    from elastalog.client import connect as connect
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
     from elastalog.debugging.answers import Suggestion as Suggestion
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from elastalog.relations.schema import Schema as Schema
     from elastalog.session import Session as Session
     from elastalog.session import open as open  # noqa: A004  # its public name
+    from elastalog.session import query as query
     from elastalog.storage.entries import LogEntry as LogEntry
 
 __version__ = "0.1.0"
@@ -40,6 +43,7 @@ _HOMES = {
     "Blame": "elastalog.debugging.answers",
     "Branch": "elastalog.analysis.values",
     "Changes": "elastalog.evaluation.changes",
+    "Client": "elastalog.client",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
     "ElastalogError": "elastalog.diagnostics.diagnostic",
@@ -60,7 +64,9 @@ _HOMES = {
     "Suggestion": "elastalog.debugging.answers",
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
+    "connect": "elastalog.client",
     "open": "elastalog.session",
+    "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",
 }
 
@@ -69,6 +75,7 @@ __all__ = [
     "Blame",
     "Branch",
     "Changes",
+    "Client",
     "Diagnostic",
     "Difference",
     "ElastalogError",
@@ -90,7 +97,9 @@ __all__ = [
     "Update",
     "Verification",
     "__version__",
+    "connect",
     "open",
+    "query",
     "vectorised",
 ]
 

@@ -7,19 +7,13 @@ import time
 import pytest
 
 import elastalog
-from elastalog.analysis.limit_rules import MOST_DEFAULTS, MOST_LITERALS
+from elastalog.analysis.limit_rules import MOST_LITERALS
 from tests.analysis.checking import codes, only_error
 
 
 def chain(length: int) -> str:
     body = ", ".join(f"e(x{i}, x{i + 1})" for i in range(length))
     return f".decl e(x: number, y: number)\n.input e\n.decl p(x: number, y: number)\np(x0, x{length}) :- {body}.\n"
-
-
-def counts(number: int) -> str:
-    body = ", ".join(f"n{i} = count : {{ e({i}, _) }}" for i in range(number))
-    total = " + ".join(f"n{i}" for i in range(number))
-    return f".decl e(x: number, y: number)\n.input e\n.decl p(n: number)\np({total}) :- {body}.\n"
 
 
 def test_a_rule_may_be_so_long_and_no_longer() -> None:
@@ -31,11 +25,6 @@ def test_so_is_the_body_of_an_aggregate() -> None:
     body = ", ".join(f"e(x{i}, x{i + 1})" for i in range(MOST_LITERALS + 1))
     text = f".decl e(x: number, y: number)\n.input e\n.decl p(n: number)\np(n) :- n = count : {{ {body} }}.\n"
     assert only_error(text).code == "E0227"
-
-
-def test_a_rule_may_have_so_many_counts_and_no_more() -> None:
-    assert codes(counts(MOST_DEFAULTS)) == []
-    assert codes(counts(MOST_DEFAULTS + 1)) == ["E0228"]
 
 
 def test_a_rule_of_a_hundred_thousand_literals_is_refused_in_little_time() -> None:
@@ -51,11 +40,3 @@ def test_the_longest_rule_is_evaluated_updated_and_explained() -> None:
     assert db.explain("p(1, 2)").height == 1
     assert db.explain_absence("p(2, 2)").instantiations
     assert db.suggest(unwanted=["p(1, 2)"]).elements
-
-
-@pytest.mark.slow
-def test_as_many_counts_as_may_be_are_right_after_every_update() -> None:
-    db = elastalog.open(counts(MOST_DEFAULTS), facts={"e": [(1, 1), (2, 3)]})
-    assert list(db["p"]) == [(2,)]
-    db.apply({"e": [(1, 2), (7, 7)]}, {"e": [(2, 3)]})
-    assert list(db["p"]) == [(3,)]

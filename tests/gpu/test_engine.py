@@ -127,3 +127,20 @@ def test_what_is_computed_from_texts_is_computed_here(monkeypatch: pytest.Monkey
     facts = {"word": [("a",), ("stop",), ("ab",)]}
     here = elastalog.open(program, facts=facts, engine="local")
     assert _state(elastalog.open(program, facts=facts, engine="gpu")) == _state(here)
+
+
+def test_what_it_cost_is_in_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
+    (cost,) = (part for part in db.statistics().elsewhere if "path" in part.bytes)
+    assert (cost.rounds, cost.derivations) == (10, 90)  # nine facts by the first rule, nine from each of nine rounds
+    assert cost.bytes["path"] >= 8 * 81
+    assert cost.peak > 0
+    assert elastalog.open(CLOSURE, facts=CYCLE, engine="local").statistics().elsewhere == ()
+
+
+def test_no_more_memory_than_allowed_is_used(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    db = elastalog.open(CLOSURE, facts=CYCLE, engine="gpu", device_memory=100)
+    assert any("has no room" in record.message for record in caplog.records)
+    assert len(db["path"]) == 81

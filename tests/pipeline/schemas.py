@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elastalog.analysis.program import Attribute, Base, Directive, Relation
 from elastalog.diagnostics.source import Span
-from elastalog.relations import Column, Schema
+from elastalog.relations.schema import Column, Schema
 
 PAIR = Schema("pair", (Column("x", Base.NUMBER), Column("y", Base.NUMBER)))
 EDGE = Schema("edge", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))

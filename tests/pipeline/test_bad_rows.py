@@ -11,7 +11,8 @@ import pytest
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.pipeline.files import Policy, read_facts
+from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.read import read_facts
 from tests.pipeline.schemas import EDGE, NAME, PAIR, one
 
 # content; line, code and reason of the bad row; its text. Every file also has a good row.

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import Diff, parse_diff, read_diff, update_files
-from elastalog.relations import Column, Schema
+from elastalog.pipeline.files.diff import Diff, parse_diff, read_diff, update_files
+from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, FLAG, PAIR
 
 MIXED = Schema("mixed", (Column("u", Base.UNSIGNED), Column("f", Base.FLOAT)))

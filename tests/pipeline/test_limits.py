@@ -21,7 +21,7 @@ from elastalog.pipeline.files import allowance
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
-from elastalog.relations import Column, Schema
+from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import PAIR
 
 EDGE = ".decl edge(x: symbol, y: number)\n.input edge\n.decl a(x: symbol)\na(x) :- edge(x, _).\n"

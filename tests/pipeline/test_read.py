@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import Policy, read_facts, read_input, text
+from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.policy import Policy
+from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.pipeline.files.text import _read_exactly, _read_fast
-from elastalog.relations import Column, Schema
+from elastalog.relations.schema import Column, Schema
 from tests.pipeline.schemas import EDGE, FLAG, NAME, PAIR, one, relation
 
 

@@ -15,9 +15,14 @@ from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files import read_facts, resolve_under, write, write_facts, write_output
+from elastalog.pipeline.files import write
 from elastalog.pipeline.files.atomic import replacing
-from elastalog.relations import Column, Dictionary, Schema, to_table, to_words
+from elastalog.pipeline.files.paths import resolve_under
+from elastalog.pipeline.files.read import read_facts
+from elastalog.pipeline.files.write import write_facts, write_output
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_table, to_words
+from elastalog.relations.words import Dictionary
 from tests.pipeline.schemas import EDGE, FLAG, one, relation
 
 MIXED = Schema(

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from elastalog.analysis.listing import show_literal
 from elastalog.cli.main import cli
+from elastalog.diagnostics.catalogue import CATALOGUE
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.planning.lower import guard_of, lower
@@ -123,11 +124,53 @@ def test_the_guard_of_a_rule_stands_for_nothing_written() -> None:
     assert clause.origin.scans == (0, None)
 
 
+NESTED = """
+.decl e(x: number, y: number)
+.decl p(x: number, n: number)
+p(x, n) :- e(x, z), p(z, _), n = count : { e(_, y), 0 < count : { e(y, w), w > z, BOUND } }.
+"""
+
+
+def test_a_nested_aggregate_tests_what_any_body_around_it_binds() -> None:
+    domains = [name for name in lowered(NESTED.replace("BOUND", "w > y")).relations if name.startswith("@groups")]
+    assert domains == ["@groups.1.z"]
+
+
 def test_a_refusal_names_variables_of_nested_aggregates_as_they_were_written() -> None:
-    text = (
-        ".decl e(x: number, y: number)\n.decl p(x: number, n: number)\n"
-        "p(x, n) :- e(x, _), n = count : { e(x, y), 0 < count : { e(x, w), w > y } }."
-    )
     with pytest.raises(ElastalogError) as caught:
-        lowered(text)
-    assert "the aggregate only tests `y`," in caught.value.diagnostics[0].message
+        lowered(NESTED.replace("e(x, z), ", "").replace("p(x, n) :-", "p(z, n) :-").replace("BOUND", "w > y"))
+    assert "the aggregate only tests `z`," in caught.value.diagnostics[0].message
+
+
+COUNTS = """
+.decl e(x: number, y: number)
+.decl p(x: number, n: number)
+p(x, n + m + k) :- e(x, y), n = count : { e(y, _) }, m = sum z : { e(x, z), z > y }, k = count : { e(n, _) }.
+"""
+
+
+def test_several_counts_are_one_clause_over_folds_of_every_group() -> None:
+    program = lowered(COUNTS)
+    (clause,) = program.strata[-1].clauses
+    assert not any(isinstance(goal, Absent) for goal in clause.goals)
+    folds = [stratum.aggregate for stratum in program.strata if stratum.aggregate is not None]
+    assert [(fold.operator, fold.is_total, fold.domain) for fold in folds] == [
+        ("count", True, "@groups.1.y"),
+        ("sum", True, "@groups.1.x,y"),
+        ("count", True, "@groups.1.n"),
+    ]
+
+
+def test_counts_over_what_only_recursion_gives_are_two_clauses_however_many_they_are() -> None:
+    counts = ", ".join(f"n{i} = count : {{ e(x, {i}) }}" for i in range(12))
+    program = lowered(f".decl e(x: number, y: number)\n.decl p(x: number)\np(n0) :- p(x), {counts}.")
+    found, default = program.strata[-1].clauses
+    assert sum(isinstance(goal, Absent) for goal in default.goals) == 1
+    assert len(found.scans) == 13
+
+
+def test_counts_over_too_many_values_of_a_recursion_are_refused() -> None:
+    with pytest.raises(ElastalogError) as caught:
+        lowered(CATALOGUE["E0228"].example)
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0228"]
+    lowered(CATALOGUE["E0228"].fix)

@@ -12,7 +12,9 @@ import pytest
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.relations import Column, Dictionary, Schema, to_words
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_words
+from elastalog.relations.words import Dictionary
 
 NINE = datetime(2026, 11, 15, 9, tzinfo=UTC)
 

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.relations import Symbols, large_interner, symbols
+from elastalog.relations import large_interner, symbols
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.small_interner import SmallInterner
+from elastalog.relations.symbols import Symbols
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 FORMS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]

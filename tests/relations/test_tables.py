@@ -15,7 +15,9 @@ import pytest
 from elastalog.analysis.program import Attribute, Base, Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.source import Span
-from elastalog.relations import Column, Dictionary, Schema, to_table, to_words
+from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_table, to_words
+from elastalog.relations.words import Dictionary
 
 EDGE = Schema("edge", (Column("x", Base.NUMBER), Column("y", Base.SYMBOL)))
 PAIR = Schema("pair", (Column("x", Base.NUMBER), Column("y", Base.NUMBER)))

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
-from elastalog.relations import Dictionary, WideTable, wide
-from elastalog.relations.words import ARROW_TYPES
+from elastalog.relations import wide
+from elastalog.relations.wide import WideTable
+from elastalog.relations.words import ARROW_TYPES, Dictionary
 
 EXTREME_NUMBERS = [-(2**63), -(2**63) + 1, -(2**30) - 1, -(2**30), -1, 0, 1, 2**30 - 1, 2**30, 2**31, 2**63 - 1]
 EXTREME_UNSIGNED = [0, 1, 2**30 - 1, 2**30, 2**31, 2**63 - 1, 2**63, 2**64 - 1]

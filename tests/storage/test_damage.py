@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -234,11 +235,55 @@ def test_a_changed_program_is_damage_and_another_program_is_refused(folder: Path
         elastalog.open(store=store)
 
 
-def test_a_store_whose_hidden_relations_are_others_is_refused(folder: Path) -> None:
-    store = lived(folder / "store")
+def with_layout(store: Path, rename: Callable[[str], str]) -> None:
+    """Has a store tell that its relations were called otherwise when it was written."""
     manifest = read_manifest(store)
-    layout = {name.replace("@", "@@"): bases for name, bases in manifest.layout.items()}
-    (store / "CURRENT").write_bytes(write_manifest(FileSystem(), store, replace(manifest, layout=layout)))
+    layout = {rename(name): bases for name, bases in manifest.layout.items()}
+    snapshots = tuple(
+        replace(snapshot, relations={rename(name): file for name, file in snapshot.relations.items()})
+        for snapshot in manifest.snapshots
+    )
+    changed = replace(manifest, layout=layout, snapshots=snapshots)
+    (store / "CURRENT").write_bytes(write_manifest(FileSystem(), store, changed))
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+def test_a_store_whose_hidden_relations_are_others_is_evaluated_anew(folder: Path, strategy: str) -> None:
+    text = ".decl edge(x: number, y: number)\n.decl many(n: number)\nmany(n) :- n = count : { edge(_, _) }."
+    facts = {"edge": [(1, 2), (2, 3)]}
+    path = folder / "store"
+    with elastalog.open(text, facts=facts, store=path, strategy=strategy) as db:
+        before = {name: db[name].to_arrow(annotations=strategy == "elastic").to_pylist() for name in db}
+    with_layout(path, lambda name: name.replace("@count", "@counted"))
+    for _ in range(2):
+        with elastalog.open(store=path, read_only=True) as db:
+            assert {name: db[name].to_arrow(annotations=strategy == "elastic").to_pylist() for name in db} == before
+    with elastalog.open(store=path) as db:
+        db.apply({"edge": [(3, 4)]})
+        assert list(db["many"]) == [(3,)]
+        db.change_rules(added="many(0) :- edge(1, 2).")
+    with elastalog.open(store=path) as db:
+        assert sorted(db["many"]) == [(0,), (3,)]
+        db.apply(deleted={"edge": [(2, 3)]})
+        assert sorted(db["many"]) == [(0,), (2,)]
+        assert list(db.at(1)["many"]) == [(2,)]
+
+
+def test_it_takes_a_change_of_rules_as_its_first_epoch(folder: Path) -> None:
+    text = ".decl edge(x: number, y: number)\n.decl many(n: number)\nmany(n) :- n = count : { edge(_, _) }."
+    path = folder / "store"
+    elastalog.open(text, facts={"edge": [(1, 2), (2, 3)]}, store=path).close()
+    with_layout(path, lambda name: name.replace("@count", "@counted"))
+    with elastalog.open(store=path) as db:
+        db.change_rules(added="many(n + 5) :- n = count : { edge(1, _) }.")
+    with elastalog.open(store=path) as db:
+        db.apply({"edge": [(1, 4)]})
+        assert sorted(db["many"]) == [(3,), (7,)]
+
+
+def test_a_store_of_other_relations_is_refused(folder: Path) -> None:
+    store = small_store(folder / "store")
+    with_layout(store, lambda name: name + "s")
     with pytest.raises(elastalog.ElastalogError, match="E0812"):
         elastalog.open(store=store)
 

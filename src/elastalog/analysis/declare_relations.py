@@ -14,12 +14,14 @@ from elastalog.analysis.program import Attribute, Base, Directive, Relation
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.tree import Pragma, RelationDeclaration
 
-HINTS: Final = frozenset(("btree", "btree_delete", "brie", "magic", "no_magic", "no_inline"))
+HINTS: Final = frozenset(("btree", "btree_delete", "brie", "no_inline"))
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
 
 
 PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check")})
 """The pragmas that mean something: whether integers wrap, or leaving their type is an error."""
+LISTS = frozenset({"magic-transform", "magic-transform-exclude"})
+"""Pragmas whose value is `*` or a list of relations: of which only what is asked for is derived, or all."""
 
 
 def declare_relations(draft: Draft) -> Outcome:
@@ -41,7 +43,7 @@ def declare_relations(draft: Draft) -> Outcome:
         elif type(item) is Pragma:
             findings.instance = None
             pragmas[item.name] = item.value
-            if (item.name, item.value) not in PRAGMAS:
+            if (item.name, item.value) not in PRAGMAS and item.name not in LISTS:
                 findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
     for item in declarations.values():
         _check_equivalence(item, findings)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Literal as OneOf
 from typing import TypeAlias
 
 from elastalog.analysis.draft import TypedRule
-from elastalog.analysis.program import Aggregation, Atom, Literal, Negation
+from elastalog.analysis.program import Aggregation, Atom, Literal, Negation, Rule
 from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 
 Manner: TypeAlias = OneOf["positive", "negation", "aggregate"]
 
@@ -37,7 +37,7 @@ class Dependencies:
     strict_uses: tuple[Use, ...]
 
 
-def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedRule]) -> Dependencies:
+def collect_dependencies(relations: Mapping[str, object], rules: Sequence[TypedRule | Rule]) -> Dependencies:
     """Read the uses off the rules. A use inside an aggregate, or negated, needs the relation complete."""
     uses: Uses = {name: {} for name in relations}
     strict: dict[tuple[str, str, Manner], Use] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from elastalog.analysis.program import Atom, Base, CheckedProgram, Fact, Literal
 from elastalog.analysis.structures import Kind, Structure
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.tree import Clause, RelationDeclaration, Tree
 

@@ -19,7 +19,8 @@ Semantics that every evaluator keeps (integers have 64 bits):
 - `to_string`: integers in decimal, floats in the shortest form that reads back the same, as Python writes them.
 - `itof itou ftoi ftou utoi utof`: conversions between number (i), unsigned (u) and float (f), like the `to_` ones.
 - `range(a, b)`: a, a+1, … below b; when a > b: a, a-1, … above b. `range(a, b, step)`: a, a+step, … before b; with step
-  0 only a, unless that is b. It is the only generator.
+  0 only a, unless that is b. It is the only functor with several results.
+- `autoinc()`: the number of the derivation, which it keeps for as long as it exists. See `backends` on how it is given.
 
 Comparisons: `=` and `!=` on every type; `< <= > >=` too, symbols by their characters; `match(pattern, text)`: the whole
 text matches the regular expression; `contains(part, text)`: the text contains the part.
@@ -28,10 +29,10 @@ text matches the regular expression; `contains(part, text)`: the text contains t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from elastalog.analysis.program import Base, UserFunctor
+from elastalog.late import dataclass
 from elastalog.syntax.keywords import TEXT_TESTS
 
 _NUMBER, _UNSIGNED, _FLOAT, _SYMBOL = Base.NUMBER, Base.UNSIGNED, Base.FLOAT, Base.SYMBOL
@@ -121,6 +122,7 @@ _TABLE: tuple[Functor, ...] = (
     _fixed("utoi", _NUMBER, (_UNSIGNED,)),
     _fixed("utof", _FLOAT, (_UNSIGNED,)),
     _uniform("range", 2, 3, *_NUMERIC, is_generator=True),
+    Functor("autoinc", 0, 0, (Overload((), _NUMBER),), is_uniform=False, is_generator=True),
 )
 
 FUNCTORS: Mapping[str, Functor] = MappingProxyType({functor.name: functor for functor in _TABLE})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.draft import FlatClause, FlatLiteral, SeparatedAggregate, TypeMeaning
@@ -13,6 +12,7 @@ from elastalog.analysis.program import Base, UserFunctor
 from elastalog.analysis.scopes import variables_of
 from elastalog.analysis.structures import Kind, Structure, is_constructor
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.keywords import TEXT_TESTS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from elastalog.analysis.component_names import Argument, Binding, Definition, Sc
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.rename_items import Renamer
 from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.late import dataclass
 from elastalog.syntax import tree
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.tree import Component, Init, Item, Override, RelationDeclaration, Tree, TypeDeclaration

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings, counted, primary, quoted
-from elastalog.analysis.program import Atom, CheckedProgram, Negation, Rule, Stratum
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    CheckedProgram,
+    Comparison,
+    Literal,
+    Negation,
+    Rule,
+    Stratum,
+)
 from elastalog.analysis.subsumptions import MARK, is_of_pairs
 from elastalog.syntax import tree
 
@@ -38,6 +48,7 @@ def number_rules(draft: Draft) -> Outcome:
             if type(literal) is Atom and component_of[literal.relation] == stratum:
                 recursive_atoms += 1
         findings.instance = typed.instance
+        _check_numbering(typed, recursive_atoms > 0, findings)
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(
             number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
@@ -70,10 +81,45 @@ def number_rules(draft: Draft) -> Outcome:
     return replace(draft, program=program), findings.diagnostics
 
 
+def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
+    """A number belongs to a derivation of a rule, which must not depend on it."""
+    for literal in typed.body:
+        if is_recursive and _is_numbering(literal):
+            findings.error(
+                "E0260",
+                "`autoinc()` in a recursive rule",
+                primary(literal.span, "a number for every derivation"),
+                note="every number would make another derivation, without end",
+                advice="number the facts of a relation by a rule of its own, once it is complete",
+            )
+        for inner in _inner_literals(literal):
+            if _is_numbering(inner):
+                findings.error(
+                    "E0261",
+                    "`autoinc()` inside an aggregate",
+                    primary(inner.span, "this is no derivation of the rule"),
+                    note="a number belongs to a derivation of a rule; what an aggregate ranges over is none",
+                    advice="give the numbers in a relation of their own, and aggregate over that",
+                )
+
+
+def _is_numbering(literal: Literal) -> bool:
+    return type(literal) is Comparison and type(literal.right) is Apply and literal.right.functor == "autoinc"
+
+
+def _inner_literals(literal: Literal) -> Iterator[Literal]:
+    if type(literal) is Aggregation:
+        for body in literal.bodies:
+            for inner in body:
+                yield inner
+                yield from _inner_literals(inner)
+
+
 def _subsumption(typed: TypedRule, number: int, component_of: Mapping[str, int], findings: Findings) -> Rule:
     """A rule of pairs; what it reads beside its two facts must be complete before."""
     own = component_of[typed.head.relation]
     base = typed.head.relation.removesuffix(MARK)
+    _check_numbering(typed, True, findings)
     heads = [literal for literal in typed.body if type(literal) is Atom and literal.relation == base][:2]
     for literal in typed.body:
         if literal in heads:
@@ -88,7 +134,7 @@ def _subsumption(typed: TypedRule, number: int, component_of: Mapping[str, int],
                 primary(literal.span, "not complete before"),
                 advice="compare the two facts, or read relations that do not depend on this one",
             )
-    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span)
+    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.constants import constant_value
 from elastalog.analysis.program import Base, CheckedProgram, Relation, StructuredType, Value
@@ -11,6 +11,7 @@ from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 

@@ -7,7 +7,7 @@ A query is checked as a rule of a hidden relation, against the declarations of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from elastalog.analysis import program as checked
@@ -17,6 +17,7 @@ from elastalog.analysis.values import NIL, Branch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 
@@ -232,23 +233,6 @@ def _checked_variables(node: Any) -> Iterator[checked.Variable]:
     elif is_dataclass(node):
         for part in fields(node):
             yield from _checked_variables(getattr(node, part.name))
-
-
-def relations_read(query: Query) -> Iterator[checked.Atom]:
-    """The atoms of a query, also negated ones and those inside aggregates."""
-
-    def atoms(node: Any) -> Iterator[checked.Atom]:
-        if isinstance(node, checked.Atom):
-            yield node
-        elif isinstance(node, tuple) and not isinstance(node, Span):
-            for part in node:
-                yield from atoms(part)
-        elif is_dataclass(node):
-            for part in fields(node):
-                yield from atoms(getattr(node, part.name))
-
-    for rule in query.program.rules:
-        yield from atoms(rule.body)
 
 
 # --- diagnostics ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from elastalog.analysis.declare_types import report_unknown_type
 from elastalog.analysis.draft import Draft, Outcome, Shape
 from elastalog.analysis.findings import Findings, counted, primary, quoted, secondary
-from elastalog.analysis.functors import FUNCTORS, functor_of
+from elastalog.analysis.functors import FUNCTORS, functor_of, is_generator
 from elastalog.analysis.structures import Structure, is_constructor
 from elastalog.syntax import tree
 
@@ -104,7 +104,7 @@ class _ClauseResolver:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    if node.functor == "range":
+                    if is_generator(node.functor):
                         shape = Shape.NESTED
                     self.check_call(node)
                     if is_constructor(node.functor):

@@ -16,6 +16,7 @@ from elastalog.analysis.findings import Findings
 from elastalog.analysis.functors import is_generator
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.variable_names import fresh_name
+from elastalog.analysis.witnesses import with_witnesses
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
@@ -37,6 +38,8 @@ class ScopeSeparator:
         """The clause with its aggregates before the literals that use them; those of the head come last."""
         self.fresh_names = 0
         visible = {v.name for v in variables_of((head, *body), is_deep=False)}
+        body = with_witnesses(body, visible, self.fresh)
+        visible.update(v.name for v in variables_of(body, is_deep=False))
         scope = _Scope(self, {}, visible, _definers(body, ()))
         for literal in body:
             scope.add(literal)

@@ -7,10 +7,10 @@ the parts of a pattern are. A *kind* is either one of the plain base types or a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base
+from elastalog.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

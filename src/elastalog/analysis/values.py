@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Base

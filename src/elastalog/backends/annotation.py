@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,11 +12,11 @@ for the stratum at work and for finished ones alike. Further marks serve backwar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Protocol, TypeAlias
 
 from elastalog.backends.protocol import Matrix, Vector
+from elastalog.late import dataclass
 
 Facts: TypeAlias = dict[str, Vector]
 """A set of facts that an update has touched, by relation; empty relations are left out, so that an empty set is

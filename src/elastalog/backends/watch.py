@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.late import dataclass
 
 ROWS_A_DERIVATION = 6
 """Rows that joins look at, or make, for what a derivation costs."""

@@ -23,6 +23,7 @@ OPTIONAL: Final = {
     "pyspark": "engine spark",
     "highspy": "proofs that a repair is minimum",
     "prompt_toolkit": "history and completion in the shell",
+    "pygls": "the language server",
     "IPython": "notebooks",
     "cupy": "engine gpu",
 }
@@ -51,6 +52,7 @@ def doctor() -> None:
         click.echo(f"{package}: {_version(package) or 'missing'}")
     for package, purpose in OPTIONAL.items():
         click.echo(f"{package}: {_version(package) or 'not installed'} (optional: {purpose})")
+    click.echo(f"device: {_device()}")
     with announcing("normal"):
         checks = (("evaluate and update", _evaluates), ("store", _stores))
         results = [_told(name, check) for name, check in checks]
@@ -100,6 +102,16 @@ def _stores() -> None:
 def _require(is_right: bool) -> None:
     if not is_right:
         raise RuntimeError("a wrong answer")
+
+
+def _device() -> str:
+    """The GPU that engine gpu would use, or what it would do without one."""
+    from elastalog.backends.gpu.arrays import on_device
+
+    arrays = on_device()
+    if arrays is None:
+        return "none; engine gpu would run on NumPy (a CUDA device and `pip install 'elastalog[gpu]'` mend that)"
+    return f"{arrays.name}, of whose memory {(arrays.room or 0) >> 20:,} MiB may be used"
 
 
 def _version(package: str) -> str | None:

@@ -28,6 +28,18 @@ def profile_lines(statistics: Statistics) -> Iterator[str]:
     if statistics.hidden_bytes:
         rows.append(("", f"{statistics.hidden_bytes:,}", "(made for negations and aggregates)"))
     yield from _table(("facts", "bytes", "relation"), rows)
+    if statistics.elsewhere:
+        yield ""
+        yield from _table(
+            ("seconds", "transfer", "rounds", "derivations", "peak bytes", "stratum evaluated elsewhere"),
+            [
+                (
+                    f"{part.seconds:.3f}", f"{part.transfer:.3f}", f"{part.rounds:,}", f"{part.derivations:,}",
+                    f"{part.peak:,}", f"{part.place}: " + ", ".join(f"{n} {size:,}" for n, size in part.bytes.items()),
+                )
+                for part in statistics.elsewhere
+            ],
+        )  # fmt: skip
 
 
 def profile_json(session: Session) -> str:
@@ -42,6 +54,7 @@ def profile_json(session: Session) -> str:
             "bytes": statistics.bytes,
             "strata": [asdict(stratum) for stratum in entry.strata],
             "rules": [asdict(rule) for rule in statistics.rules],
+            "elsewhere": [asdict(stratum) for stratum in statistics.elsewhere],
             "relations": [asdict(relation) for relation in statistics.relations],
         },
         indent=2,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from elastalog.analysis.values import sort_key
-from elastalog.cli.exits import exit_codes
+from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.fact_text import value_text
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import at_option, opened_at
+
+if TYPE_CHECKING:
+    from elastalog.relations.facts import Relation
 
 
 @click.command()
@@ -41,6 +45,8 @@ def query(
 ) -> None:
     """Ask a program, over the fact files of a folder, or a store.
 
+    Of a program only what the answer needs is derived, and only the files are read that it depends on.
+
     A QUERY is a pattern, or literals as in the body of a rule. Prints one answer a line: the values of the variables in
     the order of first appearance, or of the arguments of a head, separated by tabs; with `--format json` one object a
     line. A query without variables is answered by `yes` or `no`. A VALUE in double quotes is a text even if it is a
@@ -56,8 +62,8 @@ def query(
     verbosity = verbosity_of(ctx, verbose, quiet)
     values = dict(map(_parameter, parameters))
     chosen = SessionOptions(**options)
-    with exit_codes(form, verbosity), announcing(verbosity), opened_at(program, at, chosen, form, verbosity) as session:
-        answers = session.query(query, parameters=values)
+    with exit_codes(form, verbosity), announcing(verbosity):
+        answers = _answers(program, query, values, at, chosen, form, verbosity)
         names = answers.schema.names
         if not names:
             click.echo("yes" if len(answers) else "no")
@@ -67,6 +73,27 @@ def query(
                 click.echo(json.dumps(dict(zip(names, answer, strict=True)), ensure_ascii=False, default=str))
             else:
                 click.echo("\t".join(map(value_text, answer)))
+
+
+def _answers(
+    program: str,
+    query: str,
+    values: dict[str, int | float | str],
+    at: int | None,
+    options: SessionOptions,
+    form: str,
+    verbosity: Verbosity,
+) -> Relation:
+    if Path(program).is_dir() or at is not None:
+        with opened_at(program, at, options, form, verbosity) as session:
+            return session.query(query, parameters=values)
+    from elastalog.program import with_arithmetic
+    from elastalog.session.asking_once import question
+
+    loaded = with_arithmetic(load_program(program, form, verbosity), options.arithmetic)
+    asked = question(loaded, query, values)
+    with open_session(asked.program, options, form=form, verbosity=verbosity) as session:
+        return asked.answers(session)
 
 
 def _parameter(written: str) -> tuple[str, int | float | str]:

@@ -65,7 +65,7 @@ def run(
     is_written = False
     try:
         with exit_codes(form, verbosity), checked_output():
-            loaded = load_program(program, form, verbosity)
+            loaded = _with_demand(load_program(program, form, verbosity))
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
@@ -92,6 +92,18 @@ def _told_apart(program: str | None, stats: str | None) -> tuple[str, str | None
     if program is None:
         raise click.UsageError("Missing argument 'PROGRAM'.")
     return program, stats
+
+
+def _with_demand(program: Program) -> Program:
+    """The program as it asks to be evaluated: with `magic`, only what its outputs need is derived."""
+    from dataclasses import replace
+
+    from elastalog.planning.demand import asked_by_program, outputs_of, with_demand
+
+    wanted = asked_by_program(program.checked)
+    if wanted is None:
+        return program
+    return replace(program, checked=with_demand(program.checked, outputs_of(program.checked), wanted))
 
 
 def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:

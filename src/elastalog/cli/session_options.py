@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -14,12 +14,13 @@ import click
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.costs import Budget
-    from elastalog.pipeline.files.policy import Mode
+    from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.session import Session
 
@@ -42,6 +43,7 @@ class SessionOptions:
     max_expansion: int
     functors: str | None = None
     arithmetic: str | None = None
+    device_memory: int | None = None
 
 
 def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -58,9 +60,54 @@ def strategy_name(ctx: click.Context, param: click.Parameter, value: str) -> str
     return value
 
 
-functors_option: Final = click.option(
-    "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-    help="Python file with the functions that `.functor` declares.",
+_FOLDERS, _NAMES = "elastalog.library-folders", "elastalog.libraries"
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
+
+
+def functors_option(command: _Command) -> _Command:
+    """`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
+    options = (
+        click.option(
+            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+            help="Python file with the functions that `.functor` declares.",
+        ),
+        click.option(
+            "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
+            type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
+        ),
+        click.option(
+            "-l", "--library", multiple=True, expose_value=False, callback=_remember, metavar="NAME",
+            help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
+        ),
+    )  # fmt: skip
+    for decorate in reversed(options):
+        command = decorate(command)
+    return command
+
+
+def libraries_asked_for() -> tuple[str, ...]:
+    """The files of the libraries that the command line names: the first that is there, or the first that would be."""
+    ctx = click.get_current_context(silent=True)
+    meta = {} if ctx is None else ctx.meta
+    folders = [Path(folder) for folder in meta.get(_FOLDERS, ())] or [Path()]
+    files = []
+    for name in meta.get(_NAMES, ()):
+        candidates = [folder / f"lib{name}{ending}" for folder in folders for ending in (".so", ".dylib", ".dll")]
+        files.append(str(next((file for file in candidates if file.exists()), candidates[0])))
+    return tuple(files)
+
+
+bad_rows_option: Final = click.option(
+    "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
+    help="What happens to rows of facts and updates that are no facts.",
+)  # fmt: skip
+
+max_bad_rows_option: Final = click.option(
+    "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Most rows of a relation to skip.",
 )  # fmt: skip
 
 
@@ -84,15 +131,13 @@ def session_options(command: _Command) -> _Command:
             "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
             help="Levels by stratum, or heights of proofs.",
         ),
-        click.option(
-            "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
-            help="What happens to rows of fact files that are no facts.",
-        ),
-        click.option(
-            "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
-            help="Most rows of a relation to skip.",
-        ),
+        bad_rows_option,
+        max_bad_rows_option,
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+        click.option(
+            "--device-memory", callback=memory_size, metavar="SIZE",
+            help="Most memory of a GPU to use.  [default: half of what is free]",
+        ),
         functors_option,
         click.option(
             "--arithmetic", type=click.Choice(["check", "wrap"]),
@@ -163,6 +208,7 @@ def open_session(
         levels=options.levels,
         jobs=options.jobs,
         memory=options.max_memory,
+        device_memory=options.device_memory,
         timeout=options.timeout,
         budget=budget,
         bad_rows=options.bad_rows,
@@ -174,10 +220,9 @@ def open_session(
         retention=retention,
         arithmetic=options.arithmetic,
         functors=functions_in(options.functors),
+        libraries=libraries_asked_for(),
     )
-    lost = _bad_rows(session)
-    if lost:
-        show_diagnostics(lost, form, verbosity)
+    show_reports(session.reports, form, verbosity)
     return session
 
 
@@ -197,20 +242,24 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
         raise ElastalogError([Diagnostic("E0643", message, help="mend the file", location=path)]) from None
 
 
-def _bad_rows(session: Session) -> list[Diagnostic]:
-    """One warning for every relation that lost rows."""
+def show_reports(reports: Iterable[Report], form: str, verbosity: Verbosity) -> None:
+    """Tells what reading came to: a warning for every relation that lost rows, a note (with `-v`) where values of
+    tables were given in another type."""
+    found = [told for report in reports for told in _told(report)]
+    if found:
+        show_diagnostics(found, form, verbosity)
+
+
+def _told(report: Report) -> Iterator[Diagnostic]:
     from dataclasses import replace
 
-    from elastalog.pipeline.files.policy import bad_row_diagnostic
+    from elastalog.pipeline.files.policy import bad_row_diagnostic, converted_diagnostic
 
-    found = []
-    for report in session.reports:
-        if report.bad:
-            first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
-            what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
-            rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
-            note = f"the first: {report.first_bad[0].fault.reason}"
-            found.append(
-                replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
-            )
-    return found
+    if report.bad:
+        first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
+        what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
+        rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
+        note = f"the first: {report.first_bad[0].fault.reason}"
+        yield replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
+    if report.converted:
+        yield converted_diagnostic(report)

@@ -61,6 +61,15 @@ def _checked(source: Source) -> Iterator[str]:
     yield from list_program(Program.of(source).checked)
 
 
+def _magic(source: Source) -> Iterator[str]:
+    from elastalog.analysis.listing import list_program
+    from elastalog.planning.demand import outputs_of, with_demand
+    from elastalog.program import Program
+
+    checked = Program.of(source).checked
+    yield from list_program(with_demand(checked, outputs_of(checked)))
+
+
 def _strata(source: Source) -> Iterator[str]:
     from elastalog.analysis.listing import list_strata
     from elastalog.program import Program
@@ -90,6 +99,7 @@ STAGES: Final[dict[str, Callable[[Source], Iterator[str]]]] = {
     "tree": _tree,
     "flat": _flat,
     "checked": _checked,
+    "magic": _magic,
     "strata": _strata,
     "plan": _plan,
 }
@@ -152,6 +162,7 @@ def show(
       tree      what was written, as a tree
       flat      the same as text, components and inline relations written out
       checked   what it means: one head and one conjunction a rule, every variable typed
+      magic     the same, with only what its outputs need derived (as `.pragma "magic-transform" "*"` has it run)
       strata    the order in which relations are evaluated
       plan      how each version of a rule is joined, before the sizes of relations are known
 

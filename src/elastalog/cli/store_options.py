@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.fact_text import fact_text
-from elastalog.cli.session_options import SessionOptions, functions_in, load_program, open_session
+from elastalog.cli.session_options import (
+    SessionOptions,
+    functions_in,
+    libraries_asked_for,
+    load_program,
+    open_session,
+)
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -29,7 +35,9 @@ def reading(store: str, at: int | None = None, functors: str | None = None) -> A
     """A read-only session of a store, at its last epoch or an earlier one."""
     import elastalog
 
-    return elastalog.open(store=store, read_only=True, at=at, functors=functions_in(functors))
+    return elastalog.open(
+        store=store, read_only=True, at=at, functors=functions_in(functors), libraries=libraries_asked_for()
+    )
 
 
 def is_store(path: str) -> bool:
@@ -55,11 +63,12 @@ def opened_at(
     return opened(path, options, form, verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None) -> Session:
-    """A session that writes a store. What was found after a crash is reported on standard error."""
+def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None, **policy: Any) -> Session:
+    """A session that writes a store; `policy` is what `elastalog.open` takes for bad rows. What was found after a crash
+    is reported on standard error."""
     import elastalog
 
-    session = elastalog.open(store=store, functors=functions_in(functors))
+    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for(), **policy)
     if session.recovery:
         show_diagnostics(session.recovery, form, verbosity)
     return session

@@ -117,7 +117,7 @@ class Bracket:
                 continue
             own = set(stratum.relations)
             rule = stratum.aggregate
-            is_exact = rule is None or (rule.members in exact and not self.varying.size(rule.members))
+            is_exact = rule is None or (exact.issuperset(rule.reads) and not self.varying.size(rule.members))
             for clause in stratum.clauses:
                 for goal in clause.goals:
                     if isinstance(goal, Scan):

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -59,6 +60,23 @@ class Question:
         return self.investigation.changes
 
 
+P = ParamSpec("P")
+Answer = TypeVar("Answer", Localisation, Suggestion)
+Ask: TypeAlias = "Callable[Concatenate[Debugger, P], Answer]"
+
+
+def _among_rules(ask: Ask[P, Answer]) -> Ask[P, Answer]:
+    """A question to which the rules that came and went between its `epochs` are elements of the update, too."""
+
+    @wraps(ask)
+    def asked(debugger: Debugger, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
+        epochs: Any = kwargs.get("epochs")
+        with debugger._with_rules(epochs) as knowing_rules:
+            return ask(knowing_rules, *args, **kwargs)
+
+    return asked
+
+
 class Debugger:
     """Answers questions about the epochs of a session. `read_fact` checks facts as the user writes them; `undo` applies
     a suggestion; `open_anew` evaluates another program over the present facts. `rules`: those that are among the
@@ -106,28 +124,18 @@ class Debugger:
 
     # --- questions -------------------------------------------------------------------------------------------------
 
+    @_among_rules
     def localise(
         self,
         unwanted: Sequence[Written],
         missing: Sequence[Written],
+        *,
         epochs: tuple[int, int] | None = None,
         time_limit: float | None = None,
         news: News | None = None,
         is_baseline: bool = False,
     ) -> Localisation:
         """A smallest part of the update that alone shows all faults: applied to the earlier epoch."""
-        with self._with_rules(epochs) as debugger:
-            return debugger._localise(unwanted, missing, epochs, time_limit, news, is_baseline)
-
-    def _localise(
-        self,
-        unwanted: Sequence[Written],
-        missing: Sequence[Written],
-        epochs: tuple[int, int] | None,
-        time_limit: float | None,
-        news: News | None,
-        is_baseline: bool,
-    ) -> Localisation:
         question = self._question(unwanted, missing, epochs)
         with self._at(question.last):
             self._require_change(question)
@@ -143,36 +151,24 @@ class Debugger:
             (question.first, question.last), len(question.changes), outcome.seconds,
         )  # fmt: skip
 
+    @_among_rules
     def suggest(
         self,
         unwanted: Sequence[Written],
         missing: Sequence[Written],
         rejected: Sequence[Written] = (),
         weights: Mapping[Any, float] | None = None,
+        *,
         epochs: tuple[int, int] | None = None,
         time_limit: float | None = None,
         news: News | None = None,
         is_baseline: bool = False,
     ) -> Suggestion:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
-        with self._with_rules(epochs) as debugger:
-            return debugger._suggest(unwanted, missing, rejected, weights or {}, epochs, time_limit, news, is_baseline)
-
-    def _suggest(
-        self,
-        unwanted: Sequence[Written],
-        missing: Sequence[Written],
-        rejected: Sequence[Written],
-        weights: Mapping[Any, float],
-        epochs: tuple[int, int] | None,
-        time_limit: float | None,
-        news: News | None,
-        is_baseline: bool,
-    ) -> Suggestion:
         question = self._question(unwanted, missing, epochs)
         elements = listed("rejected elements are given in a list", rejected, _ELEMENTS)
         kept = tuple(dict.fromkeys(self._element(question, element) for element in elements))
-        weight_of = self._weights(question, weights)
+        weight_of = self._weights(question, weights or {})
         with self._at(question.last):
             self._require_change(question)
             goals = Goals(self._words(question.unwanted), self._words(question.missing))
@@ -202,7 +198,7 @@ class Debugger:
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
-        found = self.localise(*sides, (epoch - 1, epoch), time_limit, news)
+        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit, news=news)
         return Blame(fact, what, epoch, found.elements, found)
 
     # --- what is asked ---------------------------------------------------------------------------------------------

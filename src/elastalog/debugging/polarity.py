@@ -36,6 +36,8 @@ def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
     rule = stratum.aggregate
     if rule is not None:
         grows |= _merge(found[rule.relation], dict.fromkeys(found[rule.members], BOTH))
+        if rule.domain is not None:
+            grows |= _merge(found[rule.relation], found[rule.domain])
     for clause in stratum.clauses:
         for goal in clause.goals:
             if isinstance(goal, Scan):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 
 Severity = Literal["error", "warning", "note"]
 

@@ -19,10 +19,11 @@ A number as budget is a fixed share of the last bootstrap, beyond which every up
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
 from elastalog.evaluation.experience import Expectation, Experience
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 Budget: TypeAlias = float | Literal["auto"] | None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from elastalog.late import dataclass
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix
@@ -20,6 +20,7 @@ from elastalog.evaluation.rewriting import Rewriting
 from elastalog.evaluation.strategies.protocol import REBUILT, Strategy, Work
 from elastalog.evaluation.trials import Limits, Trial
 from elastalog.evaluation.update import NO_RULES, RuleTexts, Update
+from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 
 log = logging.getLogger("elastalog.evaluation")
@@ -51,12 +52,12 @@ class EpochRecord:
     """The rules that went and came."""
     time: float = field(default_factory=time.time)
     """When it was complete, in seconds since 1970."""
-    first_facts: int = 0
+    facts: int = 0
     """How many facts the first epoch has; 0 for any other."""
 
     @property
     def impact(self) -> int:
-        return self.first_facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+        return self.facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
 
 
 class Epochs:
@@ -83,7 +84,7 @@ class Epochs:
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
         record = EpochRecord(
-            1, 0, inserted, 0, {}, work, seconds, first_facts=sum(self.backend.size(name) for name in declared)
+            1, 0, inserted, 0, {}, work, seconds, facts=sum(self.backend.size(name) for name in declared)
         )
         self.last = record
         return record

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import log2
 from typing import Any
+
+from elastalog.late import dataclass
 
 _MEMORY = 0.6
 """How much of the past a new observation leaves."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +18,8 @@ from elastalog.backends.protocol import Backend, Matrix
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
+from elastalog.late import dataclass
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition
@@ -45,7 +47,8 @@ class Rewriting:
 
     @staticmethod
     def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
-        after = lower(change.after.checked)
+        kept = kept_as_classes(change.union.checked) & kept_as_classes(change.after.checked)
+        after = lower(change.after.checked, equivalences=backend.program.equivalences & kept)
         if isinstance(strategy, MaintainingStrategy):
             strategy.check(after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))
@@ -126,7 +129,7 @@ def borrowed_program(
             if costs is not None:
                 costs.renumber(_numbers(before, meanwhile.program))
         if meanwhile.anew:
-            _evaluate(backend, strategy, meanwhile.anew)
+            evaluate_anew(backend, strategy, meanwhile.anew)
         yield
     finally:
         with uninterrupted():
@@ -136,8 +139,8 @@ def borrowed_program(
                 costs.become(known)
 
 
-def _evaluate(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
-    """Evaluates relations for the first time."""
+def evaluate_anew(backend: Backend, strategy: Strategy, anew: frozenset[str]) -> None:
+    """Evaluates relations, outside an update."""
     try:
         backend.begin({}, {}, anew)
         strategy.update(backend)

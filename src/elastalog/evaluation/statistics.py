@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from elastalog.analysis.listing import show_rule
-from elastalog.backends.protocol import Backend
+from elastalog.backends.protocol import Backend, StratumElsewhere
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 from elastalog.relations.display import html_table
 
@@ -36,11 +36,12 @@ class RelationStatistics:
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of
-    relations that we made."""
+    relations that we made. `elsewhere`: strata whose last bootstrap was not in this process."""
 
     rules: tuple[RuleStatistics, ...]
     relations: tuple[RelationStatistics, ...]
     hidden_bytes: int
+    elsewhere: tuple[StratumElsewhere, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -72,7 +73,7 @@ def statistics_of(backend: Backend) -> Statistics:
         RelationStatistics(name, backend.size(name), profile.bytes[name]) for name in backend.program.checked.relations
     )
     hidden = sum(profile.bytes[name] for name, relation in stored.items() if relation.is_hidden)
-    return Statistics(tuple(rules), relations, hidden)
+    return Statistics(tuple(rules), relations, hidden, profile.elsewhere)
 
 
 def _text(clause: Clause, stored: Container[str]) -> str:

@@ -1,23 +1,30 @@
 """Epochs in a store: how they get there and come back.
 
-The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing.
+The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing. Only
+where an earlier version made other hidden relations of the same program, opening evaluates it anew, and the next epoch
+writes those of now.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from elastalog.backends.protocol import Backend
+import numpy as np
+
+from elastalog.backends.protocol import GONE, Backend, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.elsewhere import written_elsewhere
 from elastalog.evaluation.epochs import EpochRecord, Epochs
-from elastalog.evaluation.rewriting import Rewriting
+from elastalog.evaluation.rewriting import Rewriting, evaluate_anew
 from elastalog.evaluation.strategies.protocol import Strategy
-from elastalog.planning.logical import LogicalProgram
+from elastalog.planning.logical import LogicalProgram, is_hidden_name
 from elastalog.program import Program, difference
+from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
@@ -39,8 +46,12 @@ class DurableEpochs:
     in_background: ClassVar[bool] = True
     """Whether snapshots are written in a thread. Tests that count every write have them written by the commit."""
 
-    def __init__(self, epochs: Epochs, backend: Backend, dictionary: Dictionary, store: Store) -> None:
+    def __init__(
+        self, epochs: Epochs, backend: Backend, dictionary: Dictionary, store: Store, *, is_as_stored: bool = True
+    ) -> None:
+        """`is_as_stored`: the store has the hidden relations of the program, as `restore` tells."""
         self.store = store
+        self._unwritten = {} if is_as_stored else _hidden_states(backend)
         self._epochs = epochs
         self._backend = backend
         self._dictionary = dictionary
@@ -57,10 +68,41 @@ class DurableEpochs:
             relations = rewriting.after.relations
         else:
             relations = self._backend.program.relations
-        entry = log_entry(record, impact_of(changes, {name: stored.is_hidden for name, stored in relations.items()}))
+        if self._unwritten:
+            strata, program = None, self._relaid(program)
+            changes = {**changes, **self._whole(changes, rewriting)}
+        # Of an equivalence that is kept as classes, the changes are those of the pairs that generate it.
+        is_other = {name: stored.is_hidden or stored.classes is not None for name, stored in relations.items()}
+        by_classes = [record.changes[name] for name in record.changes if relations[name].classes is not None]
+        impact = impact_of(changes, is_other) + sum(len(came) + len(went) for came, went in by_classes)
+        entry = log_entry(record, impact)
         learnt = _learnt(self._epochs.strategy, strata)
         news = self.store.news_of(self._dictionary)
         self.store.append(JournalRecord(entry, changes, learnt=learnt, program=program, **news))
+        self._unwritten = {}
+
+    def _relaid(self, program: ProgramChange | None) -> ProgramChange:
+        """A change of the program, if there is one, that has all hidden relations for fresh ones."""
+        if program is None:
+            program = ProgramChange(
+                self._backend.program.checked.source.text, layout_of(self._backend.program), {}, frozenset()
+            )
+        hidden = {name for name in program.layout if is_hidden_name(name)}
+        return replace(program, renamed={}, fresh=program.fresh | hidden)
+
+    def _whole(self, changes: Mapping[str, StateChanges], rewriting: Rewriting | None) -> dict[str, StateChanges]:
+        """All facts of the hidden relations that the store does not know, the changes of this update behind them."""
+        renamed = {} if rewriting is None else rewriting.meanwhile.renamed
+        kept = self._backend.program.relations if rewriting is None else rewriting.after.relations
+        found = {}
+        for old, facts in self._unwritten.items():
+            name = renamed.get(old, old)
+            if name in kept:
+                assert facts.level is not None
+                assert facts.count is not None
+                first = StateChanges(facts.words, np.full(len(facts.words), GONE, np.int32), facts.level, facts.count)
+                found[name] = first.followed_by(changes[name]) if name in changes else first
+        return found
 
     def after_commit(self) -> None:
         """Puts a snapshot that has been written meanwhile in force, and begins one when it is due. The epoch is safe
@@ -130,16 +172,38 @@ def _differ(stored: Program, given: Program) -> bool:
     return bool(found.added or found.removed)
 
 
-def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> None:
-    """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty."""
-    if state.layout != layout_of(backend.program):
+def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Dictionary | None = None) -> bool:
+    """Puts a stored state in the place of a bootstrap. The dictionary must hold what was stored, or be given empty.
+    Returns whether all of it was stored: hidden relations may have been others when it was written."""
+    layout = layout_of(backend.program)
+    is_as_stored = state.layout == layout
+    if not is_as_stored and _declared(state.layout) != _declared(layout):
         raise faults.other_layout(state.root)
     with state.filling(dictionary):
         for name, facts, changes in state.relations():
-            backend.states.restore(name, facts, changes)
+            if is_as_stored or layout.get(name) == state.layout[name]:  # hidden ones have numbers of `autoinc`
+                backend.states.restore(name, facts, changes)
     epochs.number = state.epoch
-    if epochs.strategy.costs is not None:
+    if not is_as_stored:
+        log.info("%s: the hidden relations are others than those stored, so the program is evaluated anew", state.root)
+        derived = (s.relations for s in backend.program.strata if s.clauses or s.aggregate is not None)
+        evaluate_anew(backend, epochs.strategy, frozenset(name for relations in derived for name in relations))
+    elif epochs.strategy.costs is not None:
         epochs.strategy.costs.recall(state.learnt)
+    return is_as_stored
+
+
+def _declared(layout: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {name: bases for name, bases in layout.items() if not is_hidden_name(name)}
+
+
+def _hidden_states(backend: Backend) -> dict[str, FactWords]:
+    """Copies of all facts of hidden relations."""
+    found = {name: backend.states.of(name) for name, stored in backend.program.relations.items() if stored.is_hidden}
+    return {
+        name: FactWords(facts.words.copy(), np.array(facts.level, np.int32), np.array(facts.count, np.int32))
+        for name, facts in found.items()
+    }
 
 
 def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ state, because what a strategy keeps for a state does not depend on the way ther
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
@@ -17,6 +17,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Interna
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.update import Update
+from elastalog.late import dataclass
 from elastalog.storage.interrupts import uninterrupted
 
 
@@ -145,7 +146,7 @@ class Trial:
                 if stratum.number not in limits.strata:
                     continue
                 if backend.reached(stratum) is not None:
-                    if stratum.aggregate is not None:
+                    if stratum.is_folded:
                         backend.refold(stratum)
                     else:
                         backend.maintain(stratum, maintain, is_portable=False)

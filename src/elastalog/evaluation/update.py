@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from elastalog.backends.protocol import Matrix
+from elastalog.late import dataclass
 from elastalog.program import RuleChange
 
 

@@ -2,14 +2,13 @@
 process that runs them.
 
 `python -m elastalog.jit.building` does it, and says on its output how far it is: a line "k n" for each operator. With a
-folder, as the build of a wheel has it, everything is compiled into that, below the name of the family of processors.
+folder and a family of processors, as the build of a wheel has it, everything is compiled for that into the folder.
 """
 
 from __future__ import annotations
 
 import os
 import pkgutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from elastalog.jit.fingerprint import fingerprint, reach
 from elastalog.jit.operators import Operator
 
 if TYPE_CHECKING:
-    from elastalog.jit.objects import ObjectCode
+    from elastalog.jit.objects import ObjectCode, Processor
 
 PACKAGES = (
     "elastalog.backends.kernel",
@@ -61,6 +60,8 @@ def build_once(wanted: Operator) -> bool:
 
 def build() -> None:
     """Compiles everything that lacks object code, in processes of their own. What fails stays absent."""
+    import subprocess
+
     # The same package, wherever this process found it; but not what happens to lie in the current folder.
     path = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-P", "-m", "elastalog.jit.building"]
@@ -87,9 +88,9 @@ def all_operators() -> list[Operator]:
     return list(found.values())
 
 
-def build_here(report: Report, folder: Path | None = None) -> None:
-    """Compiles everything that lacks object code, in children of this process, into the user's folder or another.
-    Whoever else does so waits, and finds it done."""
+def build_here(report: Report, folder: Path | None = None, processor: Processor | None = None) -> None:
+    """Compiles everything that lacks object code, in children of this process, into the user's folder; or everything,
+    for a family of processors, into another. Whoever else does so waits, and finds it done."""
     with _alone(folder or objects.make_user_folder()):
         missing = [
             operator
@@ -100,7 +101,7 @@ def build_here(report: Report, folder: Path | None = None) -> None:
             return
         missing.sort(key=reach, reverse=True)  # the longest first, so that no core waits for one at the end
         report(0, len(missing))
-        for done, _ in enumerate(_compile_all(missing, folder), 1):
+        for done, _ in enumerate(_compile_all(missing, folder, processor or objects.processor()), 1):
             report(done, len(missing))
 
 
@@ -113,12 +114,12 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _compile_all(operators: list[Operator], folder: Path | None) -> Iterator[None]:
+def _compile_all(operators: list[Operator], folder: Path | None, processor: Processor) -> Iterator[None]:
     import multiprocessing
 
     from elastalog.jit import lowering  # in the parent, so that children need not
 
-    lowering.prepare(objects.processor())
+    lowering.prepare(processor)
     cores = min(len(os.sched_getaffinity(0)), len(operators)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if sys.platform != "linux" or cores == 1:
         for operator in operators:
@@ -155,10 +156,13 @@ def _say(done: int, number: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    folder = Path(arguments[0], objects.processor().family) if arguments else None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    build_here(_say, folder)
+    if not arguments:
+        build_here(_say)
+        return
+    folder = Path(*arguments)
+    folder.mkdir(parents=True, exist_ok=True)
+    build_here(_say, folder, objects.FAMILIES[arguments[1]])
+    (folder / ".building").unlink()
 
 
 if __name__ == "__main__":

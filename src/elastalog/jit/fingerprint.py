@@ -8,10 +8,10 @@ operators be compiled again that it concerns.
 from __future__ import annotations
 
 import enum
+import opcode
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dis import get_instructions
 from functools import cache
 from hashlib import blake2b
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -24,6 +24,8 @@ from elastalog.jit.operators import Intrinsic, Operator, Piece
 
 _COMPILER = ("entry.py", "intrinsics.py", "lowering.py")
 """Sources that decide what becomes of an operator, beside its own."""
+
+LOAD_GLOBAL, EXTENDED_ARG = opcode.opmap["LOAD_GLOBAL"], opcode.opmap["EXTENDED_ARG"]
 
 _PLAIN = (bool, int, float, str, bytes, type(None), type(...))
 
@@ -52,13 +54,21 @@ def reach(operator: Operator) -> int:
     return size
 
 
+@cache
 def globals_of(function: FunctionType) -> list[str]:
     """The names of globals that a function, or one inside it, refers to. An attribute may have the name of one."""
     return [name for name in dict.fromkeys(_loaded_by(function.__code__)) if name in function.__globals__]
 
 
 def _loaded_by(code: CodeType) -> Iterator[str]:
-    yield from (step.argval for step in get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    # Two bytes an instruction; `dis` says the same, but works out a good deal more.
+    argument = 0
+    for step, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument = argument << 8 | low
+        if step == LOAD_GLOBAL:
+            yield code.co_names[argument >> 1]  # the last bit says how the interpreter calls
+        if step != EXTENDED_ARG:
+            argument = 0
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _loaded_by(constant)

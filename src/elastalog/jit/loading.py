@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import RLock
 from typing import Any
 
 from elastalog.jit import building, objects
 from elastalog.jit.fingerprint import fingerprint
+from elastalog.jit.linking import link
 from elastalog.jit.operators import Operator
-from elastalog.jit.symbols import OBJECTS, PYTHON_SYMBOLS
+from elastalog.jit.symbols import LIBRARY_SYMBOLS, OBJECTS, PYTHON_SYMBOLS
 
 _FAST_CALL = 0x80  # METH_FASTCALL: an array of arguments and its length
 _lock = RLock()
@@ -46,9 +47,8 @@ def machine_code(operator: Operator) -> Callable[..., Any]:
         code = objects.find(operator.name, print_)
         if code is None and building.build_once(operator):
             code = objects.find(operator.name, print_)
-        if code is None or code.unfit or not _is_complete(code):
-            return _compiled_here(operator)
-        return _load(operator, code)
+        loaded = None if code is None or code.unfit else _load(operator, code)
+        return loaded or _compiled_here(operator)
 
 
 def is_numba_wanted() -> bool:
@@ -62,21 +62,13 @@ def _compiled_here(operator: Operator) -> Callable[..., Any]:
     return compiled_here(operator)
 
 
-def _is_complete(code: objects.ObjectCode) -> bool:
-    """Whether this process has everything that the code wants; LLVM would end it otherwise."""
-    from llvmlite import binding
-
-    _engine()
-    return all(binding.address_of_symbol(name) for name in code.wanted)
-
-
-def _load(operator: Operator, code: objects.ObjectCode) -> Callable[..., Any]:
-    from llvmlite import binding
-
-    engine = _engine()
-    engine.add_object_file(binding.ObjectFileRef.from_data(code.code))
-    engine.finalize_object()
-    method = _Method(operator.function.__name__.encode(), engine.get_function_address(code.entry), _FAST_CALL, None)
+def _load(operator: Operator, code: objects.ObjectCode) -> Callable[..., Any] | None:
+    """None if the code wants something that this process does not have; LLVM would end it."""
+    addresses = _addresses(code.wanted)
+    if addresses is None:
+        return None
+    address = link(code.code, code.entry, addresses) or _linked_by_llvm(code, addresses)
+    method = _Method(operator.function.__name__.encode(), address, _FAST_CALL, None)
     _methods.append(method)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
@@ -85,18 +77,43 @@ def _load(operator: Operator, code: objects.ObjectCode) -> Callable[..., Any]:
     return made
 
 
+def _addresses(wanted: Sequence[str]) -> dict[str, int] | None:
+    """Where this process has what object code wants; None if something is not there. What the interpreter has to offer
+    is found even where its names are hidden from a process that embeds it."""
+    found: dict[str, int] = {}
+    for name in (*wanted, *LIBRARY_SYMBOLS):  # of these LLVM makes use as it sees fit
+        try:
+            home = ctypes.pythonapi if name in PYTHON_SYMBOLS else _process()
+            is_ours = name in OBJECTS
+            found[name] = id(OBJECTS[name]) if is_ours else ctypes.addressof(ctypes.c_char.in_dll(home, name))
+        except ValueError:
+            return None
+    return found
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+def _linked_by_llvm(code: objects.ObjectCode, addresses: dict[str, int]) -> int:
+    from llvmlite import binding
+
+    engine = _engine()
+    for name, address in addresses.items():
+        binding.add_symbol(name, address)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code.code))
+    engine.finalize_object()
+    return int(engine.get_function_address(code.entry))
+
+
 @cache
 def _engine() -> Any:
-    """What loads object code into this process. It knows what the interpreter and numpy have to offer, even where their
-    names are hidden from a process that embeds them."""
+    """What loads object code into this process, where we cannot do it ourselves."""
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    for name in PYTHON_SYMBOLS:
-        binding.add_symbol(name, ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name)))
-    for name, value in OBJECTS.items():
-        binding.add_symbol(name, id(value))
     machine = binding.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
     return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
 

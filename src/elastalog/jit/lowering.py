@@ -62,7 +62,7 @@ def compiled_here(operator: Operator) -> Callable[..., Any]:
 
 def prepare(processor: Processor) -> None:
     """Makes numba compile for a family of processors and to object code only, in all of this process; call it before
-    anything is compiled."""
+    anything is compiled. The family need not be that of this machine."""
     config.CPU_NAME = processor.name
     config.CPU_FEATURES = processor.features
     cpu_target.typing_context.refresh()
@@ -70,6 +70,29 @@ def prepare(processor: Processor) -> None:
     codegen = cpu_target.target_context.codegen()
     codegen._library_class = _Library
     codegen.set_env = _leave_environment
+    if processor.triple != binding.get_process_triple():
+        _turn_to(processor, codegen)
+
+
+def _turn_to(processor: Processor, codegen: Any) -> None:
+    """Another kind of machine, with what numba chooses on one of that kind."""
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    reloc = "static" if processor.triple.startswith("x86") else "default"
+    machine = binding.Target.from_triple(processor.triple).create_target_machine(
+        processor.name, processor.features, config.OPT, reloc, "jitdefault", jit=True
+    )
+    codegen._tm = machine
+    codegen._target_data = machine.target_data
+    codegen._data_layout = str(machine.target_data)
+    make = codegen._create_empty_module
+
+    def create_empty_module(name: str) -> Any:
+        module = make(name)
+        module.triple = processor.triple
+        return module
+
+    codegen._create_empty_module = create_empty_module
 
 
 class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba has no types

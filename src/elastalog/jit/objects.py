@@ -13,11 +13,11 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+
+from elastalog.late import dataclass
 
 PACKAGED = "built"
 """Folder of the package in which a wheel carries object code, by families of processors."""
@@ -64,27 +64,47 @@ def decode(fingerprint: str, data: bytes) -> ObjectCode | None:
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What object code is made for: a family of processors, and how LLVM names it and its features."""
+    """What object code is made for: a family of processors, and how LLVM names its kind, itself and its features."""
 
     family: str
+    triple: str
     name: str
     features: str
 
 
-_V3 = ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3", "xsave")
+FAMILIES = {
+    "aarch64": Processor("aarch64", "aarch64-unknown-linux-gnu", "generic", ""),
+    "x86-64-v3": Processor("x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", ""),
+}
+"""Those that object code travels between. Each can be compiled for on any machine."""
+
+_V3 = {"abm", "avx2", "bmi1", "bmi2", "cx16", "f16c", "fma", "movbe", "popcnt", "sse4_2", "ssse3", "xsave"}
+"""What Linux calls the features of x86-64-v3 beyond those that every machine with AVX2 has."""
 
 
 @cache
 def processor() -> Processor:
-    """Of this machine. Nearly all x86 machines share one family, so that object code can travel between them."""
+    """Of this machine: of one of the families on Linux, otherwise just itself."""
+    if sys.platform == "linux":
+        machine = os.uname().machine
+        if machine == "aarch64":
+            return FAMILIES["aarch64"]
+        if machine == "x86_64" and _linux_features() >= _V3:
+            return FAMILIES["x86-64-v3"]
     from llvmlite import binding
 
-    features = binding.get_host_cpu_features()
-    if binding.get_process_triple().startswith("x86_64") and all(features.get(feature) for feature in _V3):
-        return Processor("x86-64-v3", "x86-64-v3", "")
-    flat = features.flatten()
+    flat = binding.get_host_cpu_features().flatten()
     name = binding.get_host_cpu_name()
-    return Processor(f"{name}-{blake2b(flat.encode(), digest_size=4).hexdigest()}", name, flat)
+    family = f"{name}-{blake2b(flat.encode(), digest_size=4).hexdigest()}"
+    return Processor(family, binding.get_process_triple(), name, flat)
+
+
+def _linux_features() -> set[str]:
+    with suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("flags"):
+                return set(line.partition(":")[2].split())
+    return set()
 
 
 def file_name(operator: str, fingerprint: str) -> str:
@@ -143,6 +163,8 @@ def _from_user_folder(name: str) -> bytes | None:
 
 def keep(operator: str, fingerprint: str, code: ObjectCode, folder: Path | None = None) -> None:
     """Writes the object code of an operator, whole or not at all, into the user's folder or another. Raises OSError."""
+    from tempfile import NamedTemporaryFile  # which imports much else
+
     folder = folder or make_user_folder()
     with NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
         try:
@@ -172,4 +194,15 @@ def _remove_oldest(folder: Path, operator: str) -> None:
             path.unlink()
 
 
-__all__ = ["ObjectCode", "Processor", "decode", "encode", "file_name", "find", "is_own", "keep", "processor"]
+__all__ = [
+    "FAMILIES",
+    "ObjectCode",
+    "Processor",
+    "decode",
+    "encode",
+    "file_name",
+    "find",
+    "is_own",
+    "keep",
+    "processor",
+]

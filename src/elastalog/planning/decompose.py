@@ -155,9 +155,9 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
 
 def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
     """An aggregate shared by the first column of its groups. Without groups there is nothing to share."""
-    if not rule.groups:
+    if not rule.groups or rule.is_numbering:
         return None
-    copies = tuple(Copy(name, name, 0) for name in (rule.relation, rule.members))
+    copies = tuple(Copy(name, name, 0) for name in (rule.relation, *rule.reads))
     return SharePlan(stratum, {rule.relation: 0}, None, (), copies)
 
 
@@ -257,7 +257,7 @@ def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause,
 
 def decomposition_report(program: CheckedProgram) -> Iterator[str]:
     """For every stratum with rules: whether it decomposes, by which arguments, and why not otherwise."""
-    for stratum in lower(program).strata:
+    for stratum in lower(program, equivalences=()).strata:
         if stratum.aggregate is None and not stratum.clauses:
             continue
         kind = "recursive" if stratum.is_recursive else "not recursive"

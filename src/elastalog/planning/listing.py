@@ -9,6 +9,7 @@ from typing import assert_never
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.equivalences import why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import (
@@ -31,13 +32,24 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
     """Every stratum with the variants of its rules, then the indexes that they need."""
     indexes: dict[str, set[tuple[int, ...]]] = {}
     for stratum in program.strata:
-        if not stratum.clauses and stratum.aggregate is None:
+        if not stratum.clauses and not stratum.is_folded:
             continue
         kind = " (recursive)" if stratum.is_recursive else ""
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
         if stratum.aggregate is not None:
             fold = stratum.aggregate
-            yield f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
+            every = f", for every group of {fold.domain}" if fold.domain is not None else ", also of nothing"
+            yield (
+                f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
+                f"{every if fold.is_total else ''}"
+            )
+        if stratum.equivalence is not None:
+            yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
+        for name in stratum.relations:
+            declared = program.checked.relations.get(name)
+            if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
+                why = why_by_pairs(declared, program.checked) or "classes are not asked for"
+                yield f"  all pairs of {name} are kept: {why}"
         for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:

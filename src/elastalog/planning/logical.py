@@ -1,11 +1,16 @@
 """The logical form of a program: rules as conjunctions of four kinds of goals, apart from how recursion is controlled.
 
-Two constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
+Three constructs of the language have been rewritten into plain rules over hidden relations (their names start with `@`,
 which no program can write), so that every strategy and backend handles them without knowing:
 
 - a negated atom with wildcards, `!edge(x, _)`, negates a projection: `@edge/0(x) :- edge(x, _)`;
 - an aggregate collects its members in a relation, an `AggregateRule` folds each group to one fact, and the rule joins
-  with that; a second clause of the rule supplies the 0 of an empty count or sum.
+  with that. The 0 of an empty count or sum comes from a second clause of the rule; where the rule has several counts
+  and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
+- `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
+  `AggregateRule` keeps;
+- an equivalence that is kept as classes (see `equivalences`) holds the pairs that generate it, an `EquivalenceRule`
+  makes its classes of them, and an atom of it is two of these: `@classes.same(x, r), @classes.same(y, r)`.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -13,10 +18,11 @@ A relation without attributes is stored with one column that always holds 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.late import dataclass
 
 Term: TypeAlias = str | Constant | None
 """An argument of an atom: a variable's name, a constant, or None where any value will do."""
@@ -24,6 +30,10 @@ Term: TypeAlias = str | Constant | None
 
 HIDDEN = "@"
 """What the names of hidden relations start with, in stores too."""
+
+
+AUTOINC = "autoinc"
+"""The functor that numbers the derivations of a rule, and the operator of the hidden relation that has the numbers."""
 
 
 def is_hidden_name(relation: str) -> bool:
@@ -98,7 +108,8 @@ class Clause:
 @dataclass(frozen=True, slots=True)
 class AggregateRule:
     """Folds the facts of `members` to one fact `relation(groups..., result)` a group. `target` is the column folded,
-    None for count; `bases` are those of the target and of the result."""
+    None for count; `bases` are those of the target and of the result. `is_total`: every group of the relation `domain`
+    has a fact, 0 if it has no members; without groups there is no domain, and always a fact."""
 
     relation: str
     members: str
@@ -108,6 +119,26 @@ class AggregateRule:
     target_base: Base
     result_base: Base
     rule: Rule
+    is_total: bool = False
+    domain: str | None = None
+
+    @property
+    def is_numbering(self) -> bool:
+        """Whether it gives every member a number, instead of folding anything."""
+        return self.operator == AUTOINC
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.members,) if self.domain is None else (self.members, self.domain)
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalenceRule:
+    """Makes the classes of the least equivalence that holds the facts of `pairs`: one fact `relation(member,
+    representative)` a member. The representative of a class is one of its members."""
+
+    relation: str
+    pairs: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +146,8 @@ class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
-    most one fact has each value."""
+    most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
+    the relation itself are the pairs that generate it."""
 
     name: str
     bases: tuple[Base, ...]
@@ -123,6 +155,7 @@ class StoredRelation:
     is_flat: bool = False
     rule: int | None = None
     choices: tuple[tuple[int, ...], ...] = ()
+    classes: str | None = None
 
     @property
     def width(self) -> int:
@@ -131,7 +164,8 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class LogicalStratum:
-    """Relations evaluated together. Either clauses, or one aggregate rule."""
+    """Relations evaluated together. Either clauses, or one rule that folds a relation: an aggregate, or the classes of
+    an equivalence."""
 
     number: int
     relations: tuple[str, ...]
@@ -140,6 +174,12 @@ class LogicalStratum:
     is_recursive: bool
     dominance: tuple[Clause, ...] = ()
     """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
+    equivalence: EquivalenceRule | None = None
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether its relation is made of another one as a whole, and not by clauses."""
+        return self.aggregate is not None or self.equivalence is not None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -151,7 +191,9 @@ class LogicalStratum:
             if not isinstance(goal, Test)
         }
         if self.aggregate is not None:
-            names.add(self.aggregate.members)
+            names.update(self.aggregate.reads)
+        if self.equivalence is not None:
+            names.add(self.equivalence.pairs)
         return frozenset(names.difference(self.relations))
 
 
@@ -165,3 +207,8 @@ class LogicalProgram:
     def flat(self) -> frozenset[str]:
         """The relations whose facts count as level 0."""
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
+
+    @property
+    def equivalences(self) -> frozenset[str]:
+        """The relations that are kept as classes."""
+        return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)

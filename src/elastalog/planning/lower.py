@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
 from typing import assert_never
 
 from elastalog.analysis import program as checked
-from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
-from elastalog.analysis.values import NIL
-from elastalog.analysis.variable_names import written_name
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
-from elastalog.diagnostics.source import Span
+from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
     AggregateRule,
     Clause,
+    EquivalenceRule,
     Goal,
     LogicalProgram,
     LogicalStratum,
@@ -27,16 +25,24 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
-from elastalog.planning.variables import assigned_variables, grounded, variables_in
-
-NOWHERE = Span(0, 0)
-ZERO = Constant(0, Base.NUMBER, NOWHERE)
+from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
+from elastalog.planning.lower_numbering import numbered_variable, with_numbers
 
 
-def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> LogicalProgram:
+def lower(
+    program: CheckedProgram, guarded: frozenset[int] = frozenset(), equivalences: Collection[str] | None = None
+) -> LogicalProgram:
     """The logical form of a checked program, its strata in evaluation order. `guarded`: the numbers of the rules that
-    only hold while the one fact of a hidden relation of theirs does (see `guard_of`)."""
-    return _Lowering(program, guarded).run()
+    only hold while the one fact of a hidden relation of theirs does (see `guard_of`). `equivalences`: the relations
+    that are kept as classes, all that can be unless given."""
+    if equivalences is None:
+        equivalences = kept_as_classes(program)
+    return Lowering(program, guarded, equivalences).run()
+
+
+def classes_of(equivalence: str) -> str:
+    """The hidden relation of the members of an equivalence, each with its representative."""
+    return f"{HIDDEN}classes.{equivalence}"
 
 
 def guard_of(rule: int) -> str:
@@ -44,40 +50,16 @@ def guard_of(rule: int) -> str:
     return f"{HIDDEN}rule.{rule}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Alternative:
-    """One of the conjunctions that a body stands for. `scans`: see `Origin`."""
-
-    goals: tuple[Goal, ...] = ()
-    scans: tuple[int | None, ...] = ()
-
-    def with_literal(self, goals: list[Goal]) -> _Alternative:
-        """This and what stands for the next literal."""
-        is_read = bool(goals) and isinstance(goals[0], Scan)
-        position = sum(isinstance(goal, Scan) for goal in self.goals) if is_read else None
-        return _Alternative((*self.goals, *goals), (*self.scans, position))
-
-    def behind(self, scan: Scan) -> _Alternative:
-        """A scan that stands for no literal, and this."""
-        return _Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
-
-    def with_test(self, test: Test) -> _Alternative:
-        """This and a test that stands for no literal."""
-        return _Alternative((*self.goals, test), self.scans)
+def renumbered(relation: str, old: int, new: int) -> str:
+    """What a hidden relation of a rule is called when the rule has another number."""
+    kind, dot, rest = relation.partition(f".{old}.")
+    return f"{kind}.{new}.{rest}" if dot else relation
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
-    assigns."""
+class Lowering:
+    """What has been lowered of a program. Hidden relations of a rule are named by its number."""
 
-    alternative: _Alternative
-    variables: frozenset[str]
-    body: int
-
-
-class _Lowering:
-    def __init__(self, program: CheckedProgram, guarded: frozenset[int]) -> None:
+    def __init__(self, program: CheckedProgram, guarded: frozenset[int], equivalences: Collection[str]) -> None:
         self.program = program
         self.guarded = guarded
         self.relations = {
@@ -86,6 +68,7 @@ class _Lowering:
                 tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
                 is_hidden=False,
                 choices=relation.choices,
+                classes=classes_of(relation.name) if relation.name in equivalences else None,
             )
             for relation in program.relations.values()
         }
@@ -101,7 +84,9 @@ class _Lowering:
             self.relations[guard] = StoredRelation(guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number)
             self.add_stratum((guard,))
         for stratum in self.program.strata:
-            clauses = [clause for rule in stratum.rules for clause in self.lower_rule(rule, stratum.relations)]
+            classes = self.relations[stratum.relations[0]].classes
+            rules = stratum.rules if classes is None else [rule for rule in stratum.rules if not rule.is_closure]
+            clauses = [clause for rule in rules for clause in self.lower_rule(rule, stratum.relations)]
             dominance = [
                 clause
                 for rule in self.program.subsumptions
@@ -109,7 +94,10 @@ class _Lowering:
                 for clause in self.lower_rule(rule, stratum.relations)
             ]
             # The hidden strata these rules need were appended while they were lowered, hence stand before them.
-            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive, dominance=dominance)
+            is_recursive = stratum.is_recursive and classes is None
+            self.add_stratum(stratum.relations, clauses, is_recursive=is_recursive, dominance=dominance)
+            if classes is not None:
+                self.add_classes(stratum.relations[0], classes)
         return LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def add_stratum(
@@ -119,10 +107,30 @@ class _Lowering:
         aggregate: AggregateRule | None = None,
         is_recursive: bool = False,
         dominance: Iterable[Clause] = (),
+        equivalence: EquivalenceRule | None = None,
     ) -> None:
+        number = len(self.strata)
         self.strata.append(
-            LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, tuple(dominance))
+            LogicalStratum(number, relations, tuple(clauses), aggregate, is_recursive, tuple(dominance), equivalence)
         )
+
+    def add_classes(self, relation: str, classes: str) -> None:
+        """The stratum that makes the classes of an equivalence."""
+        self.relations[classes] = StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
+        self.add_stratum((classes,), equivalence=EquivalenceRule(classes, relation))
+
+    def own_of(self, rule: Rule) -> tuple[str, ...]:
+        """The relations of the stratum of a rule's head."""
+        return self.stratum_of[rule.head.relation.removesuffix(MARK)]
+
+    def rule_label(self, rule: Rule) -> str:
+        """What names of hidden relations call a rule; subsumptions have no number."""
+        return str(rule.number or f"{rule.head.relation}{rule.number_in_relation}")
+
+    def label(self, rule: Rule) -> str:
+        """What they call the next aggregate of the rule that is being lowered."""
+        self.aggregates += 1
+        return f"{self.rule_label(rule)}.{self.aggregates}"
 
     def guard(self, rule: Rule) -> tuple[Goal, ...]:
         """What a rule asks for beyond what was written. Always the last goal: the others keep their positions."""
@@ -130,12 +138,8 @@ class _Lowering:
 
     def lower_rule(self, rule: Rule, own: tuple[str, ...]) -> list[Clause]:
         self.aggregates = 0  # names depend on the rule alone, so that other rules can come and go
-        alternatives = [_Alternative()]
-        for literal in rule.body:
-            choices = self.lower_literal(literal, rule)
-            alternatives = [done.with_literal(goals) for done in alternatives for goals in choices]
         clauses = []
-        for alternative in alternatives:
+        for alternative in with_numbers(self, rule, lower_body(self, rule.body, rule, None)):
             head_terms, extra = self.lower_arguments(rule.head)
             body = (*alternative.goals, *extra, *self.guard(rule))
             recursive = tuple(i for i, goal in enumerate(body) if isinstance(goal, Scan) and goal.relation in own)
@@ -155,29 +159,27 @@ class _Lowering:
         self.clauses += 1
         return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
 
-    def lower_inner_body(self, body: tuple[checked.Literal, ...], rule: Rule) -> list[_Alternative]:
-        """What a body that an aggregate ranges over stands for. An aggregate within it is lowered once for each
-        alternative of what stands before it, whose number is in the names of its relations: stores know these."""
-        alternatives = [_Alternative()]
-        for literal in body:
-            alternatives = [
-                done.with_literal(goals) for done in alternatives for goals in self.lower_literal(literal, rule)
-            ]
-        return alternatives
-
-    def lower_literal(self, literal: checked.Literal, rule: Rule) -> list[list[Goal]]:
-        """The alternatives of one literal: one, or two for an aggregate with a default. Where a fact is read for it,
-        that is the first goal."""
+    def lower_literal(
+        self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
+    ) -> list[list[Goal]]:
+        """The alternatives of one literal: one, or two for a negated equivalence. Where a fact is read for it, that is
+        the first goal. `is_counted`: every value of a wildcard counts."""
         match literal:
             case checked.Atom():
                 terms, tests = self.lower_arguments(literal)
+                classes = self.relations[literal.relation].classes
+                if classes is not None:
+                    return [[*self.through_representative(classes, terms, is_counted), *tests]]
                 return [[Scan(literal.relation, terms), *tests]]
             case checked.Negation():
+                classes = self.relations[literal.atom.relation].classes
+                if classes is not None:
+                    return self.in_other_classes(literal.atom, classes)
                 return [self.lower_negation(literal.atom)]
             case checked.Comparison():
+                if numbered_variable(literal) is not None:
+                    return [[]]  # see `with_numbers`
                 return [[Test(literal.operator, literal.base, literal.left, literal.right)]]
-            case checked.Aggregation():
-                return self.lower_aggregation(literal, rule)
             case _:
                 assert_never(literal)
 
@@ -205,6 +207,31 @@ class _Lowering:
         self.fresh += 1
         return Variable(f"@{self.fresh}", base, NOWHERE)
 
+    # --- equivalences ---------------------------------------------------------------------------------------------
+
+    def through_representative(self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool) -> list[Goal]:
+        """That two values are in one class. Of one value it says that it is in some class; so does a wildcard beside
+        it, which would only repeat the class."""
+        if not is_counted:
+            terms = tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]
+        representative = self.variable(self.relations[classes].bases[1]).name
+        return [Scan(classes, (term, representative)) for term in dict.fromkeys(terms)]
+
+    def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[Goal]]:
+        """That two values are not in one class: the first is in none, or the second is not in that of the first."""
+        kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
+        terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
+        if not kept:
+            return [[Absent(self.projection(classes, ()), (ZERO,))]]
+        in_none: list[Goal] = [*tests, Absent(self.projection(classes, (0,)), terms[:1])]
+        if len(set(terms)) == 1:
+            return [in_none]
+        representative = self.variable(self.relations[classes].bases[1]).name
+        return [
+            in_none,
+            [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
+        ]
+
     # --- negation -------------------------------------------------------------------------------------------------
 
     def lower_negation(self, atom: checked.Atom) -> list[Goal]:
@@ -227,137 +254,3 @@ class _Lowering:
             head = tuple(f"x{c}" for c in columns) or (ZERO,)
             self.add_stratum((name,), [self.clause(name, head, (Scan(relation, terms),))])
         return name
-
-    # --- aggregates -----------------------------------------------------------------------------------------------
-
-    def lower_aggregation(self, literal: checked.Aggregation, rule: Rule) -> list[list[Goal]]:
-        self.aggregates += 1
-        label = f"{rule.number or f'{rule.head.relation}{rule.number_in_relation}'}.{self.aggregates}"
-        groups = literal.groups
-        members, target = self.collect_members(literal, rule, label)
-        target_base = Base.NUMBER if literal.target is None else literal.target.base
-        name = f"{HIDDEN}{literal.operator}.{label}"
-        bases = (*(g.base for g in groups), literal.result.base)
-        self.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number or None)
-        aggregate = AggregateRule(
-            name, members, len(groups), literal.operator, target, target_base, literal.result.base, rule
-        )
-        self.add_stratum((name,), aggregate=aggregate)
-        group_names = tuple(g.name for g in groups)
-        found: list[Goal] = [Scan(name, (*group_names, literal.result.name))]
-        if literal.operator not in ("count", "sum"):
-            return [found]
-        # An empty range has no members, so no aggregate fact: its 0 comes from the absence of the group.
-        present = self.projection(name, tuple(range(len(groups))))
-        zero = Constant(0.0 if literal.result.base is Base.FLOAT else 0, literal.result.base, literal.span)
-        default: list[Goal] = [
-            Absent(present, group_names or (ZERO,)),
-            Test("=", literal.result.base, literal.result, zero),
-        ]
-        return [found, default]
-
-    def collect_members(self, literal: checked.Aggregation, rule: Rule, label: str) -> tuple[str, int | None]:
-        """The hidden relation of the assignments an aggregate ranges over: its groups, then all other variables, then
-        the target if it is computed. Returns it with the column of the target."""
-        groups = {g.name: g.base for g in literal.groups}
-        columns: dict[str, Base] = {}
-        ranges: list[_Range] = []
-        for number, body in enumerate(literal.bodies):
-            inner = {v.name: v.base for v in assigned_variables(body) if v.name not in groups}
-            columns.update(inner)
-            ranges.extend(_Range(found, frozenset(inner), number) for found in self.lower_inner_body(body, rule))
-        shapes = sorted({each.variables for each in ranges}, key=sorted)
-        schema = {**groups, **columns}
-        target = literal.target
-        if target is not None and not isinstance(target, Variable):
-            computed = self.variable(target.base)
-            schema[computed.name] = computed.base
-            equation = Test("=", target.base, computed, target)
-            ranges = [replace(each, alternative=each.alternative.with_test(equation)) for each in ranges]
-            target = computed
-        bases = list(schema.values())
-        # Alternatives over different variables never give the same assignment: a tag keeps them apart.
-        is_tagged = len(shapes) > 1
-        if is_tagged:
-            bases.append(Base.NUMBER)
-        members = f"{HIDDEN}members.{label}"
-        self.relations[members] = StoredRelation(
-            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number or None
-        )
-        clauses = []
-        for each in ranges:
-            alternative = each.alternative
-            unbound = [name for name in groups if name not in grounded(alternative.goals)]
-            if unbound:
-                alternative = alternative.behind(self.group_domain(literal, rule, unbound, label))
-            head: list[str | Constant] = [
-                Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
-                for name, base in schema.items()
-            ]
-            if is_tagged:
-                head.append(Constant(shapes.index(each.variables), Base.NUMBER, NOWHERE))
-            goals = (*alternative.goals, *self.guard(rule))
-            origin = Origin(literal.bodies[each.body], alternative.scans, each.body)
-            clauses.append(self.clause(members, tuple(head) or (ZERO,), goals, origin=origin))
-        self.add_stratum((members,), clauses)
-        return members, None if target is None else list(schema).index(target.name)
-
-    def group_domain(self, literal: checked.Aggregation, rule: Rule, names: list[str], label: str) -> Scan:
-        """The values that the rule around an aggregate gives to group variables which the aggregate's body only
-        tests."""
-        domain = f"{HIDDEN}groups.{label}.{','.join(names)}"
-        if domain not in self.relations:
-            goals: list[Goal] = []
-            for other in rule.body:
-                if isinstance(other, checked.Atom | checked.Comparison):
-                    (alternative,) = self.lower_literal(other, rule)
-                    goals.extend(alternative)
-            # More values than needed do no harm, so what is recursive is left out as long as the rest binds the names.
-            own = self.stratum_of[rule.head.relation.removesuffix(MARK)]
-            goals = [g for g in goals if not (isinstance(g, Scan) and g.relation in own)]
-            bound = grounded(tuple(goals))
-            goals = [g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))]
-            if not bound.issuperset(names):
-                recursive = [atom for atom in rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
-                unbound = [name for name in names if name not in bound]
-                raise ElastalogError([_unbound_group(self.program, literal, unbound, recursive)])
-            bases = {g.name: g.base for g in literal.groups}
-            self.relations[domain] = StoredRelation(
-                domain, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number or None
-            )
-            self.add_stratum((domain,), [self.clause(domain, tuple(names), (*goals, *self.guard(rule)))])
-        return Scan(domain, tuple(names))
-
-
-def _blank(base: Base) -> Value:
-    match base:
-        case Base.NUMBER | Base.UNSIGNED:
-            return 0
-        case Base.FLOAT:
-            return 0.0
-        case Base.SYMBOL:
-            return ""
-        case Base.RECORD:
-            return NIL
-        case _:
-            assert_never(base)
-
-
-def _unbound_group(
-    program: CheckedProgram, literal: checked.Aggregation, names: list[str], recursive: list[checked.Atom]
-) -> Diagnostic:
-    listed = ", ".join(f"`{written_name(name)}`" for name in names)
-    them = "it" if len(names) == 1 else "them"
-    labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
-    for atom in recursive:
-        binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
-        if binds:
-            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
-    return Diagnostic(
-        "E0602",
-        f"the aggregate only tests {listed}, and the rule binds {them} only by recursion",
-        tuple(labels),
-        ("an aggregate is evaluated before the recursion starts, once for every value of what it tests",),
-        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom outside the recursion",
-        source=program.source,
-    )

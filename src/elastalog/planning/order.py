@@ -10,10 +10,10 @@ bound those without it come first, and what only the head needs is computed last
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias, assert_never
 
 from elastalog.analysis.program import Constant, Variable
+from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Clause, Scan, Test
 from elastalog.planning.solving import Solution, solve_equation

@@ -9,9 +9,9 @@ that the equation has no solution. Floats are not solved: rounding has no invers
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Variable
+from elastalog.late import dataclass
 from elastalog.planning.logical import Test
 from elastalog.planning.variables import variables_of
 

@@ -7,10 +7,10 @@ matrix it makes (`slots`, `width`), so a backend needs no knowledge of variables
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 
 ROW = -1
@@ -132,6 +132,11 @@ class Probe:
     slots: Mapping[str, int]
     width: int
     actions: tuple[Action, ...]
+
+    @property
+    def is_filter(self) -> bool:
+        """It lets rows through or not, and adds nothing to them."""
+        return self.is_member or self.is_negated
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.program import CheckedProgram
 from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
-from elastalog.planning.lower import guard_of, lower
+from elastalog.planning.lower import guard_of, lower, renumbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ def transition(
 ) -> Transition:
     """`union` has the rules of the new program first, under their numbers; `number_of` says which number a rule of the
     old program has in it. Without a `new` program, all strata are those of the union."""
-    lowered = lower(union, guarded)
+    equivalences = old.equivalences if new is None else new.equivalences
+    lowered = lower(union, guarded, equivalences)
     before = _components(old.checked)
     after = before if new is None else _components(new.checked)
     declared = old.checked.relations.keys()
@@ -65,6 +67,7 @@ def transition(
     }
     anew |= shared - old.relations.keys()
     anew |= _otherwise_dominated(old.checked, union)
+    anew |= _written_out(old.equivalences - equivalences, lowered)
     program = LogicalProgram(union, relations, tuple(_numbered(strata)))
     return Transition(program, _renamed(old, program, number_of), frozenset(anew))
 
@@ -74,6 +77,14 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
     before, after = (Counter(rule.head.relation.removesuffix(MARK) for rule in p.subsumptions) for p in (old, union))
     changed = {name for name in {*before, *after} if before[name] != after[name]}
     return {name for stratum in union.strata if not changed.isdisjoint(stratum.relations) for name in stratum.relations}
+
+
+def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
+    """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them."""
+    if not equivalences:
+        return set()
+    readers = [stratum for stratum in union.strata if not equivalences.isdisjoint((*stratum.relations, *stratum.reads))]
+    return {name for stratum in readers for name in stratum.relations}
 
 
 def _components(program: CheckedProgram) -> set[frozenset[str]]:
@@ -119,20 +130,12 @@ def _numbered(strata: Iterable[LogicalStratum]) -> Iterator[LogicalStratum]:
 
 
 def _renamed(old: LogicalProgram, program: LogicalProgram, number_of: Mapping[int, int]) -> dict[str, str]:
-    """A rule makes the same hidden relations in the same order, whatever its number."""
-    before, after = _made(old), _made(program)
-    return {
-        name: other
-        for number, names in before.items()
-        for name, other in zip(names, after[number_of[number]], strict=True)
-        if name != other
-    }
-
-
-def _made(program: LogicalProgram) -> dict[int, list[str]]:
-    """The hidden relations of each rule, in order, its guard left out."""
-    made: dict[int, list[str]] = {}
-    for name, stored in program.relations.items():
+    """What the hidden relations of rules are called under their new numbers. Those that there are no longer, since
+    which of them a rule has also depends on what is recursive, are kept for an update that is rolled back."""
+    renamed = {}
+    for name, stored in old.relations.items():
         if stored.rule is not None and not _is_guard(name, stored.rule):
-            made.setdefault(stored.rule, []).append(name)
-    return made
+            other = renumbered(name, stored.rule, number_of[stored.rule])
+            if other != name or other not in program.relations:
+                renamed[name] = other
+    return renamed

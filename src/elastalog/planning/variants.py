@@ -7,10 +7,11 @@ the head (backward evaluation). Variables are kept only while something later ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from elastalog.analysis.program import Apply, Constant, Expression, Variable
+from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
 from elastalog.planning.order import Apart, Bind, Solve, Statistics, Visit, first_scan, given_by, goal_of, order_goals

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.program import Fact
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.program.added_text import ADDED, AddedText
 from elastalog.program.equivalences import closing_words, is_closure, with_closures
 from elastalog.program.program import Program

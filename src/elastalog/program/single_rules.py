@@ -6,13 +6,14 @@ They are numbered as the rules of the checked program are, and printing is what 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from elastalog.analysis.alternatives import alternatives_of
 from elastalog.analysis.constants import negated_literal
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.structures import is_constructor
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.syntax.printer import print_clause
 from elastalog.syntax.tree import Aggregate, Call, Cast, Clause, Item, String, Term, Truth
 

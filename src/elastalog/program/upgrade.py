@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from elastalog.analysis.program import Relation, Value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
 from elastalog.program.program import Program
 from elastalog.program.rule_change import rule_texts
 from elastalog.program.single_rules import shown_rule

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from elastalog.analysis.program import Rule, Value
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.display import show_lines
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
 
@@ -71,17 +71,21 @@ class Instantiation:
 @dataclass(frozen=True, slots=True)
 class Absence:
     """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
-    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists."""
+    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else
+    keeps it away: a fact that was chosen, or that supersedes it; classes that are apart."""
 
     fact: Fact
     instantiations: tuple[Instantiation, ...]
     impossible: tuple[tuple[Rule, str], ...]
     is_exhaustive: bool
     source: AbsenceSource | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:
         """One line that says what follows."""
+        if any(not found.failing for found in self.instantiations):
+            return f"{self.fact} does not hold, although a rule gives it:"
         if self.instantiations:
             return f"{self.fact} does not hold; nearest derivations that fail:"
         if self.impossible:

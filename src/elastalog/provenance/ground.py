@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never, cast
 
 from elastalog.analysis.program import Apply, Base, Comparison, Constant, Expression, Value, Variable
@@ -18,6 +17,7 @@ from elastalog.analysis.regular import NotRegular, matcher
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
+from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
 
 Ordinal = Callable[[str], int | None]
@@ -55,6 +55,8 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
         case Apply():
             if expression.functor == "range":
                 raise NoValue("a range has many values: see `range_of`")
+            if expression.functor == "autoinc":
+                raise NoValue("only the run knows the number of a derivation")
             arguments = [value_of(argument, bindings, ordinal) for argument in expression.arguments]
             if expression.functor == "ord":
                 number = ordinal(str(arguments[0]))
@@ -237,7 +239,7 @@ def holds(comparison: Comparison, bindings: Bindings, ordinal: Ordinal = no_ordi
 def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Bindings]:
     """The ways to extend bindings by the equations so that all comparisons hold whose variables get a value. Only
     `range` gives more than one. Comparisons that stay without values are left out."""
-    pending = list(comparisons)
+    pending = [comparison for comparison in comparisons if not is_numbering(comparison)]
     known = dict(bindings)
     while True:
         waiting: list[Comparison] = []
@@ -280,6 +282,12 @@ def solve(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordina
             yield known
             return
         pending = waiting
+
+
+def is_numbering(comparison: Comparison) -> bool:
+    """Whether a comparison says that a variable is the number of the derivation. Only the run knows numbers: any that a
+    derivation has is right."""
+    return isinstance(comparison.right, Apply) and comparison.right.functor == "autoinc"
 
 
 def define(comparisons: Iterable[Comparison], bindings: Bindings, ordinal: Ordinal = no_ordinal) -> dict[str, Value]:

@@ -9,12 +9,12 @@ values are natural numbers, which gives (1).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import product
 
 from elastalog.diagnostics.arguments import require_one_of
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
 
 MOST = (1 << 63) - 1
 """Where values stop growing."""

@@ -227,10 +227,11 @@ def explain_absence(
     given: Bindings,
     source: AbsenceSource,
     is_fixpoint: bool = True,
+    competes: bool = False,
 ) -> Absence:
     """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case.
     `given`: values of variables that are fixed beforehand. Without a fixpoint a rule may derive the fact after all:
-    E0615."""
+    E0615. It may, too, where the fact `competes` with others, and one of these has won."""
     best: list[Instantiation] = []
     others: list[Instantiation] = []
     impossible: list[tuple[Rule, str]] = []
@@ -251,12 +252,12 @@ def explain_absence(
             for expression, value in deferred
         ]
         search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)
-        search.run(bindings, least=1 if is_fixpoint else 0)
+        search.run(bindings, least=1 if is_fixpoint and not competes else 0)
         ranked = sorted(search.found.values(), key=lambda found: found.rank)
         is_exhaustive = is_exhaustive and not search.is_cut
         best += ranked[:1]
         others += ranked[1:limit]
-    if any(not found.failing for found in best):
+    if not competes and any(not found.failing for found in best):
         raise ElastalogError([_cut_short(fact)])
     others.sort(key=lambda found: found.rank)
     shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)

@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+FEW_ROWS = 2000
+"""Rows up to which Python objects are quicker than `pyarrow.compute`, which takes 50 ms to import. It is behind `cast`,
+`take`, `filter`, `dictionary_encode` and the like."""
+
 _TYPES: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.int32): pa.int32(),
     np.dtype(np.int64): pa.int64(),
@@ -46,6 +50,27 @@ def array_of_texts(texts: list[str]) -> pa.LargeStringArray:
     np.cumsum([len(part) for part in encoded], out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def with_short_offsets(texts: pa.LargeStringArray) -> pa.StringArray:
+    """The same texts as an array of `string`; they take less than 2 GiB."""
+    _, places, data = texts.buffers()
+    offsets = np.frombuffer(places, np.int64, len(texts) + 1, 8 * texts.offset)
+    first, last = int(offsets[0]), int(offsets[-1])
+    known = None if data is None else data.slice(first, last - first)
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [None, pa.py_buffer((offsets - first).astype(np.int32)), known]
+    )
+
+
+def lengths_of_texts(array: pa.Array) -> np.ndarray:
+    """Bytes of each text of an array of `string` or `large_string`."""
+    kind = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
+    places = array.buffers()[1]
+    if places is None or not len(array):
+        return np.empty(0, kind)
+    lengths: np.ndarray = np.diff(np.frombuffer(places, kind, len(array) + 1, array.offset * kind.itemsize))
+    return lengths
 
 
 def texts_of_array(array: pa.Array) -> list[str]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.relations import faults
@@ -18,6 +18,8 @@ from elastalog.relations.limits import MOST_EXACT_INTEGER_IN_FLOAT, MOST_NUMBER
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import ARROW_TYPES
+
+pc = late.module("pyarrow.compute")
 
 
 def columns_in_order(
@@ -53,6 +55,25 @@ def as_base_column(
     if not _suits(column.base, kind):
         raise ElastalogError([_wrong_column_type(schema, column, kind, location)])
     return array
+
+
+def converted_values(schema: Schema, table: pa.Table) -> int:
+    """How many values of a table have another type than the declared one, and are taken because they say the same in
+    it (see `conversions`)."""
+    if [(field.name, field.type) for field in table.schema] == [(f.name, f.type) for f in schema.arrow()]:
+        return 0
+    return sum(
+        len(array) - array.null_count
+        for column, array in zip(schema.columns, columns_in_order(schema, table), strict=True)
+        if column.record is None
+        and not _suits(column.base, _value_type(array.type))
+        and not pa.types.is_null(array.type)
+    )
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are stored."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> dict[int, Fault]:

@@ -10,9 +10,11 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base
+
+pc = late.module("pyarrow.compute")
 
 MOST_EXACT = float(2**53)
 """Whole floats up to here are the only ones that mean one number."""

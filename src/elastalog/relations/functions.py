@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,6 +15,8 @@ from elastalog.analysis.program import Base, CheckedProgram, UserFunctor, Value
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
+from elastalog.relations.libraries import LibraryFunction
 from elastalog.relations.rows import plain_value, value_fault
 from elastalog.relations.schema import Column
 
@@ -125,7 +126,7 @@ def functions_for(
 def missing(name: str, label: Label, source: Source) -> ElastalogError:
     """The error that a functor has no function."""
     message = f"there is no function for functor `@{name}`"
-    advice = f'give it: `elastalog.open(…, functors={{"{name}": …}})`, or `--functors FILE.py`'
+    advice = f'give it: `elastalog.open(…, functors={{"{name}": …}})`, or `--functors FILE.py`, or a library: `-l NAME`'
     return ElastalogError([Diagnostic("E0641", message, (label,), help=advice, source=source)])
 
 
@@ -141,6 +142,8 @@ def digests_of(program: CheckedProgram, functions: Functions) -> dict[str, str]:
 def _digest(function: Any) -> str:
     if isinstance(function, Vectorised):
         return "vectorised " + _digest(function.function)
+    if isinstance(function, LibraryFunction):
+        return f"library {function.digest}"
     try:
         text = inspect.getsource(function)
     except (OSError, TypeError):

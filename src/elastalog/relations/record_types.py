@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from elastalog.analysis.program import Base, Part, StructuredType, Value
 from elastalog.analysis.values import NIL, Branch, Record, plain_text
+from elastalog.late import dataclass
 from elastalog.relations.record_text import Bare, NotWritten, number_in, read_value
 
 MOST_NESTED = 200

@@ -7,7 +7,7 @@ from itertools import compress, repeat
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_numbers, array_of_texts, texts_of_array
+from elastalog.relations.arrays import FEW_ROWS, array_of_numbers, array_of_texts, texts_of_array
 from elastalog.relations.limits import Words
 
 
@@ -61,7 +61,7 @@ class SmallInterner:
 
     def take(self, ids: Words) -> pa.LargeStringArray:
         """The texts of ids as an Arrow array."""
-        if len(ids) < len(self._texts):
+        if len(ids) < len(self._texts) or len(ids) <= FEW_ROWS:
             return array_of_texts(self.texts(ids))
         arrow = self._arrow
         if len(arrow) < len(self._texts):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_texts, numbers_of_array
+from elastalog.relations.arrays import FEW_ROWS, array_of_texts, numbers_of_array, texts_of_array, with_short_offsets
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.limits import Words
 from elastalog.relations.small_interner import SmallInterner
@@ -48,6 +48,8 @@ class Symbols:
             return self._encode_plain(array)
         if not isinstance(array, pa.ChunkedArray):
             array = pa.chunked_array([array])
+        if len(array) <= FEW_ROWS:
+            return self.encode_texts([text for chunk in array.chunks for text in texts_of_array(chunk)])
         # All chunks of one encoding share the last, longest dictionary, so that a text is looked up once.
         chunks = array.dictionary_encode().chunks
         if not chunks:
@@ -143,4 +145,4 @@ def _joined(pieces: list[Words]) -> Words:
 
 def _as_string(array: pa.LargeStringArray) -> pa.Array:
     fits = array.nbytes - 8 * (len(array) + 1) <= MOST_BYTES_OF_STRING_ARRAY
-    return array.cast(pa.string()) if fits else array
+    return with_short_offsets(array) if fits else array

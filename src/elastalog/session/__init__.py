@@ -1,8 +1,9 @@
 """The front door: `elastalog.open` and the session that it makes."""
 
 from elastalog.evaluation.pending import PendingUpdate
+from elastalog.session.asking_once import query
 from elastalog.session.initial_facts import Rows
 from elastalog.session.opening import open  # noqa: A004  # its public name
 from elastalog.session.session import Session
 
-__all__ = ["PendingUpdate", "Rows", "Session", "open"]
+__all__ = ["PendingUpdate", "Rows", "Session", "open", "query"]

@@ -7,28 +7,38 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from elastalog import late
 from elastalog.backends.protocol import ChangedWords
 from elastalog.diagnostics.arguments import require_whole
 from elastalog.diagnostics.diagnostic import Diagnostic
-from elastalog.evaluation.differences import Differences, difference, net_words
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.net_changes import net_of
-from elastalog.evaluation.stored import DurableEpochs, create_store, log_entry, restore, unmoved
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.program import Program, declarations_in
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.reading import Reading
 from elastalog.session.materialisation import Materialisation
 from elastalog.storage import faults
-from elastalog.storage.backup import back_up
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import LogEntry
-from elastalog.storage.history import Turn, turns
 from elastalog.storage.manifest import RETENTION, Options
-from elastalog.storage.store import Store
+
+if TYPE_CHECKING:
+    from elastalog.evaluation import differences, stored
+    from elastalog.evaluation.differences import Differences
+    from elastalog.evaluation.stored import DurableEpochs
+    from elastalog.storage import equivalences
+    from elastalog.storage import store as stores
+    from elastalog.storage.history import Turn
+    from elastalog.storage.store import Store
+else:  # only those who have a store need them
+    differences = late.module("elastalog.evaluation.differences")
+    equivalences = late.module("elastalog.storage.equivalences")
+    stored = late.module("elastalog.evaluation.stored")
+    stores = late.module("elastalog.storage.store")
 
 MOST_FACTS = 1_000_000
 """Changed facts that are remembered without a store, beside those of the last epoch."""
@@ -40,7 +50,12 @@ class History:
     a store that it does not write."""
 
     def __init__(
-        self, materialisation: Materialisation, store: Store | None = None, retention: int = RETENTION
+        self,
+        materialisation: Materialisation,
+        store: Store | None = None,
+        retention: int = RETENTION,
+        *,
+        is_as_stored: bool = True,
     ) -> None:
         self._materialisation = materialisation
         self._retention = retention
@@ -50,18 +65,21 @@ class History:
         self.batches = Batches()
         self._durable: DurableEpochs | None = None
         if store is not None:
-            self._take(store)
+            self._take(store, is_as_stored=is_as_stored)
 
-    def _take(self, store: Store) -> None:
+    def _take(self, store: Store, *, is_as_stored: bool = True) -> None:
         self.store, self.batches = store, store.batches
         if not store.is_read_only:
             now = self._materialisation
-            self._durable = DurableEpochs(now.epochs, now.backend, now.dictionary, store)
+            self._durable = stored.DurableEpochs(
+                now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
+            )
 
     def keep_in(self, path: Path, options: Options) -> None:
         """Makes a store of the first epoch, which the following ones go to."""
         now = self._materialisation
-        self._take(create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, self.records[-1]))
+        first = self.records[-1]
+        self._take(stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first))
 
     @property
     def is_read_only(self) -> bool:
@@ -118,7 +136,7 @@ class History:
     def log(self) -> tuple[LogEntry, ...]:
         """What is known of every epoch, oldest first."""
         if self.store is None:
-            return tuple(log_entry(record, record.impact) for record in self.records)
+            return tuple(stored.log_entry(record, record.impact) for record in self.records)
         with self._materialisation.lock, self._stored() as store:
             return store.log()
 
@@ -141,7 +159,7 @@ class History:
         now = self._materialisation
         if self.store is not None:
             with self._stored() as store:
-                return net_words(store, epoch, now.epoch, now.schemas)
+                return differences.net_words(store, epoch, now.epoch, now.schemas)
         oldest = self.records[0].epoch
         if not oldest <= epoch <= now.epoch:
             raise faults.epoch_unknown(None, epoch, oldest, now.epoch)
@@ -150,6 +168,8 @@ class History:
     def back_up(self, to: Path) -> int:
         """Copies the store into a folder."""
         with self._materialisation.lock, self._stored() as store:
+            from elastalog.storage.backup import back_up
+
             return back_up(store.root, to)
 
     def at(self, moment: int | datetime) -> tuple[Materialisation, History]:
@@ -161,26 +181,26 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary)
-            restore(state, earlier.epochs, earlier.backend)
-            with unmoved(store.root):
-                return earlier, History(earlier, Store.open(store.root, read_only=True, until=epoch))
+            earlier = now.another(program, now.dictionary, equivalences.equivalences_in(state.layout))
+            stored.restore(state, earlier.epochs, earlier.backend)
+            with stored.unmoved(store.root):
+                return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
 
     def later(self) -> tuple[Materialisation, History] | None:
         """The latest epoch of a store that another process writes, None if it is this one."""
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
             raise faults.no_reader()
-        with unmoved(self.store.root):
-            store = Store.open(self.store.root, read_only=True)
+        with stored.unmoved(self.store.root):
+            store = stores.Store.open(self.store.root, read_only=True)
             if store.epoch == now.epoch:
                 return None
             state = store.state()
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program)
-            restore(state, latest.epochs, latest.backend, latest.dictionary)
+            latest = now.another(program, equivalences=equivalences.equivalences_in(state.layout))
+            stored.restore(state, latest.epochs, latest.backend, latest.dictionary)
             return latest, History(latest, store)
 
     def diff(self, first: int, last: int) -> Differences:
@@ -188,7 +208,7 @@ class History:
         _require_epochs(first, last)
         now = self._materialisation
         with now.lock, self._stored() as store:
-            return difference(store, first, last, now.schemas, now.dictionary)
+            return differences.difference(store, first, last, now.schemas, now.dictionary)
 
     def changed_rules(self, first: int, last: int) -> RuleTexts:
         """The rules that the epochs after one until another removed and added together, or the other way round."""
@@ -219,12 +239,18 @@ class History:
 
     def turns(self, fact: Fact) -> tuple[Turn, ...]:
         """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
+        from elastalog.provenance.reading import Reading
+        from elastalog.storage.history import turns
+
         now = self._materialisation
         with now.lock, self._stored() as store:
             found = Reading(now.backend, now.dictionary).words(fact)
             if found is None:
                 return ()  # a value that no fact has ever had
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, np.array([found[1]], np.int32))
+            words = np.array([found[1]], np.int32)
+            if fact.relation in equivalences.equivalences_in(store.state().layout):
+                return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
+            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
@@ -234,9 +260,9 @@ class History:
         if not self.store.is_read_only:
             yield self.store
             return
-        with unmoved(self.store.root):
+        with stored.unmoved(self.store.root):
             epoch = self._materialisation.epoch
-            store = Store.open(self.store.root, read_only=True, until=epoch)
+            store = stores.Store.open(self.store.root, read_only=True, until=epoch)
             store.require(epoch)  # its past may be gone by now
             yield store
 

@@ -23,10 +23,9 @@ from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
-from elastalog.evaluation.stored import is_store, refuse_to_create, restore, stored_program, unmoved
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
-from elastalog.pipeline.files.policy import Mode, Policy
+from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.functions import Functions, digests_of
@@ -35,9 +34,7 @@ from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
-from elastalog.storage import faults
-from elastalog.storage.manifest import RETENTION, Options
-from elastalog.storage.store import Store
+from elastalog.storage.manifest import POINTER, RETENTION, Options
 
 log = logging.getLogger("elastalog.session")
 
@@ -68,7 +65,9 @@ def open(  # noqa: A001  # its public name
     include: Iterable[str | os.PathLike[str]] = (),
     macros: Mapping[str, object] | None = None,
     functors: Functions | None = None,
+    libraries: Iterable[str | os.PathLike[str]] = (),
     arithmetic: str | None = None,
+    device_memory: int | None = None,
 ) -> Session:
     """Evaluates a program over facts and returns the session that keeps it up to date.
 
@@ -78,7 +77,8 @@ def open(  # noqa: A001  # its public name
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
     `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
     than the other would have; a fraction of a bootstrap; None for no limit.
-    `bad_rows`: what happens to rows that are no facts, of files and of rows given: `fail`, `quarantine` or `skip`.
+    `bad_rows`: what happens to rows that are no facts, of files, of rows given and of updates: `fail`, `quarantine`
+    (they are written to `R.bad.jsonl` in the folder `quarantine`) or `skip` (at most `max_bad_rows` in a relation).
     `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
@@ -92,21 +92,27 @@ def open(  # noqa: A001  # its public name
 
     `functors`: the functions that `.functor` declares, by name; `elastalog.vectorised(function)` for one over Arrow
     arrays. They must be pure. A store remembers their sources and refuses others; who only reads facts needs none.
+    `libraries`: files of shared C libraries that have some of them; they run in this process, so name only those that
+    you trust.
 
     `arithmetic`: `wrap` takes integers modulo 2^64, as `.pragma "arithmetic" "wrap"` in the program does; `check`, the
     default, makes a result outside its type an error.
 
-    `engine`: `local` evaluates in this process, `spark` in tasks, `auto` in this process while memory suffices and in
-    tasks of `spark`, a Spark session, beyond. Facts may be Spark DataFrames or sources of `elastalog.spark`.
+    `engine`: `local` evaluates in this process, `spark` in tasks, `gpu` on a device, `auto` in this process while
+    memory suffices and in tasks of `spark`, a Spark session, beyond; without one, large strata on a device, if there is
+    one.
+    `device_memory`: bytes of a device that may be used, half of those that are free unless given. Facts may be Spark
+    DataFrames or sources of `elastalog.spark`.
 
     `include`: folders to search for files that the program includes. `macros`: names that its preprocessor knows."""
     require_one_of("engine", engine, ENGINES)
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
-    require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
+    require_one_of("bad_rows", bad_rows, MODES)
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
+    require_number("device_memory", device_memory, 0, whole=True)
     require_number("timeout", timeout, 0)
     if budget != AUTO:
         require_number("budget", budget, 0)
@@ -120,13 +126,17 @@ def open(  # noqa: A001  # its public name
     settings = Settings(
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
-        make_backend=backend_maker(engine, spark), functors=functors,
+        make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
+        on_cluster=spark is not None,
     )  # fmt: skip
+    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
-    if store is not None and (program is None or read_only or is_store(Path(store))):
+    if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
+        from elastalog.evaluation.stored import unmoved
+
         if read_only and (facts is not None or retention is not None):
             option = "facts" if facts is not None else "retention"
             raise ElastalogError(
@@ -139,13 +149,14 @@ def open(  # noqa: A001  # its public name
             history.store.keep_epochs(retention)
         if facts is not None:
             log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
-        return Session(materialisation, history, heartbeats=heartbeats)
+        return Session(materialisation, history, heartbeats=heartbeats, policy=policy)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
+        from elastalog.evaluation.stored import refuse_to_create
+
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
-    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
@@ -154,7 +165,7 @@ def open(  # noqa: A001  # its public name
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(Path(store), options)
-    return Session(materialisation, history, reports, heartbeats=heartbeats)
+    return Session(materialisation, history, reports, heartbeats=heartbeats, policy=policy)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
@@ -174,6 +185,8 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
     """Facts that another function has made would not be those of this one."""
     for name, kept in options.functors.items():
         if given.get(name, kept) != kept:
+            from elastalog.storage import faults
+
             raise faults.other_functor(path, name)
 
 
@@ -187,16 +200,23 @@ def _open_store(
     settings: Settings,
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
+    from elastalog.evaluation.stored import restore, stored_program
+    from elastalog.storage.equivalences import equivalences_in
+    from elastalog.storage.store import Store
+
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        settings = replace(settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only)
+        settings = replace(
+            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only,
+            equivalences=equivalences_in(state.layout),
+        )  # fmt: skip
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)
-        restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
+        is_as_stored = restore(state, materialisation.epochs, materialisation.backend, materialisation.dictionary)
     except BaseException:
         store.close()
         raise
-    return materialisation, History(materialisation, store)
+    return materialisation, History(materialisation, store, is_as_stored=is_as_stored)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from elastalog.late import dataclass
 from elastalog.storage import faults
 from elastalog.storage.filesystem import FileSystem
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from elastalog.late import dataclass
 from elastalog.storage.checked_files import FileEntry
 from elastalog.storage.columns import COUNT, LEVEL, WRITING_FACTS
 from elastalog.storage.snapshots import relation_file

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.late import dataclass
 from elastalog.storage.program_change import ProgramChange
 
 _LENGTH = struct.Struct("<I")

@@ -13,8 +13,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
+
+from elastalog.late import dataclass
 
 MAGIC = b"ELOG"
 START = b"\0" * 32

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.late import dataclass
 from elastalog.storage.entries import JournalRecord, LogEntry
 
 What = Literal["appeared", "disappeared", "moved"]

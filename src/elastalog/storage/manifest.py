@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.late import dataclass
 from elastalog.relations.faults import shown
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_bytes

@@ -209,7 +209,7 @@ class TermParser(Cursor):
             self.position += 1
             return Call("nil", (), self.span_of(index), self.span_of(index))
         if word == "autoinc":
-            return self.skip_call("E0199", "the counter `autoinc()` is", "number the facts before they are read")
+            return self.call()
         if word == "as":
             return self.cast()
         raise self.reserved(index, "a term")
@@ -286,7 +286,7 @@ class TermParser(Cursor):
         if text == "$":
             if self.kinds[index + 1] != NAME:
                 self.position += 1
-                return self.placeholder("E0199", "the counter `$` is", index, "number the facts before they are read")
+                return Call("autoinc", (), self.span_of(index), self.span_of(index))
             return self.branch()
         if text == "@" and self.kinds[index + 1] == NAME:
             self.position += 1
@@ -330,16 +330,3 @@ class TermParser(Cursor):
             self.position += 1
             fields = ()
         return Call(f"${name}", fields, Span(self.starts[index], self.ends[index + 1]), self.span_from(index))
-
-    def placeholder(self, code: str, feature: str, index: int, advice: str) -> Term:
-        """Stands for a term that was read but has no meaning yet."""
-        span = self.span_from(index)
-        self.report_later(code, feature, span, advice)
-        return Wildcard(span)
-
-    def skip_call(self, code: str, feature: str, advice: str) -> Term:
-        index = self.position
-        self.position += 1
-        if self.texts[self.position] == "(":
-            self.skip_balanced("(", ")")
-        return self.placeholder(code, feature, index, advice)

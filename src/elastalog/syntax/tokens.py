@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, compress
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.syntax.keywords import DIRECTIVES, LATER_DIRECTIVES, RESERVED
 
 MOST_ERRORS = 50

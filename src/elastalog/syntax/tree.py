@@ -5,10 +5,10 @@ Nothing is resolved here: names are text, numbers keep the form they were writte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 
 # --- terms ---------------------------------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ class _Compiler:
 
             def same(columns: Columns, size: int) -> tuple[Columns, int]:
                 is_equal = sides[0](columns) == sides[1](columns)
-                is_equal = self._arrays.module.broadcast_to(is_equal, size)
+                is_equal = self._arrays.spread(is_equal, size)
                 return _kept(columns, is_equal if operator == "=" else ~is_equal)
 
             return same
@@ -136,7 +136,7 @@ class _Compiler:
         def holds(columns: Columns, size: int) -> tuple[Columns, int] | None:
             if not self._are_narrow(columns, left, right):
                 return None
-            mask = self._arrays.module.broadcast_to(compare(one(columns), other(columns)), size)
+            mask = self._arrays.spread(compare(one(columns), other(columns)), size)
             return _kept(columns, mask)
 
         return holds
@@ -151,7 +151,7 @@ class _Compiler:
         def compute(columns: Columns, size: int) -> tuple[Columns, int] | None:
             if not self._are_narrow(columns, expression):
                 return None
-            values = self._arrays.module.broadcast_to(number(columns), size)
+            values = self._arrays.spread(number(columns), size)
             if bool(((values >= WIDE) | (values < LEAST_NARROW)).any()):
                 return None
             return _with(columns, slot, values.astype(np.int32)), size

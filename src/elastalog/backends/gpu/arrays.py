@@ -3,33 +3,22 @@ the module; what only a device has stands behind a method whose other half is Nu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeAlias
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from elastalog.late import dataclass
+
 Array: TypeAlias = Any
 """An array of the module: of NumPy, or of CuPy, which has no types."""
 
-_EXPAND = r"""
-extern "C" __global__ void expand(
-    const long long* ends, const long long* starts, const long long* counts, long long lefts, long long begin,
-    long long size, int* left, long long* position)
-{
-    long long thread = blockIdx.x * (long long) blockDim.x + threadIdx.x;
-    if (thread >= size) return;
-    long long wanted = thread + begin, low = 0, high = lefts;
-    while (low < high) {
-        long long middle = (low + high) >> 1;
-        if (ends[middle] <= wanted) low = middle + 1; else high = middle;
-    }
-    left[thread] = (int) low;
-    position[thread] = starts[low] + (wanted - (ends[low] - counts[low]));
-}
-"""
-_THREADS = 256
+
+_COPIES = 8
+"""Threads that copy at a time."""
+_T = TypeVar("_T")
 
 
 class NoRoom(Exception):
@@ -38,12 +27,14 @@ class NoRoom(Exception):
 
 @dataclass(slots=True)
 class Arrays:
-    """An array module. `room`: bytes that may be used, None for any number; `peak`: the most that were in use."""
+    """An array module. `room`: bytes that may be used, None for any number; `peak`: the most that were
+    in use; `transfer`: the seconds in which arrays went to the device and came back."""
 
     module: Any
     is_device: bool
     room: int | None = None
     peak: int = 0
+    transfer: float = 0.0
 
     def claim(self, size: int) -> None:
         """Says that arrays of so many bytes are about to be made. Raises NoRoom if there is none for them."""
@@ -58,33 +49,64 @@ class Arrays:
 
     def to_device(self, array: npt.NDArray[Any]) -> Array:
         self.claim(array.nbytes)
-        return self.module.asarray(array)
+        began = time.perf_counter()
+        moved = self.module.asarray(array)
+        self.transfer += time.perf_counter() - began
+        return moved
 
-    def to_host(self, array: Array) -> npt.NDArray[Any]:
-        host: npt.NDArray[Any] = array.get() if self.is_device else array
+    def to_host(self, array: Array, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """An array in this process; in `out`, if that is given."""
+        if not self.is_device:
+            if out is None:
+                return np.asarray(array)
+            out[:] = array
+            return out
+        self.module.cuda.get_current_stream().synchronize()  # what the device does till then is no transfer
+        began = time.perf_counter()
+        if out is None:
+            host: npt.NDArray[Any] = array.get()
+        else:
+            from cupyx import empty_pinned
+
+            # The device copies to pinned memory at full speed only; its blocks are used again.
+            host, pinned = out, empty_pinned(array.shape, array.dtype)
+            array.get(out=pinned)
+            np.copyto(host, pinned)
+        self.transfer += time.perf_counter() - began
         return host
 
-    def expand(self, ends: Array, starts: Array, counts: Array, begin: int, size: int) -> tuple[Array, Array]:
-        """Of the pairs (left, position) that ranges of positions give, one range for each left row, `size` from the
-        pair `begin` on. `ends` are the running sums of `counts`."""
-        self.claim(12 * size)
-        if self.is_device:
-            left = self.module.empty(size, np.int32)
-            position = self.module.empty(size, np.int64)
-            blocks = (size + _THREADS - 1) // _THREADS
-            numbers = (np.int64(len(counts)), np.int64(begin), np.int64(size))
-            _expand_kernel()((blocks,), (_THREADS,), (ends, starts, counts, *numbers, left, position))
-            return left, position
-        pairs = np.arange(begin, begin + size)
-        left = np.searchsorted(ends, pairs, side="right")
-        return left, pairs - (ends - counts)[left] + starts[left]
+    def spread(self, values: Array, size: int) -> Array:
+        """An array of a size, for each row the same value if there is only one."""
+        return self.module.broadcast_to(self.module.asarray(values), size)
 
+    def each(self, do: Callable[[_T], None], work: Sequence[_T]) -> None:
+        """Does something for all pieces of work, several at a time: a copy waits for memory more than for the
+        device."""
+        if not self.is_device:
+            for piece in work:
+                do(piece)
+            return
+        from concurrent.futures import ThreadPoolExecutor
 
-@cache
-def _expand_kernel() -> Any:
-    import cupy
+        began = time.perf_counter()
+        self.module.cuda.get_current_stream().synchronize()
+        before = self.transfer
 
-    return cupy.RawKernel(_EXPAND, "expand")
+        def on_own_stream(piece: _T) -> None:
+            with self.module.cuda.Stream(non_blocking=True):
+                do(piece)
+
+        with ThreadPoolExecutor(_COPIES) as threads:
+            list(threads.map(on_own_stream, work))
+        self.transfer = before + time.perf_counter() - began
+
+    @property
+    def name(self) -> str:
+        """Where they are, for people."""
+        if not self.is_device:
+            return "NumPy in place of a GPU"
+        name = self.module.cuda.runtime.getDeviceProperties(0)["name"]
+        return f"GPU {name.decode(errors='replace')}"
 
 
 def on_numpy(room: int | None = None) -> Arrays:

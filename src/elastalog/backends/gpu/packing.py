@@ -7,14 +7,16 @@ made of bindings and one made of facts are equal when their words are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from elastalog.analysis.program import Constant, Variable
-from elastalog.backends.gpu.arrays import Array
+from elastalog.backends.gpu import fused
+from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum, Test
 from elastalog.planning.variables import constructor_of, variables_of
 from elastalog.relations.words import Dictionary
@@ -45,8 +47,10 @@ class Packing:
     places: tuple[tuple[int, int, Range], ...]
     parts: int
 
-    def pack(self, columns: Sequence[Array], module: object) -> Keys:
+    def pack(self, columns: Sequence[Array], arrays: Arrays) -> Keys:
         """The keys of rows given by columns in this order; only the first ones may be given, then the rest is 0."""
+        if self.is_fused(columns, arrays):
+            return (fused.packed(columns, self.shifts(len(columns))),)
         parts: list[Array] = []
         for (part, shift, span), column in zip(self.places, columns, strict=False):
             piece = (column.astype(np.int64) - span.least) << shift
@@ -55,12 +59,22 @@ class Packing:
             else:
                 parts[part] |= piece
         while len(parts) < self.parts:
-            parts.append(module.zeros(len(columns[0]), np.int64))  # type: ignore[attr-defined]
+            parts.append(arrays.module.zeros(len(columns[0]), np.int64))
         return tuple(parts)
 
-    def column(self, keys: Keys, column: int) -> Array:
+    def is_fused(self, columns: Sequence[Array], arrays: Arrays) -> bool:
+        """Rows given by columns are handled in one pass."""
+        return arrays.is_device and self.parts == 1 and len(columns) > 0
+
+    def shifts(self, columns: int) -> list[tuple[int, int]]:
+        """What is added to the words of the first columns, and how far they are shifted."""
+        return [(-span.least, shift) for _, shift, span in self.places[:columns]]
+
+    def column(self, keys: Keys, column: int, arrays: Arrays) -> Array:
         """The words of a column of the relation."""
         part, shift, span = self.places[self.order.index(column)]
+        if arrays.is_device:
+            return fused.unpacked(keys[part], shift, (1 << span.bits) - 1, span.least)
         return (((keys[part] >> shift) & ((1 << span.bits) - 1)) + span.least).astype(np.int32)
 
     def rest(self, columns: int) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ line of the log for every stratum says where and why."""
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,10 @@ from elastalog.backends.gpu.arrays import Arrays, out_of_memory
 from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.protocol import StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
 
@@ -54,6 +56,7 @@ class DevicePlace:
         self._source = source
         self._watch = watch
         self._is_asked = is_asked
+        self.costs: dict[int, StratumElsewhere] = {}
         room = arrays.room or CHUNK * _BYTES_A_DERIVATION
         self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
 
@@ -66,6 +69,9 @@ class DevicePlace:
             return None
         statistics = KernelStatistics({name: _Given(words, len(words)) for name, words in facts.items()})
         before = self._watch.derivations
+        arrays = self._arrays
+        arrays.peak, arrays.transfer = 0, 0.0
+        began = time.perf_counter()
         try:
             rounds = StratumRounds(
                 stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
@@ -76,6 +82,10 @@ class DevicePlace:
             self._watch.derivations = before
             self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
             return None
+        self.costs[stratum.number] = StratumElsewhere(
+            stratum.number, arrays.name, time.perf_counter() - began, arrays.transfer, begun.rounds, begun.derivations,
+            rounds.bytes(), arrays.peak,
+        )  # fmt: skip
         where = "on the GPU" if self._arrays.is_device else "on NumPy in place of a GPU"
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
         self._tell(stratum, f"{where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
-from elastalog.backends.gpu.sorted_facts import SortedIndex, counted, is_member
+from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
 from elastalog.planning.order import Statistics
+from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -27,7 +28,11 @@ Matrix = npt.NDArray[np.int32]
 FEW = 20_000
 """Facts of a round whose launches cost more than its work."""
 PATIENCE = 8
-"""Such rounds in a row after which the kernel goes on."""
+"""Such rounds in a row after which the kernel goes on, at least."""
+INDEXED = 10_000
+"""Facts that the kernel indexes in the time of such a round: it has to before it can go on."""
+PIECE = 1 << 22
+"""Facts that are brought at a time."""
 
 
 class DeviceRelation:
@@ -45,6 +50,15 @@ class DeviceRelation:
         self.delta: Keys = self.natural.new
         if is_own:
             self.natural.start()
+
+    @property
+    def bytes(self) -> int:
+        """What its facts take, in all orders."""
+        return sum(part.nbytes for index in self._indexes.values() for part in index.new)
+
+    @property
+    def width(self) -> int:
+        return len(self._ranges)
 
     @property
     def packing(self) -> Packing:
@@ -65,7 +79,7 @@ class DeviceRelation:
     def columns(self, keys: Keys | None = None) -> list[Array]:
         """The columns of facts given by their keys; of all, if none are given."""
         keys = self.natural.new if keys is None else keys
-        return [self.packing.column(keys, column) for column in range(len(self._ranges))]
+        return [self.packing.column(keys, column, self._arrays) for column in range(len(self._ranges))]
 
     def keep_old(self, columns: tuple[int, ...]) -> None:
         """Somebody looks at the facts before the round, by some columns."""
@@ -75,13 +89,14 @@ class DeviceRelation:
     def take(self, delta: Keys) -> None:
         """The facts of a round come in."""
         self.delta = delta
-        columns = self.columns(delta)
+        columns = self.columns(delta) if len(self._indexes) > 1 else []
         for order, index in self._indexes.items():
-            index.take(columns, keeps_old=order in self._kept)
+            more = delta if index is self.natural else index.keys(columns)
+            index.take(more, keeps_old=order in self._kept)
 
 
 class _Heads:
-    """The derivations of a round for one relation: those of known facts are dropped at once, the others counted."""
+    """The derivations of a round for one relation whose heads are new: they are counted."""
 
     def __init__(self, arrays: Arrays, relation: DeviceRelation, chunk: int) -> None:
         self._arrays = arrays
@@ -91,17 +106,12 @@ class _Heads:
         self._size = 0
         self._counted: list[tuple[Keys, Array]] = []
 
-    def add(self, columns: list[Array]) -> int:
-        keys = self._relation.packing.pack(columns, self._arrays.module)
-        number = len(keys[0])
-        is_new = ~is_member(self._arrays, self._relation.natural.new, keys)
-        keys = tuple(part[is_new] for part in keys)
+    def add(self, keys: Keys) -> None:
         if len(keys[0]):
             self._waiting.append(keys)
             self._size += len(keys[0])
         if self._size > self._chunk:
             self._count()
-        return number
 
     def _count(self) -> None:
         if self._waiting:
@@ -124,6 +134,51 @@ class _Heads:
         keys = self._joined([keys for keys, _ in self._counted])
         counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
         return counted(self._arrays, keys, counts)
+
+
+class _Found:
+    """The facts of a relation by the round they were found in; the explicit ones first, each with the count 1."""
+
+    def __init__(self, arrays: Arrays, relation: DeviceRelation) -> None:
+        self._arrays = arrays
+        self._relation = relation
+        explicit = relation.delta
+        self._keys: list[Keys] = [explicit]
+        self._counts: list[Array] = [arrays.module.ones(len(explicit[0]), np.int32)]
+        self._levels: list[int] = [0]
+
+    def add(self, keys: Keys, counts: Array, level: int) -> None:
+        if len(keys[0]):
+            self._keys.append(keys)
+            self._counts.append(counts.astype(np.int32))
+            self._levels.append(level)
+
+    def brought(self) -> FactWords:
+        """All of them in this process; nothing is left here."""
+        sizes = [len(keys[0]) for keys in self._keys]
+        ends = np.cumsum(sizes).tolist()
+        words = np.empty((ends[-1], self._relation.width), np.int32)
+        levels, counts = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
+        pieces = [
+            (number, begin, min(begin + PIECE, size))
+            for number, size in enumerate(sizes)
+            for begin in range(0, size, PIECE)
+        ]
+        before = [end - size for end, size in zip(ends, sizes, strict=True)]
+
+        def bring(piece: tuple[int, int, int]) -> None:
+            number, begin, end = piece
+            keys = tuple(part[begin:end] for part in self._keys[number])
+            place = slice(before[number] + begin, before[number] + end)
+            rows = self._arrays.module.stack(self._relation.columns(keys), axis=1)
+            levels[place] = self._levels[number]
+            self._arrays.to_host(rows, words[place])
+            self._arrays.to_host(self._counts[number][begin:end], counts[place])
+
+        self._arrays.each(bring, pieces)
+        self._keys.clear()
+        self._counts.clear()
+        return FactWords(words, levels, counts)
 
 
 class StratumRounds:
@@ -150,8 +205,9 @@ class StratumRounds:
             name: DeviceRelation(arrays, words, ranges[name], name in own) for name, words in facts.items()
         }
 
-        def bound(variant: object) -> DeviceVariant:
-            return DeviceVariant(variant, arrays, self._index, dictionary, source, chunk)  # type: ignore[arg-type]
+        def bound(variant: Variant) -> DeviceVariant:
+            head = self._relations[variant.clause.head].natural
+            return DeviceVariant(variant, arrays, self._index, head, dictionary, source, chunk)
 
         clauses = stratum.clauses
         self._once = [bound(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
@@ -163,6 +219,10 @@ class StratumRounds:
                 if probe.is_before and probe.relation in own:
                     self._relations[probe.relation].keep_old(probe.key_columns)
 
+    def bytes(self) -> dict[str, int]:
+        """What the facts of each relation take."""
+        return {name: relation.bytes for name, relation in self._relations.items()}
+
     def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
         return self._relations[relation].index(columns)
 
@@ -170,7 +230,7 @@ class StratumRounds:
         """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
         have become small."""
         own = {name: self._relations[name] for name in self._stratum.relations}
-        found = {name: [self._brought(relation, None, 0)] for name, relation in own.items()}
+        found = {name: _Found(self._arrays, relation) for name, relation in own.items()}
         before = self._watch.derivations
         level = 1
         small = 0
@@ -184,19 +244,18 @@ class StratumRounds:
             self._watch.iteration(self._stratum.number, level, number)
             for name, (keys, counts) in closed.items():
                 own[name].take(keys)
-                if len(keys[0]):
-                    found[name].append(self._brought(own[name], counts, level))
+                found[name].add(keys, counts, level)
             if not number or not self._by_delta:
                 break
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
             small = small + 1 if number <= FEW else 0
-            if small >= PATIENCE:
+            if small >= max(PATIENCE, sum(len(relation.natural) for relation in own.values()) // INDEXED):
                 is_done = False
                 break
             level += 1
-        relations = {name: _together(parts) for name, parts in found.items()}
+        relations = {name: facts.brought() for name, facts in found.items()}
         return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
 
     def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
@@ -213,21 +272,6 @@ class StratumRounds:
 
     def _run(self, variant: DeviceVariant, keys: Keys, start: SortedIndex | None, heads: Mapping[str, _Heads]) -> None:
         head = heads[variant.variant.clause.head]
-        for columns in variant.run(keys, start):
-            self._watch.derived(head.add(columns))
-
-    def _brought(self, relation: DeviceRelation, counts: Array | None, level: int) -> FactWords:
-        """The facts of the latest round in this process; those that were given have count 1."""
-        module, host = self._arrays.module, self._arrays.to_host
-        size = len(relation.delta[0])
-        words = host(module.stack(relation.columns(relation.delta), axis=1))
-        numbers = np.ones(size, np.int32) if counts is None else host(counts.astype(np.int32))
-        return FactWords(words, np.full(size, level, np.int32), numbers)
-
-
-def _together(parts: list[FactWords]) -> FactWords:
-    return FactWords(
-        np.concatenate([part.words for part in parts]),
-        np.concatenate([part.level for part in parts]),
-        np.concatenate([part.count for part in parts]),
-    )
+        for number, found in variant.run(keys, start):
+            self._watch.derived(number)
+            head.add(found)

@@ -4,11 +4,13 @@ that memory is bounded by the chunk and not by the derivations of a round."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from elastalog.backends.gpu.actions import Columns, Run, runner
 from elastalog.backends.gpu.arrays import Array, Arrays
-from elastalog.backends.gpu.packing import Keys
+from elastalog.backends.gpu.joining import FromFact, FromRow, Pairs, Part, columns_of, unknown_heads
+from elastalog.backends.gpu.packing import Keys, Packing
 from elastalog.backends.gpu.sorted_facts import SortedIndex, is_member
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Gather, Probe, Variant
@@ -19,56 +21,92 @@ Indexes: TypeAlias = Callable[[str, tuple[int, ...]], SortedIndex]
 
 
 class DeviceVariant:
-    """A variant ready to run; `indexes` gives the facts it probes."""
+    """A variant ready to run; `indexes` gives the facts it probes, `head` those of the head's relation."""
 
     def __init__(
-        self, variant: Variant, arrays: Arrays, indexes: Indexes, dictionary: Dictionary, source: Source, chunk: int
+        self,
+        variant: Variant,
+        arrays: Arrays,
+        indexes: Indexes,
+        head: SortedIndex,
+        dictionary: Dictionary,
+        source: Source,
+        chunk: int,
     ) -> None:
         self.variant = variant
         self._arrays = arrays
         self._indexes = indexes
+        self._head = head
         self._chunk = chunk
         steps: tuple[Gather | Probe, ...] = (variant.gather, *variant.probes)
         self._actions = [runner(step.actions, step.slots, step.width, arrays, dictionary, source) for step in steps]
         self._head_width = len(variant.clause.head_terms)
+        self._ends_in_join = (
+            bool(variant.probes)
+            and not variant.probes[-1].actions
+            and not variant.probes[-1].is_filter
+            and head.packing.parts == 1
+        )
 
-    def run(self, keys: Keys, start: SortedIndex | None) -> Iterator[list[Array]]:
-        """The heads that follow from the facts that some keys of the start relation stand for, as columns."""
+    def run(self, keys: Keys, start: SortedIndex | None) -> Iterator[tuple[int, Keys]]:
+        """What follows from the facts that some keys of the start relation stand for, piece by piece: how many
+        derivations, and the keys of the heads of those whose head is not known."""
         gather = self.variant.gather
         if start is None:
             yield from self._go_on([None] * gather.width, 1, self._actions[0], 0)
             return
         for begin in range(0, len(keys[0]), self._chunk):
             part = tuple(key[begin : begin + self._chunk] for key in keys)
-            yield from self._go_on(_gathered(gather, part, start), len(part[0]), self._actions[0], 0)
+            yield from self._go_on(_gathered(gather, part, start, self._arrays), len(part[0]), self._actions[0], 0)
 
-    def _go_on(self, columns: Columns, size: int, actions: Run, depth: int) -> Iterator[list[Array]]:
+    def _go_on(self, columns: Columns, size: int, actions: Run, depth: int) -> Iterator[tuple[int, Keys]]:
         """From rows that a step gave, through its actions, to the next step."""
         columns, size = actions(columns, size)
         if not size:
             return
         if depth == len(self.variant.probes):
-            heads = columns[: self._head_width]
-            yield heads
+            keys = self._head.packing.pack(columns[: self._head_width], self._arrays)
+            is_new = ~is_member(self._arrays, self._head.new, keys)
+            yield size, tuple(part[is_new] for part in keys)
             return
         probe = self.variant.probes[depth]
-        then = self._actions[depth + 1]
-        for found, number in self._probe(probe, columns, size):
-            yield from self._go_on(found, number, then, depth + 1)
-
-    def _probe(self, probe: Probe, columns: Columns, size: int) -> Iterator[tuple[Columns, int]]:
         index = self._indexes(probe.relation, probe.key_columns)
-        keys = index.old if probe.is_before else index.new
+        if probe.is_filter:
+            mask = self._held(probe, index, columns)
+            yield from self._go_on(_kept(columns, probe, mask), int(mask.sum()), self._actions[depth + 1], depth + 1)
+            return
+        pairs, number = self._pairs(probe, index, columns, size)
+        if pairs.is_narrow and self._ends_in_join and depth + 1 == len(self.variant.probes):
+            parts = _head_parts(probe, index.packing, columns, self._head.packing)
+            for begin, length in self._chunks(number):
+                yield length, (unknown_heads(self._arrays, pairs, begin, length, parts, self._head.new[0]),)
+            return
+        places, parts = _row_parts(probe, index.packing, columns)
+        for begin, length in self._chunks(number):
+            found: Columns = [None] * probe.width
+            for slot, column in zip(places, columns_of(self._arrays, pairs, begin, length, parts), strict=True):
+                found[slot] = column
+            yield from self._go_on(found, length, self._actions[depth + 1], depth + 1)
+
+    def _chunks(self, number: int) -> Iterator[tuple[int, int]]:
+        for begin in range(0, number, self._chunk):
+            yield begin, min(self._chunk, number - begin)
+
+    def _sought(self, probe: Probe, index: SortedIndex, columns: Columns) -> tuple[list[Array], Keys]:
+        """The values that a probe looks for, in the order of the index, and the facts among which it does."""
         by_column = dict(zip(probe.key_columns, probe.key_slots, strict=True))
         order = index.packing.order[: len(by_column)]
-        values = [columns[by_column[column]] for column in order]
-        if probe.is_member or probe.is_negated:
-            mask = is_member(self._arrays, keys, index.packing.pack(values, self._arrays.module))
-            mask = ~mask if probe.is_negated else mask
-            yield _moved(columns, probe, mask), int(mask.sum())
-            return
-        if not len(keys[0]):
-            return
+        return [columns[by_column[column]] for column in order], index.old if probe.is_before else index.new
+
+    def _held(self, probe: Probe, index: SortedIndex, columns: Columns) -> Array:
+        """The rows that a probe lets through."""
+        values, keys = self._sought(probe, index, columns)
+        mask = index.holds(values, keys)
+        return ~mask if probe.is_negated else mask
+
+    def _pairs(self, probe: Probe, index: SortedIndex, columns: Columns, size: int) -> tuple[Pairs, int]:
+        """The pairs that a probe finds, and how many they are."""
+        values, keys = self._sought(probe, index, columns)
         module = self._arrays.module
         if values:
             starts, counts = index.ranges(values, keys)
@@ -76,26 +114,46 @@ class DeviceVariant:
             starts = module.zeros(size, "int64")
             counts = module.full(size, len(keys[0]), "int64")
         ends = module.cumsum(counts)
-        for begin in range(0, total := int(ends[-1]), self._chunk):
-            number = min(self._chunk, total - begin)
-            left, position = self._arrays.expand(ends, starts, counts, begin, number)
-            found = _moved(columns, probe, left)
-            facts = tuple(part[position] for part in keys)
-            for column, slot in probe.take:
-                found[slot] = index.packing.column(facts, column)
-            yield found, number
+        return Pairs(starts, counts, ends, keys), int(ends[-1])
 
 
-def _gathered(gather: Gather, keys: Keys, start: SortedIndex) -> Columns:
+def _gathered(gather: Gather, keys: Keys, start: SortedIndex, arrays: Arrays) -> Columns:
     columns: Columns = [None] * gather.width
     for column, slot in gather.take:
-        columns[slot] = start.packing.column(keys, column)
+        columns[slot] = start.packing.column(keys, column, arrays)
     return columns
 
 
-def _moved(columns: Columns, probe: Probe, chosen: Array) -> Columns:
-    """What is kept of the rows chosen, by a mask or by number."""
-    moved: Columns = [None] * probe.width
+def _kept(columns: Columns, probe: Probe, mask: Array) -> Columns:
+    """What is kept of the rows chosen."""
+    kept: Columns = [None] * probe.width
     for origin, slot in probe.keep:
-        moved[slot] = columns[origin][chosen]
-    return moved
+        kept[slot] = columns[origin][mask]
+    return kept
+
+
+def _row_parts(probe: Probe, facts: Packing, columns: Columns) -> tuple[list[int], list[Part]]:
+    """Where the words of the rows that a probe gives come from, and into which slots they go."""
+    places = [slot for _, slot in (*probe.keep, *probe.take)]
+    parts: list[Part] = [FromRow(columns[origin]) for origin, _ in probe.keep]
+    parts += [_from_fact(facts, column) for column, _ in probe.take]
+    return places, parts
+
+
+def _head_parts(probe: Probe, facts: Packing, columns: Columns, head: Packing) -> list[Part]:
+    """Where the words of the heads that follow from the last probe come from, each moved into its place in a key."""
+    rows = {slot: origin for origin, slot in probe.keep}
+    taken = {slot: column for column, slot in probe.take}
+    parts: list[Part] = []
+    for column, (_, shift, span) in zip(head.order, head.places, strict=True):
+        if column in rows:
+            parts.append(FromRow(columns[rows[column]], -span.least, shift))
+        else:
+            part = _from_fact(facts, taken[column])
+            parts.append(replace(part, add=part.add - span.least, shift=shift))
+    return parts
+
+
+def _from_fact(facts: Packing, column: int) -> FromFact:
+    part, shift, span = facts.places[facts.order.index(column)]
+    return FromFact(shift, (1 << span.bits) - 1, span.least, part=part)

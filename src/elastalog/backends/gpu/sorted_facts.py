@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing
 
@@ -71,6 +72,8 @@ def merged(arrays: Arrays, keys: Keys, more: Keys) -> Keys:
     module = arrays.module
     size = len(keys[0]) + len(more[0])
     arrays.claim(size * (8 * len(keys) + 1) + 16 * len(more[0]))
+    if arrays.is_device and len(keys) == 1:
+        return (fused.merged(keys[0], more[0]),)
     places = search(arrays, keys, more, "left") + module.arange(len(more[0]))
     is_old = module.ones(size, bool)
     is_old[places] = False
@@ -118,11 +121,12 @@ class SortedIndex:
     def __init__(self, arrays: Arrays, packing: Packing, columns: Sequence[Array]) -> None:
         self._arrays = arrays
         self.packing = packing
-        self.new = self._keys(columns)
+        self.new = self.keys(columns)
         self.old: Keys = self.new
 
-    def _keys(self, columns: Sequence[Array]) -> Keys:
-        keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays.module)
+    def keys(self, columns: Sequence[Array]) -> Keys:
+        """The keys of facts given by the relation's columns, sorted."""
+        keys = self.packing.pack([columns[column] for column in self.packing.order], self._arrays)
         return in_order(self._arrays, keys)
 
     def __len__(self) -> int:
@@ -132,16 +136,25 @@ class SortedIndex:
         """All facts are of the first round."""
         self.old = tuple(part[:0] for part in self.new)
 
-    def take(self, columns: Sequence[Array], *, keeps_old: bool) -> None:
-        """Takes in the facts of a round, given by the relation's columns."""
+    def take(self, more: Keys, *, keeps_old: bool) -> None:
+        """Takes in the facts of a round."""
         before = self.new
-        self.new = merged(self._arrays, before, self._keys(columns))
+        self.new = merged(self._arrays, before, more)
         self.old = before if keeps_old else tuple(part[:0] for part in before)
+
+    def holds(self, values: Sequence[Array], keys: Keys) -> Array:
+        """Which rows of values of all columns are facts, among `keys`."""
+        if self.packing.is_fused(values, self._arrays):
+            return fused.held(values, self.packing.shifts(len(values)), keys[0])
+        return is_member(self._arrays, keys, self.packing.pack(values, self._arrays))
 
     def ranges(self, values: Sequence[Array], keys: Keys) -> tuple[Array, Array]:
         """For rows of values of the first columns: where the facts with these begin among `keys`, and how many they
         are."""
-        first = self.packing.pack(values, self._arrays.module)
-        last = tuple(part + most for part, most in zip(first, self.packing.rest(len(values)), strict=True))
+        packing = self.packing
+        if packing.is_fused(values, self._arrays):
+            return fused.ranges(values, packing.shifts(len(values)), packing.rest(len(values))[0], keys[0])
+        first = packing.pack(values, self._arrays)
+        last = tuple(part + most for part, most in zip(first, packing.rest(len(values)), strict=True))
         starts = search(self._arrays, keys, first, "left")
         return starts, search(self._arrays, keys, last, "right") - starts

@@ -9,17 +9,13 @@ from typing import TypeVar
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
-from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
-from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
-from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
-from elastalog.backends.protocol import ClauseCost, StateChanges
+from elastalog.backends.protocol import ClauseCost, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
@@ -91,6 +87,8 @@ class KernelEvaluation:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
                 aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+            elif stratum.equivalence is not None:
+                classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:
                 self._choose(stratum)
             else:
@@ -104,6 +102,8 @@ class KernelEvaluation:
         relations, annotation = self.held.relations, self.held.annotation
         if annotation.is_global or annotation.support is not Support.LEVELS:
             raise ElastalogError([_unchoosable(stratum)])
+        from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+
         source = self.program.checked.source
         variants = self.variants[stratum.number] = StratumVariants(stratum, relations, self.dictionary, source)
         evaluate_chosen(stratum, variants, relations, self.program.relations, source, self.watch)
@@ -113,7 +113,7 @@ class KernelEvaluation:
         if stratum.clauses and annotation.is_global:
             if stratum.number in self.limited:
                 raise ElastalogError([_unlimited(stratum)])
-            GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
+            self._derive_globally(stratum)
         elif stratum.clauses or annotation.support is Support.VECTORS:
             if variants is None:
                 variants = StratumVariants(stratum, relations, self.dictionary, self.program.checked.source)
@@ -127,11 +127,21 @@ class KernelEvaluation:
                 else:
                     is_complete = evaluate(stratum, variants, relations, self._workers, watch, limits, begun)
             elif annotation.support is Support.VECTORS:
+                from elastalog.backends.kernel.dense.counted_fixpoint import evaluate_dense
+
                 vectors, is_complete = evaluate_dense(stratum, variants, relations, watch, limits)
                 self.held.vectors.update(vectors)
             else:
+                from elastalog.backends.kernel.sets.set_fixpoint import evaluate_counted
+
                 is_complete = evaluate_counted(stratum, variants, relations, annotation.support, watch, limits)
             self.is_complete = self.is_complete and is_complete
+
+    def _derive_globally(self, stratum: LogicalStratum) -> None:
+        from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
+
+        relations = self.held.relations
+        GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
 
     def _evaluated_elsewhere(self, stratum: LogicalStratum) -> Begun | None:
         """What another place has made of a stratum, which is in its relations now. None: nothing."""
@@ -156,6 +166,10 @@ class KernelEvaluation:
         if relation in self._in_limited:
             # A store does not say whether its evaluation was cut short; one that was has filled its relation.
             self.is_complete &= held.size(relation) < self._limits.get(relation, held.size(relation) + 1)
+
+    def elsewhere(self) -> tuple[StratumElsewhere, ...]:
+        """What strata cost in the other place, if there is one."""
+        return () if self._place is None else tuple(self._place.costs.values())
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
-from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
 from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.sets.set_plan import SetPlan
-from elastalog.backends.kernel.sets.set_update import StratumSets
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import FIXED
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -27,9 +24,14 @@ from elastalog.backends.rows import are_in, distinct
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+    from elastalog.backends.kernel.sets.set_plan import SetPlan
+    from elastalog.backends.kernel.sets.set_update import StratumSets
 
-AnyMaintenance: TypeAlias = StratumMaintenance | DenseMaintenance | StratumSets
+    AnyMaintenance: TypeAlias = StratumMaintenance | DenseMaintenance | StratumSets
+
+T = TypeVar("T")
 
 
 class KernelUpdates:
@@ -64,7 +66,7 @@ class KernelUpdates:
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
-            if not stratum.clauses and stratum.aggregate is None
+            if not stratum.clauses and not stratum.is_folded
             for name in stratum.relations
         )
 
@@ -184,9 +186,9 @@ class KernelUpdates:
         return cast(T, outcome)
 
     def _net_changes(self, maintenance: AnyMaintenance) -> dict[str, Vector]:
-        if isinstance(maintenance, StratumSets):
-            return maintenance.end()
-        return maintenance.end(self.held.annotation.is_global)
+        if isinstance(maintenance, StratumMaintenance):
+            return maintenance.end(self.held.annotation.is_global)
+        return maintenance.end()
 
     def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
         """The explicit facts that go and come get their entries."""
@@ -202,12 +204,17 @@ class KernelUpdates:
                 bookkeeping.mark(inserted[name], relation.touched, FIXED, 0)
         below, plan, watch = self._below(stratum), self._plan(stratum), self.evaluation.watch
         if self.held.annotation.support is Support.VECTORS:
+            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+
             return DenseMaintenance(
                 stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self.held.vectors
             )
         return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
 
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
+        from elastalog.backends.kernel.sets.set_plan import SetPlan
+        from elastalog.backends.kernel.sets.set_update import StratumSets
+
         done, relations = self.transaction, self.held.relations
         deleted: dict[str, Vector] = {}
         inserted: dict[str, Vector] = {}
@@ -234,11 +241,17 @@ class KernelUpdates:
         return {name: changed[name] for name in self._reads[stratum.number] if name in changed}
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those."""
-        assert stratum.aggregate is not None
+        """Maintains an aggregate, or the classes of an equivalence: see `Backend.refold`."""
         evaluation, done = self.evaluation, self.transaction
+        equivalence = stratum.equivalence
+        if equivalence is not None:
+            changed = classes.refold(equivalence, done.changed[equivalence.pairs], self.held.relations)
+            if len(changed):
+                done.changed[equivalence.relation] = changed
+            return
+        assert stratum.aggregate is not None
         changed = aggregates.refold(
-            stratum.aggregate, done.changed[stratum.aggregate.members], self.held.relations, evaluation.dictionary,
+            stratum.aggregate, self._below(stratum), self.held.relations, evaluation.dictionary,
             evaluation.program, self.held.annotation.is_global,
         )  # fmt: skip
         if len(changed):
@@ -256,7 +269,11 @@ class KernelUpdates:
             if name in held.vectors:
                 done.vectors[name] = held.vectors[name]
             indexed = variants.indexes_of(name) if variants is not None else ()
-            held.relations[name] = rebuild.successor(old, self._explicit_in(old), indexed)
+            # Facts of an aggregate are never explicit, though that of an empty group may have level 0.
+            explicit = self._explicit_in(old) if stratum.aggregate is None else old.rows[:0]
+            if stratum.aggregate is not None and stratum.aggregate.is_numbering:
+                explicit = old.rows[old.present_rows()]  # derivations that stay keep their numbers
+            held.relations[name] = rebuild.successor(old, explicit, indexed)
         derivations = self.evaluation.evaluate(stratum, variants)
         for name in stratum.relations:
             new, old = held.relations[name], done.replaced[name]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from elastalog.late import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -260,25 +260,20 @@ ANALYSIS: tuple[Entry, ...] = (
         + ".",
     ),
     Entry(
-        "E0228",
-        "too many counts and sums in one rule",
-        "A count or sum of nothing is 0, and where there is nothing there is no fact to join with: a rule with a count"
-        " stands for two, one for groups that have members and one for those that have none. Two counts make four, ten"
-        " a thousand. A body may have eight.",
-        ".decl e(x: number)\n.input e\n.decl p(n: number)\np("
-        + " + ".join(f"n{i}" for i in range(9))
-        + ") :- "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(9))
-        + ".",
-        ".decl e(x: number)\n.input e\n.decl first, p(n: number)\nfirst("
-        + " + ".join(f"n{i}" for i in range(5))
-        + ") :- "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5))
-        + ".\np(n + "
-        + " + ".join(f"n{i}" for i in range(5, 9))
-        + ") :- first(n), "
-        + ", ".join(f"n{i} = count : {{ e({i}) }}" for i in range(5, 9))
-        + ".",
+        "E0260",
+        "numbering in recursion",
+        "`autoinc()` gives every derivation of its rule a number. In a recursive rule every number would make further"
+        " derivations, without end.",
+        ".decl p(x: number, n: number)\np(1, 0).\np(x, autoinc()) :- p(x, _).",
+        ".decl p(x: number)\np(1).\n.decl numbered(x: number, n: number)\nnumbered(x, autoinc()) :- p(x).",
+    ),
+    Entry(
+        "E0261",
+        "numbering inside an aggregate",
+        "`autoinc()` gives every derivation of a rule a number. What an aggregate ranges over is no derivation.",
+        ".decl p(x: number)\np(1).\n.decl q(n: number)\nq(n) :- n = sum k : { p(_), k = autoinc() }.",
+        ".decl p(x: number)\np(1).\n.decl numbered(x: number, n: number)\nnumbered(x, autoinc()) :- p(x).\n"
+        ".decl q(n: number)\nq(n) :- n = sum k : { numbered(_, k) }.",
     ),
     Entry(
         "E0230",

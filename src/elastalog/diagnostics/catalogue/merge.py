@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from elastalog.diagnostics.catalogue.analysis import ANALYSIS
 from elastalog.diagnostics.catalogue.debugging import DEBUGGING
+from elastalog.diagnostics.catalogue.editing import EDITING
 from elastalog.diagnostics.catalogue.entry import Entry
 from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.catalogue.provenance import PROVENANCE
@@ -17,6 +18,7 @@ from elastalog.diagnostics.catalogue.storage import STORAGE
 from elastalog.diagnostics.catalogue.strategies import STRATEGIES
 from elastalog.diagnostics.catalogue.syntax import SYNTAX
 from elastalog.diagnostics.catalogue.values import VALUES
+from elastalog.diagnostics.catalogue.web import WEB
 from elastalog.diagnostics.diagnostic import InternalError
 
 
@@ -31,6 +33,6 @@ def merge(*stages: Iterable[Entry]) -> Mapping[str, Entry]:
 
 
 CATALOGUE: Mapping[str, Entry] = merge(
-    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES
+    SYNTAX, ANALYSIS, FACTS, RUN, PROVENANCE, SHELL, STRATEGIES, STORAGE, SPARK, DEBUGGING, VALUES, EDITING, WEB
 )
 """Every entry by its code."""

@@ -6,6 +6,26 @@ from elastalog.diagnostics.catalogue.entry import Entry
 
 RUN: tuple[Entry, ...] = (
     Entry(
+        "E0228",
+        "counts and sums over too many values of a recursion",
+        "A count or sum of nothing is 0. Where only the recursion of the rule itself says what is counted for, a rule"
+        " stands for two: one for values that there is something of, and one for those that there is nothing of."
+        " Counts over the same variables share these; over other variables they double them. A rule may count over"
+        " eight different lists of variables that only its recursion gives values. All other counts and sums are free.",
+        ".decl e(x: number)\n.input e\n.decl p("
+        + ", ".join(f"x{i}: number" for i in range(9))
+        + ")\n.input p\np("
+        + ", ".join(f"n{i}" for i in range(9))
+        + ") :- p("
+        + ", ".join(f"x{i}" for i in range(9))
+        + "), "
+        + ", ".join(f"n{i} = count : {{ e(x{i}) }}" for i in range(9))
+        + ".",
+        ".decl e(x: number)\n.input e\n.decl counted(x: number, n: number)\n"
+        "counted(x, n) :- e(x), n = count : { e(x) }.\n.decl p(x: number, y: number)\n.input p\n"
+        "p(n, m) :- p(x, y), counted(x, n), counted(y, m).",
+    ),
+    Entry(
         "E0601",
         "arithmetic overflow",
         "A functor or a sum has a result that its type can not hold. Integers have 64 bits: `number` goes from"

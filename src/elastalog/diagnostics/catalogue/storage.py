@@ -99,9 +99,9 @@ STORAGE: tuple[Entry, ...] = (
     Entry(
         "E0812",
         "store of another layout",
-        "The store holds hidden relations that serve negations and aggregates. This version of Elastalog makes"
-        " others of the same program, so the stored state cannot be continued. Export the facts with the version"
-        " that wrote it.",
+        "The store was written for relations that this version of Elastalog does not find in the same program, so the"
+        " stored state cannot be continued. Export the facts with the version that wrote it. Where only the hidden"
+        " relations that serve negations and aggregates are others, the program is evaluated anew instead.",
         "elastalog apply STORE update.diff",
         "elastalog export STORE -D facts  # with the older version\nelastalog init NEW reach.dl -F facts",
     ),

@@ -213,12 +213,4 @@ SYNTAX: tuple[Entry, ...] = (
         ".lattice Interval<> { Lub = @lub }",
         "best(x, d) :- dist(x, _), d = min e : { dist(x, e) }.",
     ),
-    Entry(
-        "E0199",
-        "counters are not supported yet",
-        "`autoinc()` and `$` give a new number at each use, so that results depend on the order of evaluation. "
-        "Number the facts before they are read.",
-        "id(x, autoinc()) :- node(x).",
-        ".decl id(x: symbol, n: number)\n.input id",
-    ),
 )

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from elastalog import late
 from elastalog.backends.watch import Watch
 from elastalog.evaluation.costs import Budget
-from elastalog.evaluation.strategies.bf import BF
-from elastalog.evaluation.strategies.bfc import BFC
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
-from elastalog.evaluation.strategies.counting import Counting
-from elastalog.evaluation.strategies.dense import Dense
-from elastalog.evaluation.strategies.dred import DRed
-from elastalog.evaluation.strategies.dredc import DRedC
 from elastalog.evaluation.strategies.elastic import Elastic
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Strategy
-from elastalog.evaluation.strategies.recompute import Recompute
 
 STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "elastic": Elastic,
-    "recompute": lambda watch, budget: Recompute(),
-    "dense": Dense,
-    "dred": DRed,
-    "dredc": DRedC,
-    "counting": Counting,
-    "bf": BF,
-    "bfc": BFC,
+    "recompute": lambda watch, budget: late.function(f"{__name__}.recompute:Recompute")(),
+    "dense": late.function(f"{__name__}.dense:Dense"),
+    "dred": late.function(f"{__name__}.dred:DRed"),
+    "dredc": late.function(f"{__name__}.dredc:DRedC"),
+    "counting": late.function(f"{__name__}.counting:Counting"),
+    "bf": late.function(f"{__name__}.bf:BF"),
+    "bfc": late.function(f"{__name__}.bfc:BFC"),
 }
 
 

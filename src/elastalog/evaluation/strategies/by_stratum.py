@@ -83,9 +83,9 @@ class MaintainingStrategy:
         if reach.must_rebuild:
             backend.rebuild(stratum)
             how, why = REBUILT
-        elif stratum.aggregate is not None:
+        elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "an aggregate"
+            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self.update_rules(backend, stratum, counters)
             how, why = "update", self.name

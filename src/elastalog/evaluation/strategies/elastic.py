@@ -55,9 +55,9 @@ class Elastic:
         before, effort = self.watch.derivations, self.watch.effort
         if reach.must_rebuild:
             how, why = REBUILT
-        elif stratum.aggregate is not None:
+        elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "an aggregate"
+            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
         else:
             forecast = self.costs.choose(stratum, reach.changes)
             how, why = forecast.how, forecast.why

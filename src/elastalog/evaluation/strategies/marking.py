@@ -27,13 +27,14 @@ marked if any of its derivations in the wave qualifies: at least what the papers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from elastalog.backends.protocol import Backend, Matrix, Vector
 from elastalog.backends.sets import Facts, Mark, SetMaintenance, size
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.update import Update
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 _APPLIED = Mark.PROVED | Mark.DELAYED
@@ -230,7 +231,7 @@ class Marking:
 
 def _has_no_rules(backend: Backend, name: str) -> bool:
     return any(
-        name in stratum.relations and not stratum.clauses and stratum.aggregate is None
+        name in stratum.relations and not stratum.clauses and not stratum.is_folded
         for stratum in backend.program.strata
     )
 

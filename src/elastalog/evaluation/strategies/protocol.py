@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final, Protocol
 
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.counters import Counters
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
 REBUILT: Final = ("bootstrap", "the rules make another stratum of it")

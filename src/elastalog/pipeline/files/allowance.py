@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
 from elastalog.backends.watch import Watch, most_of_memory
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.late import dataclass
 
 MOST_EXPANSION = 200
 """How many times its size a file may take when it is unpacked, unless the user allows more."""
@@ -25,14 +26,17 @@ ALWAYS_ALLOWED = 64 << 20
 """Bytes that any file may take."""
 
 PIECE = 4 << 20
+_PLAIN_PIECE = 64 << 20
+"""Of a file that is not packed: its size is known beforehand, and pieces have to be put together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of whoever reads: time and memory, and how many times its size a file may take."""
+    """The limits of whoever reads: time and memory, how many times its size a file may take, and the threads."""
 
     watch: Watch = field(default_factory=lambda: Watch(memory=most_of_memory()))
     expansion: int = MOST_EXPANSION
+    jobs: int = 1
 
     def check(self) -> None:
         """Raises LimitReached if time or memory have run out."""
@@ -74,9 +78,10 @@ def read_bounded(path: Path, is_gzip: bool) -> bytes:
         found = path.stat()
         if not is_gzip and stat.S_ISREG(found.st_mode):
             allowed.require(found.st_size)
+        plain = min(found.st_size + 1, _PLAIN_PIECE) if stat.S_ISREG(found.st_mode) else PIECE
         pieces: list[bytes] = []
         total = 0
-        for piece in _unpacked(_pieces(file)) if is_gzip else _pieces(file):
+        for piece in _unpacked(_pieces(file)) if is_gzip else _pieces(file, plain):
             pieces.append(piece)
             total += len(piece)
             allowed.check()
@@ -110,8 +115,8 @@ def read_stream(stream: BinaryIO) -> bytes:
     return b"".join(pieces)
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(PIECE):
+def _pieces(file: BinaryIO, size: int = PIECE) -> Iterator[bytes]:
+    while piece := file.read(size):
         yield piece
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
@@ -18,21 +19,21 @@ from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import table_of_columns
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+pc = late.module("pyarrow.compute")
+
 NULLARY = "()"
 
 BATCH = 1 << 15
 """Rows read at a time."""
 
 
-def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of a Parquet file and the bad ones (nulls, values out of range), which are placed by row number."""
-    return read_parquet_table(schema, parquet_table(data, file), file)
-
-
 def read_parquet_table(
     schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = ()
 ) -> tuple[pa.Table, list[BadRow]]:
-    """The same for a table already read. `apart` as in `column_order`."""
+    """The good rows of the table of a file and the bad ones (nulls, values out of range), which are placed by row
+    number. `apart` as in `column_order`."""
     if schema.arity == 0 and table.column_names == [NULLARY]:
         return table_of_columns(schema.arrow(), table.num_rows, []), []
     columns = columns_in_order(schema, table, file, apart)
@@ -65,17 +66,24 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
     until all have been counted."""
     from pyarrow import parquet
 
-    allowed = allowance()
     layout = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
     texts = [name for name, kind in zip(layout.names, layout.types, strict=True) if _is_text(kind)]
-    opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    try:
+        return _in_batches(parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts), len(data), file)
+    except (pa.ArrowException, OSError):  # not every version takes every encoding over; or the file is damaged
+        return _in_batches(parquet.ParquetFile(pa.BufferReader(data)), len(data), file)
+
+
+def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
+    """All batches of an open file of some size, within the limits."""
+    allowed = allowance()
     batches: list[pa.RecordBatch] = []
     total = 0
     for batch in opened.iter_batches(batch_size=BATCH):
         batches.append(batch)
         total += sum(map(_plain_bytes, batch.columns))
         allowed.check()
-        allowed.check_expansion(file, len(data), total)
+        allowed.check_expansion(file, size, total)
     allowed.require(total)
     return pa.Table.from_batches(batches, opened.schema_arrow)
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from elastalog.analysis.program import Base, Value
 from elastalog.pipeline.files.allowance import allowance
@@ -23,6 +22,7 @@ from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
 from elastalog.relations import faults
+from elastalog.relations.arrays import lengths_of_texts, numbers_of_array
 from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
@@ -72,9 +72,6 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     has_quotes = form.is_rfc4180 and b'"' in data
     if has_quotes and not _is_quoted_strictly(data, form.delimiter):
         return None
-    # Arrow takes an empty line for a row of empty fields.
-    if schema.arity > 1 and (data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data):
-        return None
     # Arrow takes a lone carriage return for the end of a line.
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None
@@ -86,6 +83,10 @@ def _read_fast(schema: Schema, data: bytes, form: Format) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     table = tables[0] if len(tables) == 1 else joined(tables)
+    if _may_hold_empty_rows(schema, table) and (
+        data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data
+    ):
+        return None
     columns_with_bases = zip(schema.columns, table.columns, strict=True)
     if not all(_is_exact(column.base, array, data) for column, array in columns_with_bases):
         return None
@@ -109,7 +110,8 @@ def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_q
 
     return csv.read_csv(
         pa.BufferReader(piece),
-        csv.ReadOptions(column_names=list(types), block_size=4 << 20),
+        # One thread encodes what another has read: only beyond these there is something to share out.
+        csv.ReadOptions(column_names=list(types), block_size=4 << 20, use_threads=allowance().jobs > 2),
         csv.ParseOptions(
             delimiter=form.delimiter,
             quote_char='"' if has_quotes else False,
@@ -120,15 +122,22 @@ def _parsed(piece: pa.Buffer, types: dict[str, pa.DataType], form: Format, has_q
     )
 
 
+def _may_hold_empty_rows(schema: Schema, table: pa.Table) -> bool:
+    """Whether Arrow may have taken an empty line for a row of empty fields: an empty field is no number."""
+    if schema.arity == 1 or any(column.base is not Base.SYMBOL for column in schema.columns):
+        return False
+    return any(bool((lengths_of_texts(chunk) == 0).any()) for chunk in table.column(0).chunks)
+
+
 def _is_exact(base: Base, array: pa.ChunkedArray, data: bytes) -> bool:
     match base:
         case Base.NUMBER:
             # Arrow reads 0xffffffffffffffff as -1.
-            is_hexadecimal = b"0x" in data or b"0X" in data
-            return not is_hexadecimal or not pc.any(pc.less(array, 0)).as_py()
+            is_negative = any(len(chunk) and int(numbers_of_array(chunk).min()) < 0 for chunk in array.chunks)
+            return not is_negative or not (b"0x" in data or b"0X" in data)
         case Base.FLOAT:
             # Arrow reads 1e999 as infinity.
-            return not pc.any(pc.is_inf(array)).as_py()
+            return not any(bool(np.isinf(numbers_of_array(chunk)).any()) for chunk in array.chunks)
         case Base.UNSIGNED | Base.SYMBOL:
             return True
         case Base.RECORD:

@@ -11,8 +11,8 @@ from typing import BinaryIO, assert_never
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from elastalog import late
 from elastalog.analysis.program import Base, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
@@ -22,10 +22,12 @@ from elastalog.pipeline.files.json_list import json_list_bytes
 from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
 from elastalog.pipeline.files.sqlite import database_of, write_sqlite
-from elastalog.relations.arrays import array_of_texts
+from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.record_types import record_texts
 from elastalog.relations.schema import Column, Schema
+
+pc = late.module("pyarrow.compute")
 
 ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
@@ -115,6 +117,9 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[byte
         return
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
         block = table.slice(start, ROWS_AT_ONCE)
+        if block.num_rows <= FEW_ROWS and (lines := _few_lines(schema, block, form)) is not None:
+            yield lines
+            continue
         parts: list[pa.ChunkedArray | str] = []
         for column, array in zip(schema.columns, block.columns, strict=True):
             parts += [_field(schema, column, array, form), form.delimiter]
@@ -122,6 +127,24 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[byte
         # The bytes of the joined column, one text after the other, are the bytes of the file.
         for chunk in _join(*parts).chunks:
             yield _bytes_of(chunk)
+
+
+def _few_lines(schema: Schema, block: pa.Table, form: Format) -> bytes | None:
+    """The lines of a few rows of plain values. None if a text needs quotes, or cannot be written."""
+    fields: list[list[str]] = []
+    for column, array in zip(schema.columns, block.columns, strict=True):
+        match column.base:
+            case Base.NUMBER | Base.UNSIGNED:
+                texts = [str(value) for value in array.to_pylist()]
+            case Base.SYMBOL:
+                texts = array.to_pylist()
+            case _:
+                return None
+        special = (form.delimiter[:1], "\r", "\n", '"')
+        if any(character in text for text in texts for character in special):
+            return None
+        fields.append(texts)
+    return "".join([form.delimiter.join(row) + "\n" for row in zip(*fields, strict=True)]).encode()
 
 
 def _join(*parts: pa.ChunkedArray | str) -> pa.ChunkedArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from elastalog.backends import engines
 from elastalog.backends.protocol import Backend, FactFiles
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.policy import Policy, Report
-from elastalog.pipeline.spark.session import active_session, spark_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,16 +34,18 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
         log.info("engine local: everything is evaluated in this process, as asked")
         return None
     if engine == "spark":
+        from elastalog.pipeline.spark.session import spark_session
+
         return spark or spark_session()
     if spark is None:
         log.info("engine auto: everything is evaluated in this process, since no Spark session was given")
     return spark
 
 
-def backend_maker(engine: str, spark: SparkSession | None) -> engines.BackendMaker:
+def backend_maker(engine: str, spark: SparkSession | None, device_memory: int | None = None) -> engines.BackendMaker:
     """What makes the backend of a session that uses Spark, or does without."""
     if spark is None:
-        return engines.backend_maker(engine)
+        return engines.backend_maker(engine, room=device_memory)
     from elastalog.backends.spark.cluster import Cluster
     from elastalog.pipeline.spark.workplace import new_folder
 
@@ -52,6 +54,8 @@ def backend_maker(engine: str, spark: SparkSession | None) -> engines.BackendMak
 
 def is_spark_rows(rows: Any) -> bool:
     """Whether rows come from Spark: a DataFrame, or a source of `elastalog.spark`."""
+    if sys.modules.keys().isdisjoint(("pyspark", "elastalog.pipeline.spark.sources")):
+        return False  # nobody has imported what makes them
     from elastalog.pipeline.spark.frames import is_spark_frame
     from elastalog.pipeline.spark.sources import Source
 
@@ -94,6 +98,8 @@ def make_frame(relation: Relation, annotations: bool, spark: SparkSession | None
 
 def require_session(spark: SparkSession | None) -> SparkSession:
     """The session given, or the one that is running."""
+    from elastalog.pipeline.spark.session import active_session
+
     found = spark or active_session()
     if found is None:
         advice = "give one as `spark=`, or start a local one with `elastalog.spark.session()`"

@@ -4,12 +4,13 @@ handled by the policy for bad rows."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, assert_never
 
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
+from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, resolve_under

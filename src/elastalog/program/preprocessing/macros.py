@@ -4,10 +4,10 @@ back as text."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 
 # What can hold a name that is none, and names.
 _WORD: Final = re.compile(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from elastalog.diagnostics.arguments import require_path, wrong_kind
+from elastalog.late import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.source import Source, Span
+from elastalog.late import dataclass
 from elastalog.program.preprocessing import faults
 from elastalog.program.preprocessing.expansion import Expansion
 from elastalog.program.preprocessing.macros import MacroError, Macros, without_comments

@@ -4,12 +4,13 @@ the rounds get so small that the kernel is faster."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from elastalog.backends.protocol import StratumElsewhere
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
 
@@ -33,7 +34,11 @@ class Begun:
 
 
 class OtherPlace(Protocol):
-    """Where strata may be evaluated for the kernel."""
+    """Where strata may be evaluated for the kernel. `costs`: what the last evaluation of a stratum there cost, by its
+    number."""
+
+    @property
+    def costs(self) -> Mapping[int, StratumElsewhere]: ...
 
     def evaluate(
         self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], limits: Mapping[str, int]

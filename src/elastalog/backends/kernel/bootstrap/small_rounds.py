@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant
@@ -15,6 +14,7 @@ from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
 from elastalog.relations.words import Dictionary
 
 FEW = 512

@@ -1,16 +1,19 @@
 """Aggregates in the kernel: folding all groups at bootstrap, and only the groups with changed members in an update.
 
-The fact of a group has level 1, or with global levels 1 + the highest level of its members, and count 1.
+The fact of a group has level 1, or with global levels 1 + the highest level of its members (0 if it has none), and
+count 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
+from elastalog.analysis.program import Base
 from elastalog.backends.kernel.execution import join as join_operators
 from elastalog.backends.kernel.execution.bound_variant import BLOCK
+from elastalog.backends.kernel.execution.numbering import number_all, numbered
 from elastalog.backends.kernel.expressions.folds import fold
 from elastalog.backends.kernel.store import bookkeeping, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, ROW
@@ -24,44 +27,66 @@ from elastalog.planning.steps import ROW as ROW_NUMBER
 from elastalog.relations.words import Dictionary
 
 _ONE_GROUP: Matrix = np.zeros((1, 1), np.int32)
+_NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
 
 
 def evaluate(
     rule: AggregateRule,
-    relations: Mapping[str, KernelRelation],
+    relations: MutableMapping[str, KernelRelation],
     dictionary: Dictionary,
     program: LogicalProgram,
     is_global: bool,
 ) -> None:
-    """Fills the aggregate's relation, which is empty."""
+    """Fills the aggregate's relation, which is empty, but for numbers that were given before."""
     members = relations[rule.members]
     rows = present_now(members)
+    if rule.is_numbering:
+        number_all(rule, members.rows[rows], relations, dictionary, program)
+        return
     results = fold(rule, members.rows[rows], dictionary, program.checked.source)
+    empty = _NO_GROUPS
+    if rule.domain is not None:
+        domain = relations[rule.domain]
+        empty = domain.rows[present_now(domain)]
+    defaults = _defaults(rule, empty, results, dictionary)
     target = relations[rule.relation]
-    target.load(results)
+    target.load(np.concatenate((results, defaults)))
     if target.is_annotated:
-        target.level[: target.used] = _levels(rule, members, rows, results, is_global)
+        levels = _levels(rule, members, rows, results, is_global)
+        target.level[: target.used] = _with_defaults(levels, len(defaults), is_global)
         note_levels(target)
 
 
 def refold(
     rule: AggregateRule,
-    changed: Vector,
+    changed: Mapping[str, Vector],
     relations: Mapping[str, KernelRelation],
     dictionary: Dictionary,
     program: LogicalProgram,
     is_global: bool,
 ) -> Vector:
-    """Folds the groups of changed members again. Returns the entries of the aggregate's relation that changed."""
+    """Folds the groups again of which members, or whether there is such a group, have changed: `changed` are entries by
+    relation. Returns the entries of the aggregate's relation that changed."""
     members, target = relations[rule.members], relations[rule.relation]
     columns = tuple(range(rule.groups))
-    groups = members.rows[members.touched[changed, ROW]][:, : rule.groups]
-    groups = np.ascontiguousarray(np.unique(groups, axis=0)) if rule.groups else _ONE_GROUP
+    groups = _ONE_GROUP
+    if rule.groups:
+        touched = [_touched(relations[name], entries)[:, : rule.groups] for name, entries in changed.items()]
+        groups = np.ascontiguousarray(np.unique(np.concatenate(touched), axis=0))
     rows = rows_of_keys(members, columns, groups)
-    results = fold(rule, members.rows[rows], dictionary, program.checked.source)
-    levels = _levels(rule, members, rows, results, is_global)
-
     old_rows = rows_of_keys(target, columns, groups)
+    if rule.is_numbering:
+        results = numbered(rule, members.rows[rows], target.rows[old_rows], relations, dictionary, program)
+        levels = np.ones(len(results), np.int32)
+    else:
+        results = fold(rule, members.rows[rows], dictionary, program.checked.source)
+        levels = _levels(rule, members, rows, results, is_global)
+    if rule.is_total:
+        empty = _NO_GROUPS if rule.domain is None else groups[_are_present(relations[rule.domain], groups)]
+        defaults = _defaults(rule, empty, results, dictionary)
+        results = np.concatenate((results, defaults))
+        levels = _with_defaults(levels, len(defaults), is_global)
+
     new_rows = transaction.add_rows(target, results) if len(results) else NO_WORDS
     gone = transaction.touch(target, np.setdiff1d(old_rows, new_rows).astype(np.int32))
     transaction.set_annotation(target, gone, 0, is_present=False)
@@ -72,6 +97,39 @@ def refold(
     entries = np.empty(target.touched_used, np.int32)
     number = bookkeeping.finish(target.touched, target.touched_used, is_global, entries)
     return entries[:number]
+
+
+def _defaults(rule: AggregateRule, groups: Matrix, results: Matrix, dictionary: Dictionary) -> Matrix:
+    """The facts of those groups that have no result, if the aggregate has such facts."""
+    if not rule.is_total:
+        return results[:0]
+    if rule.groups:
+        lookup = KernelRelation("", rule.groups, is_annotated=False)
+        lookup.load(np.ascontiguousarray(results[:, : rule.groups]))
+        groups = groups[lookup.find(np.ascontiguousarray(groups)) < 0]
+    elif len(results):
+        groups = groups[:0]
+    found = np.empty((len(groups), rule.groups + 1), np.int32)
+    found[:, : rule.groups] = groups
+    found[:, rule.groups] = dictionary.encode_value(rule.result_base, 0.0 if rule.result_base is Base.FLOAT else 0)
+    return found
+
+
+def _with_defaults(levels: Vector, number: int, is_global: bool) -> Vector:
+    """The levels of results, and of so many facts of empty groups, which rest on nothing."""
+    return np.concatenate((levels, np.full(number, 0 if is_global else 1, np.int32)))
+
+
+def _touched(relation: KernelRelation, entries: Vector) -> Matrix:
+    rows: Matrix = relation.rows[relation.touched[entries, ROW]]
+    return rows
+
+
+def _are_present(relation: KernelRelation, facts: Matrix) -> Vector:
+    rows = relation.find(facts)
+    found: Vector = rows >= 0
+    found[found] = levels_now(relation, rows[found]) < ABSENT
+    return found
 
 
 def present_now(relation: KernelRelation) -> Vector:

@@ -6,7 +6,6 @@ Only one block a step is ever held, so memory does not depend on how many deriva
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Probe, Variant
 from elastalog.relations.words import Dictionary
 

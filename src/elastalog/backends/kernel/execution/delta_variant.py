@@ -4,7 +4,6 @@ phase, and carries levels (see `join_levels`)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from elastalog.backends.kernel.execution import join_levels as level_operators
 from elastalog.backends.kernel.execution.bound_variant import (
@@ -24,6 +23,7 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.planning.logical import Absent
 from elastalog.planning.steps import Variant
 from elastalog.relations.words import Dictionary

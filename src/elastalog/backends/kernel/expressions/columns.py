@@ -8,7 +8,6 @@ bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ from elastalog.analysis.program import Apply, Base, Value
 from elastalog.backends.kernel.store.set_table import compress
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.relations.limits import LEAST_NUMBER, MOST_NUMBER, MOST_UNSIGNED
 
 Matrix: TypeAlias = NDArray[np.int32]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import ref
 
@@ -15,6 +14,7 @@ from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_i
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.late import dataclass
 from elastalog.relations.words import Dictionary
 
 _NEVER = 1 << 40

@@ -10,7 +10,6 @@ may try with the same number, and if neither gets to the end the limit grows. Wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from elastalog.backends.kernel.execution.bound_variant import Scratch, Sink
@@ -20,6 +19,7 @@ from elastalog.backends.kernel.sets.set_plan import SetPlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 
 FIRST_LIMIT = 1 << 18

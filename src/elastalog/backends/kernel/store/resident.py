@@ -7,11 +7,11 @@ is only written out never becomes a relation of the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import StateChanges
+from elastalog.late import dataclass
 from elastalog.relations.facts import FactWords
 
 

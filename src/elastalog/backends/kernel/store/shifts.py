@@ -8,11 +8,10 @@ back before the shift is used again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from elastalog.backends.kernel.store.annotations import OLD, ROW
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.late import dataclass
 
 
 @dataclass(slots=True)

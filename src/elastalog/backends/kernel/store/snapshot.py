@@ -145,7 +145,9 @@ def restored(
     """A relation with given facts, after changes in their order; and the number of its explicit facts."""
     assert facts.level is not None
     assert facts.count is not None
-    relation = _filled(name, width, facts)
+    if not is_annotated and not changes and bool((facts.level[:-1] <= facts.level[1:]).all()):
+        return _filled(name, width, facts, is_annotated=False), int(np.searchsorted(facts.level, 1))
+    relation = _filled(name, width, facts, is_annotated=True)
     if changes:
         # The last of several states of a fact stays: numpy assigns in order.
         rows = transaction.add_rows(relation, np.concatenate([change.words for change in changes]))
@@ -164,17 +166,18 @@ def restored(
     return plain, int((relation.level[rows] == 0).sum())
 
 
-def _filled(name: str, width: int, facts: FactWords) -> KernelRelation:
-    relation = KernelRelation(name, width, is_annotated=True)
+def _filled(name: str, width: int, facts: FactWords, is_annotated: bool) -> KernelRelation:
+    relation = KernelRelation(name, width, is_annotated)
     size = len(facts.words)
     if not size:
         return relation
     relation.rows = np.ascontiguousarray(facts.words, np.int32)
-    # What comes from Arrow cannot be written to.
-    relation.level = np.require(facts.level, np.int32, ["C", "W"])
-    relation.count = np.require(facts.count, np.int32, ["C", "W"])
     relation.used = relation.present = size
-    note_levels(relation)
+    if is_annotated:
+        # What comes from Arrow cannot be written to.
+        relation.level = np.require(facts.level, np.int32, ["C", "W"])
+        relation.count = np.require(facts.count, np.int32, ["C", "W"])
+        note_levels(relation)
     slots, full = slots_at_once(size + 64)
     table = cleared(slots, np.uint64)
     row_operators.rebuild(relation.rows, size, table, 65 - slots.bit_length())

@@ -1,0 +1,117 @@
+"""Witnesses: variables inside a `min` or `max` that the rule uses outside, and that nothing outside gives a value.
+
+`first(p, a) :- a = min y : { age(p, y) }.` means those `p` that have the least age. The aggregate ranges over
+everything, and the body of the rule gets another copy of what it ranges over, in which the target is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.substitute import substitute, substitute_term
+from elastalog.diagnostics.source import Span
+from elastalog.syntax import tree
+
+Fresh = Callable[[str, Span], tree.Variable]
+
+
+def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> list[tree.Literal]:
+    """A conjunction in which every witness gets its values from an atom. `visible`: the variables outside of
+    aggregates, the head's among them."""
+    found: list[tree.Literal] = []
+    grounded: set[str] | None = None
+    for literal in body:
+        found.append(literal)
+        place = _aggregate_in(literal)
+        if place is None:
+            continue
+        result, aggregate = place
+        grounded = _grounded(body) if grounded is None else grounded
+        own = set(_names((aggregate.target, *aggregate.body)))
+        witnesses = (own & visible) - grounded
+        if witnesses and not any(isinstance(inner, tree.Disjunction) for inner in aggregate.body):
+            found[-1:] = _taken_apart(literal, result, aggregate, witnesses, own - visible, fresh)
+    return found
+
+
+def _aggregate_in(literal: tree.Literal) -> tuple[tree.Term, tree.Aggregate] | None:
+    """The result and the aggregate of a literal `result = min …` or `result = max …`."""
+    if isinstance(literal, tree.Comparison) and literal.operator == "=":
+        for aggregate, result in ((literal.right, literal.left), (literal.left, literal.right)):
+            if isinstance(aggregate, tree.Aggregate) and aggregate.operator in ("min", "max"):
+                return result, aggregate
+    return None
+
+
+def _taken_apart(
+    literal: tree.Literal,
+    result: tree.Term,
+    aggregate: tree.Aggregate,
+    witnesses: set[str],
+    own: set[str],
+    fresh: Fresh,
+) -> Iterator[tree.Literal]:
+    assert isinstance(literal, tree.Comparison)
+    assert aggregate.target is not None
+    inner = {name: fresh(name, aggregate.span) for name in sorted(witnesses)}
+    over = replace(
+        aggregate,
+        target=substitute_term(aggregate.target, inner, _wildcard),
+        body=substitute(aggregate.body, inner, _wildcard),
+    )
+    yield replace(literal, left=result, right=over)
+    copies = {name: fresh(name, aggregate.span) for name in sorted(own)}
+    yield from substitute(aggregate.body, copies, _wildcard)
+    target = substitute_term(aggregate.target, copies, _wildcard)
+    yield replace(literal, left=target, right=result)
+
+
+def _wildcard(_: str, span: Span) -> tree.Term:
+    return tree.Wildcard(span)
+
+
+def _grounded(body: Sequence[tree.Literal]) -> set[str]:
+    """The variables that something outside of aggregates gives a value, or an aggregate as its result."""
+    bound: set[str] = set()
+    equations = []
+    for literal in body:
+        if isinstance(literal, tree.Atom):
+            bound.update(_patterns(literal.arguments))
+        elif isinstance(literal, tree.Comparison) and literal.operator == "=":
+            equations += [(literal.left, literal.right), (literal.right, literal.left)]
+    grows = True
+    while grows:
+        size = len(bound)
+        for side, other in equations:
+            if isinstance(other, tree.Aggregate) or set(_names((other,))) <= bound:
+                bound.update(_patterns((side,)))
+        grows = len(bound) > size
+    return bound
+
+
+def _patterns(terms: Sequence[tree.Term]) -> Iterator[str]:
+    for term in terms:
+        if isinstance(term, tree.Variable):
+            yield term.name
+        elif isinstance(term, tree.Call) and is_constructor(term.functor):
+            yield from _patterns(term.arguments)
+
+
+def _names(nodes: Sequence[object]) -> Iterator[str]:
+    """The variables in nodes, those inside aggregates left out."""
+    for node in nodes:
+        match node:
+            case tree.Variable():
+                yield node.name
+            case tree.Call() | tree.Atom():
+                yield from _names(node.arguments)
+            case tree.Cast():
+                yield from _names((node.term,))
+            case tree.Negation():
+                yield from _names((node.atom,))
+            case tree.Comparison():
+                yield from _names((node.left, node.right))
+            case _:
+                pass

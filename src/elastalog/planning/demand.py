@@ -1,0 +1,341 @@
+"""Demand: a program that derives only what some relations, its goals, need (the transformation known as magic sets).
+
+For each relation there is a *pattern*: the columns that get a value wherever the relation is read on the way to a goal,
+from constants or from what stands before in the rule. A relation `@demand.R` has the values that are asked for in these
+columns, rules for it say who asks, and the rules of R hold only for what is asked for. So R has all facts that anyone
+on the way to a goal asks for, and perhaps no others: it must not be read for anything else.
+
+What a rule computes is not asked for in its own recursion: `p(n) :- p(n + 1), n > 0.` would ask for ever greater
+numbers.
+
+Relations that are negated or aggregated are computed whole, with all below them, and so are those where one fact
+decides about others (choice domains, subsumption, limits of size, numbers of derivations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from elastalog.analysis.dependencies import collect_dependencies, components, in_order
+from elastalog.analysis.listing import show_literal
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Attribute,
+    CheckedProgram,
+    Comparison,
+    Expression,
+    Literal,
+    Negation,
+    Relation,
+    Rule,
+    Stratum,
+    Variable,
+    Wildcard,
+)
+from elastalog.analysis.structures import is_constructor
+from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
+from elastalog.planning.logical import HIDDEN
+from elastalog.planning.lower_numbering import numbered_variable
+from elastalog.planning.variables import variables_of
+
+Pattern = tuple[int, ...]
+"""Columns, ascending. None of them: a relation is computed whole."""
+
+
+def demand_of(relation: str) -> str:
+    """The relation of the values that are asked for."""
+    return f"{HIDDEN}demand.{relation}"
+
+
+def with_demand(program: CheckedProgram, goals: Iterable[str], wanted: Iterable[str] | None = None) -> CheckedProgram:
+    """The program that derives what its goals need. Only relations among `wanted` are restricted to what is asked for,
+    if that is given. Relations that no goal needs have no rules and are not read."""
+    return _Demand(program, tuple(goals), None if wanted is None else frozenset(wanted)).program()
+
+
+def asked_by_program(program: CheckedProgram) -> frozenset[str] | None:
+    """The relations that a program wants restricted to what is asked for, by `magic` or its pragma; None if none."""
+    pragma = program.pragmas.get("magic-transform", "")
+    excluded = {name.strip() for name in program.pragmas.get("magic-transform-exclude", "").split(",")}
+    named = {name.strip() for name in pragma.split(",")} if pragma != "*" else set(program.relations)
+    named |= {name for name, relation in program.relations.items() if "magic" in relation.qualifiers}
+    if "*" in excluded:
+        return None
+    return frozenset(named.intersection(program.relations) - excluded) or None
+
+
+def outputs_of(program: CheckedProgram) -> tuple[str, ...]:
+    """The relations that are written or counted."""
+    kinds = ("output", "printsize")
+    return tuple(n for n, r in program.relations.items() if any(d.kind in kinds for d in r.directives))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The variables that have a value at some place of a rule, and those of them that equations have computed."""
+
+    names: frozenset[str]
+    computed: frozenset[str]
+
+
+class _Demand:
+    def __init__(self, program: CheckedProgram, goals: tuple[str, ...], wanted: frozenset[str] | None) -> None:
+        self.checked = program
+        self.goals = goals
+        self.rules_of: dict[str, list[Rule]] = {}
+        for rule in program.rules:
+            self.rules_of.setdefault(rule.head.relation, []).append(rule)
+        whole = _whole(program, self.rules_of, goals).union(goals)
+        kept = {name for name, relation in program.relations.items() if "no_magic" in relation.qualifiers}
+        self.free = whole | kept | (set() if wanted is None else set(program.relations) - wanted)
+        self.patterns: dict[str, Pattern] = {}
+        self.component_of = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self._find_patterns()
+
+    # --- who is asked for what -------------------------------------------------------------------------------------
+
+    def _find_patterns(self) -> None:
+        """The patterns of all relations that a goal needs: what every place that asks has a value for."""
+        pending = [goal for goal in self.goals if goal in self.checked.relations]
+        self.patterns.update(dict.fromkeys(pending, ()))
+        while pending:
+            name = pending.pop()
+            for rule in self.rules_of.get(name, ()):
+                for read, pattern in self._calls(rule):
+                    before = self.patterns.get(read)
+                    now = pattern if before is None else tuple(c for c in before if c in pattern)
+                    if now != before:
+                        self.patterns[read] = now
+                        pending.append(read)
+
+    def _calls(self, rule: Rule) -> Iterator[tuple[str, Pattern]]:
+        """What a rule reads, and the columns that have a value there."""
+        for atom, bound, _ in self._in_order(rule):
+            given = tuple(c for c, term in enumerate(atom.arguments) if self._is_asked(term, atom, rule, bound))
+            yield atom.relation, () if atom.relation in self.free else given
+        for literal in rule.body:
+            for name in _complete(literal):
+                yield name, ()
+        for subsumption in self.checked.subsumptions:
+            if subsumption.head.relation.removesuffix(MARK) == rule.head.relation:
+                for literal in subsumption.body:
+                    if isinstance(literal, Atom):
+                        yield literal.relation, ()
+
+    def _is_asked(self, term: Expression | Wildcard, atom: Atom, rule: Rule, bound: _Bound) -> bool:
+        """Whether a rule asks an atom for a value that it has."""
+        if not _has_value(term, bound.names):
+            return False
+        if self.component_of[atom.relation] != self.component_of[rule.head.relation]:
+            return True
+        return not isinstance(term, Apply) and not (isinstance(term, Variable) and term.name in bound.computed)
+
+    def _in_order(self, rule: Rule) -> Iterator[tuple[Atom, _Bound, tuple[Literal, ...]]]:
+        """The atoms of a rule as values are handed on from one to the next: each with the variables that have a value
+        before it, and the literals that these come from."""
+        pattern = self.patterns[rule.head.relation]
+        bound = {v.name for c in pattern if isinstance(v := rule.head.arguments[c], Variable)}
+        computed: set[str] = set()
+        before: list[Literal] = []
+        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+        tests = [t for t in rule.body if isinstance(t, Comparison) and numbered_variable(t) is None]
+        while True:
+            before += _settled(tests, bound, computed)
+            if not atoms:
+                return
+            atom = max(atoms, key=lambda a: self._promise(a, bound))
+            atoms.remove(atom)
+            yield atom, _Bound(frozenset(bound), frozenset(computed)), tuple(before)
+            before.append(atom)
+            read = {v.name for v in atom.arguments if isinstance(v, Variable)}
+            bound |= read
+            computed -= read
+
+    def _promise(self, atom: Atom, bound: set[str]) -> tuple[bool, bool, int]:
+        """What is best read next: something of which values are known, rather a relation without rules."""
+        given = sum(_has_value(term, bound) for term in atom.arguments)
+        return given > 0, atom.relation not in self.rules_of, given
+
+    # --- the program -----------------------------------------------------------------------------------------------
+
+    def program(self) -> CheckedProgram:
+        rules: list[Rule] = []
+        for rule in self.checked.rules:
+            if rule.head.relation in self.patterns:
+                rules += self._asking(rule)
+                rules.append(self._guarded(rule))
+        relations = {
+            name: relation if name in self.patterns else replace(relation, directives=())
+            for name, relation in self.checked.relations.items()
+        }
+        for name, pattern in self.patterns.items():
+            if pattern and name in self.rules_of:
+                relations[demand_of(name)] = self._demand_relation(self.checked.relations[name], pattern)
+        subsumptions = tuple(
+            rule for rule in self.checked.subsumptions if rule.head.relation.removesuffix(MARK) in self.patterns
+        )
+        return _assembled(replace(self.checked, relations=relations, subsumptions=subsumptions), rules)
+
+    @staticmethod
+    def _demand_relation(relation: Relation, pattern: Pattern) -> Relation:
+        attributes: tuple[Attribute, ...] = tuple(relation.attributes[c] for c in pattern)
+        return Relation(demand_of(relation.name), attributes, (), (), relation.span)
+
+    def _asked(self, rule: Rule) -> Atom | None:
+        """That the head of a rule is asked for; what it computes must have a variable by then."""
+        pattern = self.patterns[rule.head.relation]
+        if not pattern:
+            return None
+        return Atom(demand_of(rule.head.relation), tuple(rule.head.arguments[c] for c in pattern), rule.head.span)
+
+    def _guarded(self, rule: Rule) -> Rule:
+        asked = self._asked(rule)
+        return rule if asked is None else replace(rule, body=(asked, *rule.body), plan=MappingProxyType({}))
+
+    def _asking(self, rule: Rule) -> Iterator[Rule]:
+        """Rules for what a rule asks of the relations that it reads."""
+        asked = self._asked(rule)
+        if asked is not None:
+            # What the head computes may have no value yet: then any will do.
+            terms = enumerate(asked.arguments)
+            free = [Variable(f"_@demand{i}", t.base, t.span) if isinstance(t, Apply) else t for i, t in terms]
+            asked = replace(asked, arguments=tuple(free))
+        for atom, _, before in self._in_order(rule):
+            pattern = self.patterns[atom.relation]
+            if not pattern or atom.relation not in self.rules_of:
+                continue
+            head = Atom(demand_of(atom.relation), tuple(atom.arguments[c] for c in pattern), atom.span)
+            given = before if asked is None else (asked, *before)
+            body = tuple(_connected(head, given))
+            if not any(_is_same(head, literal) for literal in body):
+                yield replace(rule, head=head, body=body, plan=MappingProxyType({}))
+
+
+def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goals: Iterable[str]) -> set[str]:
+    """Of the relations that goals need, those that must be complete, and all that these read."""
+    needed = _below(goals, rules_of)
+    rules = [rule for name in needed for rule in rules_of.get(name, ())]
+    first = {name for rule in rules for literal in rule.body for name in _complete(literal)}
+    first |= {
+        name
+        for name in needed.intersection(program.relations)
+        if program.relations[name].choices or any(d.kind == "limitsize" for d in program.relations[name].directives)
+    }
+    for rule in program.subsumptions:
+        first.add(rule.head.relation.removesuffix(MARK))
+        first |= {atom.relation for atom in rule.body if isinstance(atom, Atom)}
+    first |= {rule.head.relation for rule in rules if any(numbered_variable(x) is not None for x in rule.body)}
+    return _below(first, rules_of)
+
+
+def _below(names: Iterable[str], rules_of: Mapping[str, Sequence[Rule]]) -> set[str]:
+    """Relations, and all that they read."""
+    pending, found = list(names), set()
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            for rule in rules_of.get(name, ()):
+                for literal in rule.body:
+                    pending += [literal.relation] if isinstance(literal, Atom) else list(_complete(literal))
+    return found
+
+
+def _complete(literal: Literal) -> Iterator[str]:
+    """The relations that a negation or an aggregate reads."""
+    if isinstance(literal, Negation):
+        yield literal.atom.relation
+    elif isinstance(literal, Aggregation):
+        for body in literal.bodies:
+            for inner in body:
+                if isinstance(inner, Atom):
+                    yield inner.relation
+                else:
+                    yield from _complete(inner)
+
+
+def _has_value(term: Expression | Wildcard, bound: Iterable[str]) -> bool:
+    """Whether a term has a value once some variables have theirs."""
+    return not isinstance(term, Wildcard) and all(variable.name in bound for variable in variables_of(term))
+
+
+def _settled(tests: list[Comparison], bound: set[str], computed: set[str]) -> list[Literal]:
+    """The comparisons that say something once some variables have values, taken out of `tests`; equations give more
+    variables theirs, which are `computed` unless they are parts of a value or equal to another variable."""
+    found: list[Literal] = []
+    grows = True
+    while grows:
+        grows = False
+        for test in list(tests):
+            sides = [(test.left, test.right), (test.right, test.left)] if test.operator == "=" else []
+            gives = {s.name for s, other in sides if isinstance(s, Variable) and _has_value(other, bound)} - bound
+            if any(isinstance(side, Apply) or not computed.isdisjoint(_names(side)) for side, _ in sides):
+                computed |= gives
+            for side, other in sides:
+                if isinstance(other, Apply) and is_constructor(other.functor) and _has_value(side, bound):
+                    gives |= {v.name for v in variables_of(other)}
+            if gives or (_has_value(test.left, bound) and _has_value(test.right, bound)):
+                bound |= gives
+                found.append(test)
+                tests.remove(test)
+                grows = True
+    return found
+
+
+def _connected(head: Atom, literals: Sequence[Literal]) -> Iterator[Literal]:
+    """The literals that have to do with the variables of a head, in their order: others would only multiply work."""
+    names = set(_variables(head))
+    of = [set(_variables(literal)) for literal in literals]
+    while True:
+        more = set().union(*(own for own in of if not own.isdisjoint(names))) - names
+        if not more:
+            break
+        names |= more
+    return (literal for literal, own in zip(literals, of, strict=True) if not own.isdisjoint(names))
+
+
+def _variables(literal: Literal) -> Iterator[str]:
+    terms: tuple[Expression | Wildcard, ...] = ()
+    if isinstance(literal, Atom):
+        terms = literal.arguments
+    elif isinstance(literal, Comparison):
+        terms = (literal.left, literal.right)
+    for term in terms:
+        yield from _names(term)
+
+
+def _names(term: Expression | Wildcard) -> Iterator[str]:
+    if not isinstance(term, Wildcard):
+        yield from (variable.name for variable in variables_of(term))
+
+
+def _is_same(one: Atom, other: Literal) -> bool:
+    """Whether two atoms are written alike, wherever they stand."""
+    return show_literal(one) == show_literal(other)
+
+
+def _assembled(program: CheckedProgram, rules: Sequence[Rule]) -> CheckedProgram:
+    """A program with other rules: their numbers and strata."""
+    pairs = {rule.head.relation: None for rule in program.subsumptions}
+    uses = collect_dependencies({**program.relations, **pairs}, (*rules, *program.subsumptions)).uses
+    ordered = in_order(components(uses), uses)
+    component_of = {name: number for number, component in enumerate(ordered) for name in component}
+    rules_of: list[list[Rule]] = [[] for _ in ordered]
+    numbered: list[Rule] = []
+    for rule in rules:
+        own = component_of[rule.head.relation]
+        is_recursive = any(isinstance(a, Atom) and component_of[a.relation] == own for a in rule.body)
+        within = 1 + sum(other.head.relation == rule.head.relation for other in rules_of[own])
+        rule = replace(rule, number=len(numbered) + 1, number_in_relation=within, is_recursive=is_recursive)
+        numbered.append(rule)
+        rules_of[own].append(rule)
+    strata = tuple(
+        Stratum(number, tuple(n for n in component if n not in pairs), tuple(own), any(r.is_recursive for r in own))
+        for number, (component, own) in enumerate(zip(ordered, rules_of, strict=True))
+    )
+    return replace(program, rules=tuple(numbered), strata=strata)

@@ -1,0 +1,380 @@
+"""Bodies with aggregates in their logical form (see `logical`).
+
+A count or sum of nothing is 0. One in a body: the body has two alternatives, with a fact of the group or without any.
+Several: each is folded for all groups that the rest of the body can ask for, the *domain*, so that there is always a
+fact and the body stays one conjunction. Where only recursion says which groups there are, the domain is what members
+there are of any of the aggregates over these variables, and one more alternative stands for groups that none has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Final, assert_never
+
+from elastalog.analysis import program as checked
+from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.values import NIL
+from elastalog.analysis.variable_names import written_name
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
+from elastalog.planning.logical import (
+    HIDDEN,
+    Absent,
+    AggregateRule,
+    Goal,
+    Origin,
+    Scan,
+    StoredRelation,
+    Term,
+    Test,
+)
+from elastalog.planning.variables import assigned_variables, grounded, variables_in
+
+if TYPE_CHECKING:
+    from elastalog.planning.lower import Lowering
+
+NOWHERE = Span(0, 0)
+ZERO = Constant(0, Base.NUMBER, NOWHERE)
+
+MOST_GROUPINGS: Final = 8
+"""Lists of variables that only recursion gives values, and that counts and sums of one body are grouped by: each
+doubles the clauses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the conjunctions that a body stands for. `scans`: see `Origin`."""
+
+    goals: tuple[Goal, ...] = ()
+    scans: tuple[int | None, ...] = ()
+
+    def with_literal(self, literal: checked.Literal, goals: Sequence[Goal]) -> Alternative:
+        """This and what stands for the next literal."""
+        is_read = bool(goals) and isinstance(goals[0], Scan) and not isinstance(literal, checked.Negation)
+        position = sum(isinstance(goal, Scan) for goal in self.goals) if is_read else None
+        return Alternative((*self.goals, *goals), (*self.scans, position))
+
+    def behind(self, scan: Scan) -> Alternative:
+        """A scan that stands for no literal, and this."""
+        return Alternative((scan, *self.goals), tuple(None if at is None else at + 1 for at in self.scans))
+
+    def with_test(self, test: Test) -> Alternative:
+        """This and a test that stands for no literal."""
+        return Alternative((*self.goals, test), self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The goals of a body that may say which groups there are, and the scope around it. What the recursion of the rule
+    itself derives is not among them: aggregates are evaluated before."""
+
+    goals: list[Goal]
+    around: _Scope | None
+
+    def binding(self, names: Iterable[str]) -> tuple[Goal, ...] | None:
+        """Goals that give variables all the values that the body can, and perhaps more. None if there are none."""
+        wanted = set(names)
+        goals: list[Goal] = []
+        scope: _Scope | None = self
+        while scope is not None:
+            goals = [*scope.goals, *goals]
+            bound = grounded(tuple(goals))
+            if wanted <= bound:
+                one = next((g for g in goals if isinstance(g, Scan) and wanted.issubset(g.terms)), None)
+                if one is not None:
+                    return (one,)
+                return tuple(
+                    g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))
+                )
+            scope = scope.around
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
+    assigns."""
+
+    alternative: Alternative
+    variables: frozenset[str]
+    body: int
+
+
+def lower_body(
+    lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: _Scope | None
+) -> list[Alternative]:
+    """The alternatives that a body stands for: of a rule, or of an aggregate within the scope `around`."""
+    choices = {
+        i: lowering.lower_literal(literal, is_counted=around is not None)
+        for i, literal in enumerate(body)
+        if not isinstance(literal, checked.Aggregation)
+    }
+    plain = [dict(zip(choices, chosen, strict=True)) for chosen in product(*choices.values())]
+    aggregations = {i: literal for i, literal in enumerate(body) if isinstance(literal, checked.Aggregation)}
+    if not aggregations:
+        return [_conjunction(body, goals) for goals in plain]
+    own = lowering.own_of(rule)
+    known = [
+        goal
+        for i, (goals, *_) in choices.items()
+        if not isinstance(body[i], checked.Negation)
+        for goal in goals
+        if not (isinstance(goal, Scan) and goal.relation in own)
+    ]
+    return _BodyWithAggregates(lowering, rule, body, plain, aggregations, _Scope(known, around)).alternatives()
+
+
+def _conjunction(body: tuple[checked.Literal, ...], goals: Mapping[int, Sequence[Goal]]) -> Alternative:
+    """All literals of a body together, each as the goals that stand for it."""
+    alternative = Alternative()
+    for i, literal in enumerate(body):
+        alternative = alternative.with_literal(literal, goals[i])
+    return alternative
+
+
+def _has_default(literal: checked.Aggregation) -> bool:
+    return literal.operator in ("count", "sum")
+
+
+class _BodyWithAggregates:
+    """One body while its aggregates become goals."""
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        rule: Rule,
+        body: tuple[checked.Literal, ...],
+        plain: list[dict[int, list[Goal]]],
+        aggregations: dict[int, checked.Aggregation],
+        scope: _Scope,
+    ) -> None:
+        self.lowering = lowering
+        self.rule = rule
+        self.body = body
+        self.plain = plain
+        """The goals of all other literals, for each choice among their alternatives."""
+        self.goals: dict[int, list[Goal]] = {}
+        self.aggregations = aggregations
+        self.scope = scope
+        self.groupings: dict[tuple[str, ...], list[int]] = {}
+        """The counts and sums that have alternatives: those grouped by the same variables have one together."""
+        self.present: dict[tuple[str, ...], str] = {}
+        """The hidden relation of the groups that have members, for each of `groupings`."""
+
+    def alternatives(self) -> list[Alternative]:
+        has_several = sum(map(_has_default, self.aggregations.values())) > 1
+        labels = {}
+        for i in self._in_order():
+            literal = self.aggregations[i]
+            names = tuple(group.name for group in literal.groups)
+            labels[i] = self.lowering.label(self.rule)
+            domain = None
+            if _has_default(literal):
+                if has_several and names:
+                    domain = self._domain(literal, names)
+                if not has_several or (names and domain is None):
+                    self.groupings.setdefault(names, []).append(i)
+                    continue
+            self._fold(i, labels[i], self._members(i, labels[i]), _has_default(literal), domain)
+            self.scope.goals.extend(self.goals[i])
+        if len(self.groupings) > MOST_GROUPINGS:
+            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, len(self.groupings))])
+        for names, together in self.groupings.items():
+            self._fold_together(names, together, labels)
+        return [
+            self._alternative(plain, chosen)
+            for plain in self.plain
+            for chosen in product((True, False), repeat=len(self.groupings))
+        ]
+
+    def _in_order(self) -> Iterable[int]:
+        """Aggregates after those whose results they are grouped by."""
+        left = dict(self.aggregations)
+        while left:
+            results = {literal.result.name for literal in left.values()}
+            ready = [i for i, a in left.items() if not any(group.name in results for group in a.groups)]
+            for i in ready or list(left):
+                yield i
+                del left[i]
+
+    def _alternative(self, plain: dict[int, list[Goal]], chosen: tuple[bool, ...]) -> Alternative:
+        """The conjunction in which the groups of some groupings are there, and those of the others are not."""
+        absent = {names for names, is_there in zip(self.groupings, chosen, strict=True) if not is_there}
+        goals = {**plain, **self.goals}
+        for i, literal in self.aggregations.items():
+            names = tuple(group.name for group in literal.groups)
+            if names in absent and i in self.groupings[names]:
+                is_first = i == min(self.groupings[names])
+                goals[i] = [Absent(self.present[names], names or (ZERO,))] if is_first else []
+                goals[i].append(Test("=", literal.result.base, literal.result, _zero(literal)))
+        return _conjunction(self.body, goals)
+
+    # --- folding ---------------------------------------------------------------------------------------------------
+
+    def _fold(
+        self, i: int, label: str, found: tuple[str, int | None], is_total: bool, domain: str | None
+    ) -> AggregateRule:
+        """Folds the members of an aggregate, and has the body read the result."""
+        literal, rule, lowering = self.aggregations[i], self.rule, self.lowering
+        members, target = found
+        target_base = Base.NUMBER if literal.target is None else literal.target.base
+        name = f"{HIDDEN}{literal.operator}.{label}"
+        bases = (*(group.base for group in literal.groups), literal.result.base)
+        lowering.relations[name] = StoredRelation(name, bases, is_hidden=True, rule=rule.number or None)
+        aggregate = AggregateRule(
+            name, members, len(literal.groups), literal.operator, target, target_base, literal.result.base, rule,
+            is_total, domain,
+        )  # fmt: skip
+        lowering.add_stratum((name,), aggregate=aggregate)
+        self.goals[i] = [Scan(name, (*(group.name for group in literal.groups), literal.result.name))]
+        return aggregate
+
+    def _fold_together(self, names: tuple[str, ...], together: list[int], labels: dict[int, str]) -> None:
+        """Folds aggregates that are grouped by the same variables, each for every group that one of them has."""
+        lowering, columns = self.lowering, range(len(names))
+        if len(together) == 1:
+            (i,) = together
+            folded = self._fold(i, labels[i], self._members(i, labels[i]), is_total=False, domain=None)
+            self.present[names] = lowering.projection(folded.relation, tuple(columns))
+            return
+        found = {i: self._members(i, labels[i]) for i in together}
+        name = f"{HIDDEN}present.{lowering.rule_label(self.rule)}.{','.join(names)}"
+        bases = tuple(group.base for group in self.aggregations[together[0]].groups)
+        lowering.relations[name] = StoredRelation(
+            name, bases, is_hidden=True, is_flat=True, rule=self.rule.number or None
+        )
+        clauses = []
+        for members, _ in found.values():
+            terms: tuple[Term, ...] = tuple(
+                names[column] if column in columns else None for column in range(lowering.relations[members].width)
+            )
+            clauses.append(lowering.clause(name, names, (Scan(members, terms),)))
+        lowering.add_stratum((name,), clauses)
+        self.present[names] = name
+        for i in together:
+            self._fold(i, labels[i], found[i], is_total=True, domain=name)
+
+    def _members(self, i: int, label: str) -> tuple[str, int | None]:
+        """The hidden relation of the assignments an aggregate ranges over: its groups, then all other variables, then
+        the target if it is computed. Returns it with the column of the target."""
+        literal, rule, lowering = self.aggregations[i], self.rule, self.lowering
+        groups = {g.name: g.base for g in literal.groups}
+        columns: dict[str, Base] = {}
+        ranges: list[_Range] = []
+        for number, body in enumerate(literal.bodies):
+            inner = {v.name: v.base for v in assigned_variables(body) if v.name not in groups}
+            columns.update(inner)
+            found = lower_body(lowering, body, rule, self.scope)
+            ranges.extend(_Range(alternative, frozenset(inner), number) for alternative in found)
+        shapes = sorted({each.variables for each in ranges}, key=sorted)
+        schema = {**groups, **columns}
+        target = literal.target
+        if target is not None and not isinstance(target, Variable):
+            computed = lowering.variable(target.base)
+            schema[computed.name] = computed.base
+            equation = Test("=", target.base, computed, target)
+            ranges = [replace(each, alternative=each.alternative.with_test(equation)) for each in ranges]
+            target = computed
+        bases = list(schema.values())
+        # Alternatives over different variables never give the same assignment: a tag keeps them apart.
+        is_tagged = len(shapes) > 1
+        if is_tagged:
+            bases.append(Base.NUMBER)
+        members = f"{HIDDEN}members.{label}"
+        lowering.relations[members] = StoredRelation(
+            members, tuple(bases) or (Base.NUMBER,), is_hidden=True, rule=rule.number or None
+        )
+        clauses = []
+        for each in ranges:
+            alternative = each.alternative
+            unbound = tuple(name for name in groups if name not in grounded(alternative.goals))
+            if unbound:
+                domain = self._domain(literal, unbound)
+                if domain is None:
+                    raise ElastalogError([self._unbound_group(literal, unbound)])
+                alternative = alternative.behind(Scan(domain, unbound))
+            head: list[str | Constant] = [
+                Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
+                for name, base in schema.items()
+            ]
+            if is_tagged:
+                head.append(Constant(shapes.index(each.variables), Base.NUMBER, NOWHERE))
+            goals = (*alternative.goals, *lowering.guard(rule))
+            origin = Origin(literal.bodies[each.body], alternative.scans, each.body)
+            clauses.append(lowering.clause(members, tuple(head) or (ZERO,), goals, origin=origin))
+        lowering.add_stratum((members,), clauses)
+        return members, None if target is None else list(schema).index(target.name)
+
+    def _domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str | None:
+        """The hidden relation of the values that group variables can have; None if only recursion gives them values.
+        More values than needed do no harm."""
+        lowering, rule = self.lowering, self.rule
+        name = f"{HIDDEN}groups.{lowering.rule_label(rule)}.{','.join(names)}"
+        if name not in lowering.relations:
+            goals = self.scope.binding(names)
+            if goals is None:
+                return None
+            bases = {group.name: group.base for group in literal.groups}
+            lowering.relations[name] = StoredRelation(
+                name, tuple(bases[n] for n in names), is_hidden=True, is_flat=True, rule=rule.number or None
+            )
+            lowering.add_stratum((name,), [lowering.clause(name, names, (*goals, *lowering.guard(rule)))])
+        return name
+
+    def _unbound_group(self, literal: checked.Aggregation, unbound: tuple[str, ...]) -> Diagnostic:
+        own = self.lowering.own_of(self.rule)
+        recursive = [atom for atom in self.rule.body if isinstance(atom, checked.Atom) and atom.relation in own]
+        names = [name for name in unbound if self.scope.binding((name,)) is None]
+        return _unbound_group(self.lowering.program, literal, names, recursive)
+
+
+def _zero(literal: checked.Aggregation) -> Constant:
+    return Constant(0.0 if literal.result.base is Base.FLOAT else 0, literal.result.base, literal.span)
+
+
+def _blank(base: Base) -> Value:
+    match base:
+        case Base.NUMBER | Base.UNSIGNED:
+            return 0
+        case Base.FLOAT:
+            return 0.0
+        case Base.SYMBOL:
+            return ""
+        case Base.RECORD:
+            return NIL
+        case _:
+            assert_never(base)
+
+
+def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
+    return Diagnostic(
+        "E0228",
+        f"counts and sums over {number} lists of variables that only recursion gives values",
+        (Label(rule.span, "this rule"),),
+        (f"a rule may have {MOST_GROUPINGS}: each can be 0 of nothing, which doubles the rules that it stands for",),
+        help="give some of them relations of their own, and join these",
+        source=program.source,
+    )
+
+
+def _unbound_group(
+    program: CheckedProgram, literal: checked.Aggregation, names: list[str], recursive: list[checked.Atom]
+) -> Diagnostic:
+    listed = ", ".join(f"`{written_name(name)}`" for name in names)
+    them = "it" if len(names) == 1 else "them"
+    labels = [Label(literal.span, f"tests {listed} without an atom that gives {them} values")]
+    for atom in recursive:
+        binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
+        if binds:
+            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
+    return Diagnostic(
+        "E0602",
+        f"the aggregate only tests {listed}, and the rule binds {them} only by recursion",
+        tuple(labels),
+        ("an aggregate is evaluated before the recursion starts, once for every value of what it tests",),
+        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom outside the recursion",
+        source=program.source,
+    )

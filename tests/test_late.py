@@ -1,0 +1,187 @@
+"""Dataclasses whose methods are written when they are first used behave as those of the standard library."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pytest
+
+from elastalog import late
+
+T = TypeVar("T")
+
+
+@late.dataclass(frozen=True, slots=True)
+class Point:
+    """A class with a default, a class variable, and a method."""
+
+    x: int
+    y: int = 2
+    names: list[str] = field(default_factory=list, compare=False)
+    origin: ClassVar[str] = "corner"
+
+    def sum(self) -> int:
+        return self.x + self.y
+
+
+@late.dataclass(frozen=True, slots=True)
+class Named(Point):
+    """A class with a base."""
+
+    y: int = 7
+    name: str = "?"
+
+
+@late.dataclass(slots=True)
+class Box(Generic[T]):
+    content: T
+    doubled: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.doubled = 2
+
+
+@late.dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Compared by identity."""
+
+    x: int
+
+
+@late.dataclass(frozen=True, slots=True)
+class Unpickled:
+    """Set up by pickle before anybody makes one."""
+
+    x: int
+    y: str = "y"
+
+
+@late.dataclass(frozen=True, slots=True)
+class Own:
+    """With a text of its own."""
+
+    x: int
+
+    def __repr__(self) -> str:
+        return "own"
+
+
+def test_methods_are_not_written_before_they_are_needed() -> None:
+    @late.dataclass(frozen=True, slots=True)
+    class Unused:
+        x: int
+
+    assert "__eq__" not in vars(Unused)
+    assert Unused(1) == Unused(1)
+    assert "__eq__" in vars(Unused)
+
+
+def test_instances_are_as_those_of_the_standard_library() -> None:
+    point = Point(1)
+    assert (point.x, point.y, point.names, point.origin, point.sum()) == (1, 2, [], "corner", 3)
+    assert repr(point) == "Point(x=1, y=2, names=[])"
+    assert point == Point(1, names=["else"])
+    assert hash(point) == hash(Point(1))
+    assert point != Point(2)
+    assert not hasattr(point, "__dict__")
+    with pytest.raises(FrozenInstanceError):
+        point.x = 3  # type: ignore[misc]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+
+
+def test_a_subclass_has_the_fields_of_its_base_and_may_change_defaults() -> None:
+    assert [each.name for each in fields(Named)] == ["x", "y", "names", "name"]
+    assert Named(1) == Named(1, 7, [], "?")
+    assert Named.__slots__ == ("name",)
+
+
+def test_fields_are_known_without_an_instance() -> None:
+    @late.dataclass(frozen=True, slots=True)
+    class Fresh:
+        x: int
+        y: str = "y"
+
+    assert dataclasses.is_dataclass(Fresh)
+    assert [(each.name, each.default) for each in fields(Fresh)] == [("x", dataclasses.MISSING), ("y", "y")]
+    assert replace(Fresh(1), y="z") == Fresh(1, "z")
+
+
+def test_patterns_match_by_position() -> None:
+    match Named(1, name="a"):
+        case Point(x, y):
+            assert (x, y) == (1, 7)
+        case _:
+            pytest.fail("no match")
+
+
+def test_a_class_that_is_not_frozen_can_be_changed_and_not_hashed() -> None:
+    box = Box("a")
+    box.content = "b"
+    assert box == Box("b")
+    assert box.doubled == 2
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(box)
+
+
+def test_what_is_compared_by_identity_or_shown_in_its_own_way_stays_so() -> None:
+    place = Place(1)
+    assert place != Place(1)
+    assert place == place
+    assert len({place, Place(1)}) == 2
+    assert repr(Own(1)) == "own"
+
+
+def test_instances_can_be_copied_and_pickled() -> None:
+    point = Named(1, 3, ["a"], "b")
+    assert pickle.loads(pickle.dumps(point)) == point
+    assert copy.deepcopy(point) == point
+    assert copy.deepcopy(point).names is not point.names
+    assert copy.copy(Box(1)) == Box(1)
+
+
+def test_a_process_that_has_made_none_can_read_a_pickled_one() -> None:
+    written = b"\x80\x02ctests.test_late\nUnpickled\n)\x81](K\x05X\x01\x00\x00\x00zeb."  # a list of its fields
+    read: Any = pickle.loads(written)
+    assert read == Unpickled(5, "z")
+
+
+def test_threads_may_make_the_first_instances_together() -> None:
+    def first(_: int) -> Any:
+        return made(1)
+
+    for _ in range(20):
+
+        @late.dataclass(frozen=True, slots=True)
+        class made:  # noqa: N801
+            x: int
+            y: list[int] = field(default_factory=list)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(map(repr, pool.map(first, range(8))))) == 1
+
+
+def test_the_same_class_written_with_the_standard_library_is_equal_in_all_that_shows() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Standard:
+        """One."""
+
+        x: int
+        y: int = 2
+
+    @late.dataclass(frozen=True, slots=True)
+    class Late:
+        """One."""
+
+        x: int
+        y: int = 2
+
+    assert fields(Late)
+    shown = {name for name in vars(Standard) if name != "__init_subclass__"}
+    assert shown == set(vars(Late))
+    assert Late.__match_args__ == Standard.__match_args__
