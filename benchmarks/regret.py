@@ -196,8 +196,8 @@ def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
         sums += one
         if one[2] > LEAST_SECONDS:
             worst = [max(worst[0], one[0] / max(one[1], 1)), max(worst[1], one[2] / one[3])]
-    counted_ratio, timed_ratio = float(sums[0] / max(sums[1], 1)), float(sums[2] / sums[3])
-    return Regret(counted_ratio, timed_ratio, worst[0], worst[1], float(sums[2]), float(sums[3]))
+    whole = float(sums[0] / max(sums[1], 1)), float(sums[2] / sums[3])
+    return Regret(*whole, worst[0], worst[1], float(sums[2]), float(sums[3]))
 
 
 def rate_of(played: Played) -> float:
