@@ -20,7 +20,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Run, Unbound, solve
+from elastalog.provenance.functor_values import NoValue
+from elastalog.provenance.ground import Run, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary

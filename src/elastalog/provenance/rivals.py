@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from elastalog.analysis.program import Atom, CheckedProgram, Expression, Relation, Rule, Value, Variable
 from elastalog.analysis.subsumptions import MARK
 from elastalog.provenance.fact import Fact
-from elastalog.provenance.ground import NoValue, Ordinal, compare, value_of
+from elastalog.provenance.functor_values import NoValue
+from elastalog.provenance.ground import Ordinal, compare, value_of
 from elastalog.provenance.instantiate import are_met, match_atom
 from elastalog.provenance.joins import LookUp, Pattern, assignments, variables_of
 
