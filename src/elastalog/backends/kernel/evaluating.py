@@ -140,6 +140,8 @@ class KernelEvaluation:
     def _derive_globally(self, stratum: LogicalStratum) -> None:
         from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 
+        if self._evaluated_elsewhere(stratum) is not None:
+            return
         relations = self.held.relations
         GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
 
@@ -149,7 +151,12 @@ class KernelEvaluation:
             return None
         held = self.held
         facts = {name: held.facts_now(name) for name in (*stratum.reads, *stratum.relations)}
-        begun = self._place.evaluate(stratum, facts, self._limits)
+        levels = None
+        if held.annotation.is_global:
+            flat = self.program.flat
+            below = [name for name in stratum.reads if name not in stratum.relations]
+            levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+        begun = self._place.evaluate(stratum, facts, self._limits, levels)
         if begun is not None:
             for name, found in begun.relations.items():
                 width = self.program.relations[name].width

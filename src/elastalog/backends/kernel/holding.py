@@ -16,6 +16,7 @@ from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import ResidentRelations
+from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
@@ -94,6 +95,11 @@ class KernelFacts:
         """The facts of a relation in the state under way."""
         stored = self.relations[relation]
         return stored.rows[: stored.used] if stored.is_settled else stored.rows[aggregates.present_now(stored)]
+
+    def levels_now(self, relation: str) -> Vector:
+        """Their levels, in the same order."""
+        stored = self.relations[relation]
+        return levels_now(stored, slice(0, stored.used) if stored.is_settled else aggregates.present_now(stored))
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
