@@ -39,6 +39,14 @@ SPARK: tuple[Entry, ...] = (
         'changes.writeStream.option("checkpointLocation", "other.checkpoint")',
     ),
     Entry(
+        "E0874",
+        "job cancelled",
+        "A job that evaluates or updates a stratum was cancelled from outside: by its group `elastalog`, by the group"
+        " of whoever started it, or on Spark's pages. It is not repeated, and the epoch before stands.",
+        'spark.sparkContext.cancelJobGroup("elastalog")  # while an update runs',
+        'db.apply({"edge": [(1, 2)]})  # again',
+    ),
+    Entry(
         "E1101",
         "no Java",
         "Spark runs on Java 17 or later. It is looked for in JAVA_HOME, on the PATH, and in the Python package"
