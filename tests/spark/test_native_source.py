@@ -4,8 +4,13 @@ once. Readers and writers are mostly used here as Spark uses them, without Spark
 from __future__ import annotations
 
 import math
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +21,7 @@ import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.spark.native import stored_rows
+from tests.spark.conftest import environment_of_children
 
 pytest.importorskip("pyspark")
 
@@ -320,6 +326,46 @@ def test_a_store_that_is_being_written_says_so(store: Path) -> None:
     with elastalog.open(store=store), pytest.raises(ElastalogError) as raised:
         write(store, ROWS, relation="kinds")
     assert raised.value.diagnostics[0].code == "E0804"
+
+
+WRITE = """
+import sys
+import pyarrow as pa
+from pyspark.sql.types import StringType, StructField, StructType
+from elastalog.spark import ElastalogSource
+
+store, batch = sys.argv[1:]
+rows = pa.table({"op": ["+"], "n": [int(batch)], "u": [1], "f": [0.5], "s": [f"batch {batch}"]})
+options = {"store": store, "relation": "kinds", "source": "job", "batch": batch}
+writer = ElastalogSource(options).writer(StructType([StructField(n, StringType()) for n in rows.column_names]), False)
+message = writer.write(iter(rows.to_batches()))
+print("ready", flush=True)
+writer.commit([message])
+"""
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_once(store: Path) -> None:
+    """What is killed are processes that do what Spark's driver does in the end. The change feed is the witness."""
+    random = Random(5)
+    kills = 0
+    for batch in range(1, 7):
+        for patience in (random.uniform(0, 0.05), random.uniform(0, 0.4), None):
+            command = [sys.executable, "-c", WRITE, str(store), str(batch)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment_of_children())
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            if patience is not None:
+                time.sleep(patience)
+                process.kill()
+                kills += process.wait() == -signal.SIGKILL
+            assert process.wait() in (0, -signal.SIGKILL)
+            process.stdout.close()
+    assert kills > 3
+    given = source(store, changes="true", columns="n", epoch=3)
+    reader = given.streamReader(given.schema())
+    parts = reader.partitions(reader.initialOffset(), reader.latestOffset())
+    assert [row for part in parts for row in rows(reader.read(part))] == [("+", n, n + 3) for n in range(1, 7)]
 
 
 # --- on Spark ------------------------------------------------------------------------------------------------------
