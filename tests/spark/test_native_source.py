@@ -134,6 +134,7 @@ def test_a_damaged_file_is_found_before_it_is_read(store: Path) -> None:
         ({"relation": "kind"}, "E0606", "did you mean `kinds`?"),
         ({"epoch": 9}, "E0813", "epochs 1 to 3"),
         ({"store": "nowhere"}, "E0801", "no such folder"),
+        ({"store": "s3://bucket/store"}, "E0870", "`s3://bucket/store` is no folder"),
         ({"epcoh": 1}, "E0870", "did you mean `epoch`?"),
         ({"epoch": "last"}, "E0870", "a whole number from 1 on"),
         ({"epoch": 0}, "E0870", "a whole number from 1 on"),

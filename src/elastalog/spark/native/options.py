@@ -8,8 +8,9 @@ from pathlib import Path
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.late import dataclass
+from elastalog.pipeline.remote import is_address
 from elastalog.pipeline.spark.frames import path_of
-from elastalog.pipeline.spark.refusals import absolute
+from elastalog.pipeline.spark.refusals import absolute, without_secrets
 
 _READ = ("store", "relation", "epoch", "columns", "annotations", "changes", "partitions")
 _WRITE = ("store", "relation", "source", "batch")
@@ -97,7 +98,10 @@ def _required(options: Mapping[str, str], name: str) -> str:
 
 def _folder(options: Mapping[str, str]) -> Path:
     """The folder of the store: tasks may be at home elsewhere."""
-    return Path(absolute(path_of(_required(options, "store"))))
+    store = path_of(_required(options, "store"))
+    if is_address(store):
+        raise refused(f"`{without_secrets(store)}` is no folder", "put the store where driver and executors mount it")
+    return Path(absolute(store))
 
 
 def _number(options: Mapping[str, str], name: str, least: int) -> int | None:
