@@ -12,7 +12,8 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.remote import RemoteFolder, is_address
+from elastalog.pipeline.addresses import is_address
+from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.faults import StoreDamaged
 
 PROGRAM = """

@@ -15,7 +15,7 @@ from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
 from elastalog.late import dataclass
-from elastalog.pipeline.remote import is_address
+from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress

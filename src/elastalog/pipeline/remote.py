@@ -5,7 +5,6 @@ files of the cloud's own tools, or from the address."""
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,6 @@ from typing import Any
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.own_folder import folder_of_this_process
 from elastalog.pipeline.spark.refusals import without_secrets
-
-_ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://")
-
-
-def is_address(place: object) -> bool:
-    """Whether a place is an address, not a path on this machine."""
-    return isinstance(place, str) and _ADDRESS.match(place) is not None
 
 
 class RemoteFolder:

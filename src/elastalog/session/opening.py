@@ -23,9 +23,9 @@ from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import Mode, Policy
-from elastalog.pipeline.remote import RemoteFolder, is_address
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.functions import Functions, digests_of
@@ -133,6 +133,8 @@ def open(  # noqa: A001  # its public name
     if is_address(store):
         store = _fetched(str(store), read_only)
     if is_address(facts) and engine != "spark":
+        from elastalog.pipeline.remote import RemoteFolder
+
         facts = RemoteFolder(str(facts)).fetch_all()
     if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
         from elastalog.evaluation.stored import unmoved

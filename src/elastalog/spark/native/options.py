@@ -8,7 +8,7 @@ from pathlib import Path
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.late import dataclass
-from elastalog.pipeline.remote import is_address
+from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.spark.frames import path_of
 from elastalog.pipeline.spark.refusals import absolute, without_secrets
 
