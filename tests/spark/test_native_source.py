@@ -128,6 +128,13 @@ def test_a_damaged_file_is_found_before_it_is_read(store: Path) -> None:
     assert code(source(store)) == "E0805"
 
 
+def test_an_equivalence_that_is_kept_as_classes_is_refused(tmp_path: Path) -> None:
+    program = ".decl same(x: number, y: number) eqrel\n.decl given(x: number, y: number)\nsame(x, y) :- given(x, y).\n"
+    elastalog.open(program, {"given": [(1, 2)]}, store=tmp_path / "store").close()
+    assert code(source(tmp_path / "store", "same")) == "E0662"
+    assert read(source(tmp_path / "store", "given")) == [(1, 2)]
+
+
 @pytest.mark.parametrize(
     ("options", "expected", "told"),
     [

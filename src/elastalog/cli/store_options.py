@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -73,11 +73,12 @@ def opened_at(
     return opened(path, options, form, verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None) -> Session:
-    """A session that writes a store. What was found after a crash is reported on standard error."""
+def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None, **policy: Any) -> Session:
+    """A session that writes a store; `policy` is what `elastalog.open` takes for bad rows. What was found after a crash
+    is reported on standard error."""
     import elastalog
 
-    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for())
+    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for(), **policy)
     if session.recovery:
         show_diagnostics(session.recovery, form, verbosity)
     return session

@@ -25,6 +25,7 @@ from elastalog.relations.facts import FactWords
 from elastalog.storage import columns, faults
 from elastalog.storage.checked_files import FileEntry, require_digest
 from elastalog.storage.entries import JournalRecord
+from elastalog.storage.equivalences import equivalences_in
 from elastalog.storage.manifest import Segment
 from elastalog.storage.state import StoredState
 
@@ -50,6 +51,8 @@ class RelationParts:
 def set_aside(state: StoredState, relation: str, folder: Path) -> RelationParts:
     """Puts the files of a relation into a folder, each checked: links where that is possible, so that a writer of the
     store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory."""
+    if relation in equivalences_in(state.layout):
+        raise faults.kept_as_classes(state.root, relation)
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot

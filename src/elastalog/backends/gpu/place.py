@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
 

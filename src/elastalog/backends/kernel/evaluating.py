@@ -10,7 +10,7 @@ from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
@@ -87,6 +87,8 @@ class KernelEvaluation:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
                 aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+            elif stratum.equivalence is not None:
+                classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:
                 self._choose(stratum)
             else:

@@ -42,10 +42,6 @@ if TYPE_CHECKING:
 LEAST_ROWS = 100_000
 """Facts read below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
 
-_SECONDS_OF_A_JOB = 3.0
-_SECONDS_A_FACT = 1e-6
-"""What an update takes in tasks before it begins: a job is started, and the state of shares is read."""
-
 Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
 
@@ -158,7 +154,6 @@ class StratumJobs:
         files = {name: pending.changes for name, pending in below.items()}
         shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
         update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
-        self._watch.grant(_SECONDS_OF_A_JOB + _SECONDS_A_FACT * sum(filed.size for filed in before.values()))
         over_budget = Path(spec.folder) / OVER_BUDGET
 
         def check() -> None:

@@ -22,9 +22,9 @@ from pyspark.sql.types import (
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.spark.frames import UNSIGNED
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.schema import Schema
 from elastalog.spark.native.options import ReadOptions, WriteOptions, refused
-from elastalog.spark.native.stored_rows import arrow_fields, stored_schemas
+from elastalog.spark.native.stored_rows import arrow_fields, readable
 
 if TYPE_CHECKING:
     from elastalog.spark.native.feed import ChangeReader
@@ -108,8 +108,7 @@ class ElastalogSource(DataSource):
     def _relation(self) -> tuple[ReadOptions, int, Schema]:
         if self._found is None:
             options = ReadOptions.of(self.options)
-            epoch, schemas = stored_schemas(options.store, options.epoch)
-            self._found = options, epoch, schema_named(schemas, options.relation)
+            self._found = options, *readable(options.store, options.relation, options.epoch)
         return self._found
 
 

@@ -22,11 +22,12 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.facts import FactWords
-from elastalog.relations.schema import Schema, schemas_of
+from elastalog.relations.schema import Schema, schema_named, schemas_of
 from elastalog.relations.words import ARROW_TYPES, Dictionary
 from elastalog.storage import faults
 from elastalog.storage.checked_files import require_digest
 from elastalog.storage.columns import COUNT, LEVEL
+from elastalog.storage.equivalences import equivalences_in
 from elastalog.storage.parts import last_states
 from elastalog.storage.state import StoredState
 from elastalog.storage.store import Store
@@ -48,13 +49,26 @@ class Share:
     shares: int
 
 
-def stored_schemas(root: Path, epoch: int | None = None) -> tuple[int, dict[str, Schema]]:
-    """An epoch of a store, the last by default, and the schemas of the relations that its program declares."""
+def stored_schemas(root: Path) -> dict[str, Schema]:
+    """The schemas of the relations that the program of a store declares."""
+    return _state_and_schemas(root, None)[1]
+
+
+def readable(root: Path, relation: str, epoch: int | None) -> tuple[int, Schema]:
+    """An epoch of a store, the last by default, and the schema of a relation whose facts its files have."""
+    state, schemas = _state_and_schemas(root, epoch)
+    schema = schema_named(schemas, relation)
+    if relation in equivalences_in(state.layout):
+        raise faults.kept_as_classes(root, relation)
+    return state.epoch, schema
+
+
+def _state_and_schemas(root: Path, epoch: int | None) -> tuple[StoredState, dict[str, Schema]]:
     with unmoved(root):
         opened = Store.open(root, read_only=True, until=epoch)
         state = opened.state(epoch)
         program, _ = stored_program(opened, state, None, None, None)
-    return state.epoch, schemas_of(program.checked)
+    return state, schemas_of(program.checked)
 
 
 def arrow_fields(schema: Schema, annotations: bool) -> dict[str, pa.DataType]:

@@ -37,7 +37,7 @@ class UpdateWriter(DataSourceArrowWriter):
     `a2`, …. A fact that is both inserted and deleted is inserted."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        _, schemas = stored_schemas(options.store)
+        schemas = stored_schemas(options.store)
         names = schema.fieldNames()
         if options.relation is not None:
             schema_named(schemas, options.relation)
