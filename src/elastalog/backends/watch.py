@@ -20,7 +20,8 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """News of an evaluation: which stratum, which iteration, how many facts were found since the last news of it."""
+    """News of an evaluation: which stratum, which iteration (0: it has only begun, or its tasks do not say), how many
+    facts were found since the last news of it."""
 
     stratum: int
     iteration: int
@@ -77,6 +78,10 @@ class Watch:
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""
         self.check()
+        self.tell(stratum, iteration, found)
+
+    def tell(self, stratum: int, iteration: int, found: int) -> None:
+        """Tells news to who wants them."""
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 

@@ -15,6 +15,7 @@ from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
 from elastalog.late import dataclass
+from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
@@ -111,12 +112,19 @@ max_bad_rows_option: Final = click.option(
 )  # fmt: skip
 
 
+class FactsFolder(click.Path):
+    """A folder that is there, or an address."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_address(value) else super().convert(value, param, ctx)
+
+
 def session_options(command: _Command) -> _Command:
     """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
     options = (
         click.option(
-            "-F", "--facts", default=".", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-            help="Folder of the fact files.  [default: the current one]",
+            "-F", "--facts", default=".", type=FactsFolder(exists=True, file_okay=False), metavar="DIR",
+            help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
         ),
         click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
         click.option(

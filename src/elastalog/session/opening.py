@@ -24,6 +24,7 @@ from elastalog.diagnostics.arguments import require_number, require_one_of, requ
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
@@ -83,8 +84,9 @@ def open(  # noqa: A001  # its public name
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
-    epoch. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there, `facts`
-    are not read, and a line of the log says so.
+    epoch. Folders of facts, and stores that are only read, may be addresses (`s3://bucket/folder`): their files are
+    fetched first. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there,
+    `facts` are not read, and a line of the log says so.
 
     `retention`: how many epochs can be gone back, 1000 unless given; of a store that is there, that from now on.
     Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
@@ -134,6 +136,8 @@ def open(  # noqa: A001  # its public name
     if read_only and store is None:
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
+    if is_address(store):
+        store = _fetched(str(store), read_only)
     if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
         from elastalog.evaluation.stored import unmoved
 
@@ -157,6 +161,10 @@ def open(  # noqa: A001  # its public name
 
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
+    if is_address(facts) and engine != "spark":
+        from elastalog.pipeline.remote import RemoteFolder
+
+        facts = RemoteFolder(str(facts)).fetch_all()
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
@@ -179,6 +187,14 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
+
+
+def _fetched(address: str, read_only: bool) -> Path:
+    from elastalog.storage.fetching import fetch_store, refuse_to_write
+
+    if not read_only:
+        raise refuse_to_write(address)
+    return fetch_store(address)
 
 
 def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
+from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import Program, as_program
 from elastalog.provenance.fact import Fact
@@ -462,6 +463,10 @@ class Session:
         """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
         on. Returns the epoch of the copy."""
         require_path("a copy of a store is a folder", path, "give its path")
+        if is_address(path):
+            from elastalog.storage.fetching import refuse_to_write
+
+            raise refuse_to_write(str(path))
         return self._history.back_up(Path(path))
 
     def diff(self, first: int, last: int) -> Differences:
