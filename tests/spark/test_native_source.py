@@ -353,6 +353,7 @@ writer.commit([message])
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_once(store: Path) -> None:
     """What is killed are processes that do what Spark's driver does in the end. The change feed is the witness."""
     random = Random(5)

@@ -117,7 +117,7 @@ def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) 
             shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 60))])
 def test_kill_9_at_a_random_time(folder: Path, seed: int, in_background: bool) -> None:
     path = folder / "store"
     delay = random.Random(seed).uniform(0.001, 0.06)

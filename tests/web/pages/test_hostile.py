@@ -16,7 +16,7 @@ from pyarrow import parquet
 from tests.web.pages.conftest import Served, Windows
 
 # The steps share a server and a browser, and some go on from where others ended: one process runs them all.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pages")]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("pages")]
 
 PROGRAM = """
 .decl said(who: symbol, what: symbol)
