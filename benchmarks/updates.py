@@ -13,7 +13,7 @@ import argparse
 import gc
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,11 @@ SIZES: tuple[tuple[str, Callable[[int], int]], ...] = (
     ("1000", lambda total: 1000),
     ("1 %", lambda total: total // 100),
 )
+EPOCH_STRATEGIES: Mapping[str, Mapping[str, Any]] = {
+    "recompute": {"strategy": "recompute"},
+    "update only": {"budget": None},
+    "elastic": {},
+}
 LATENCY_SIZES = (1_000_000, 20_000_000)
 CHAINS = """
 .decl e(x: number, y: number)
@@ -217,32 +222,31 @@ def _switches(session: Any) -> int:
     return sum(stratum.how in ("switch", "bootstrap") for stratum in session.log()[-1].strata)
 
 
-def measure_epochs(work: Workload, facts: Facts, with_update_only: bool) -> dict[str, float]:
-    """The papers' workload: initial, six small, large, four small, large. Small updates are 100 facts, deleted and
-    inserted by turns; the first large one deletes 10 % of the explicit facts, the second inserts them."""
+def epoch_seconds(work: Workload, facts: Facts, options: Mapping[str, Any], small: int, large: int) -> list[float]:
+    """The papers' workload: initial, six small, large, four small, large. Small updates are deleted and inserted by
+    turns; the first large one is deleted, the second inserts it again."""
     import elastalog
 
     cycle = Cycle(facts)
-    plan = ["small"] * 6 + ["large"] + ["small"] * 4 + ["large"]
+    with elastalog.open(work.program, facts=facts, engine="local", **options) as session:
+        seconds = [evaluation_seconds(session)]
+        held: dict[str, Facts] = {}
+        for number, kind in enumerate(["small"] * 6 + ["large"] + ["small"] * 4 + ["large"]):
+            if kind in held:
+                cost, _ = timed(partial(session.apply, inserted=held.pop(kind)))
+            else:
+                held[kind] = cycle.choose(small if kind == "small" else large, 1000 + number)
+                cost, _ = timed(partial(session.apply, deleted=held[kind]))
+            seconds.append(cost)
+    return seconds
+
+
+def measure_epochs(work: Workload, facts: Facts, with_update_only: bool) -> dict[str, float]:
+    """Small updates are 100 facts, large ones 10 % of the explicit facts."""
     totals: dict[str, float] = {}
-    for name, options in (
-        ("recompute", {"strategy": "recompute"}),
-        ("update only", {"budget": None}),
-        ("elastic", {}),
-    ):
-        if name == "update only" and not with_update_only:
-            continue
-        with elastalog.open(work.program, facts=facts, engine="local", **options) as session:
-            seconds = evaluation_seconds(session)
-            held: dict[str, Facts] = {}
-            for number, kind in enumerate(plan):
-                if kind in held:
-                    cost, _ = timed(partial(session.apply, inserted=held.pop(kind)))
-                else:
-                    held[kind] = cycle.choose(100 if kind == "small" else cycle.total // 10, 1000 + number)
-                    cost, _ = timed(partial(session.apply, deleted=held[kind]))
-                seconds += cost
-        totals[name] = seconds
+    for name, options in EPOCH_STRATEGIES.items():
+        if name != "update only" or with_update_only:
+            totals[name] = sum(epoch_seconds(work, facts, options, 100, Cycle(facts).total // 10))
     print("  13 epochs: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in totals.items()), end="")
     print(f"   elastic is {totals['recompute'] / totals['elastic']:.2f} times faster than recompute")
     return totals
