@@ -77,7 +77,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
     outcome = Outcome(strategy, size)
     budget = None if strategy.endswith("!") else 0.2
     strategy = strategy.rstrip("!")
-    rows = search_without_limit() if options.is_unbounded else None
+    searched = search_without_limit() if options.is_unbounded else None
     warm_up(strategy)
     began = time.process_time()
     with elastalog.open(case.program, case.facts, strategy=strategy, budget=budget) as db:
@@ -89,12 +89,12 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
                 update.delete(relation, rows)
             for relation, rows in inserted.items():
                 update.insert(relation, rows)
-            before = 0 if rows is None else rows()
+            before = 0 if searched is None else searched()
             began = time.process_time()
             update.commit()
             outcome.seconds.setdefault(label, []).append(time.process_time() - began)
-            if rows is not None:
-                outcome.counters["rows"] = outcome.counters.get("rows", 0) + rows() - before
+            if searched is not None:
+                outcome.counters["rows"] = outcome.counters.get("rows", 0) + searched() - before
             for counter, value in update.stats.work.counters.as_dict().items():
                 outcome.counters[counter] = outcome.counters.get(counter, 0) + value
     outcome.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

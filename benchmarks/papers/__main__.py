@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 
 from benchmarks.papers import debugging, dredc, elastic, marking, provenance  # noqa: F401  they register their items
 from benchmarks.papers.items import ITEMS, PAPERS, Item, Settings
 from benchmarks.papers.record import keep, take
 from benchmarks.papers.report import write_pages
-from benchmarks.workloads import DATA_VARIABLE, data_folder
+from benchmarks.workloads import DATA_VARIABLE, HERE, data_folder
 
 
 def main() -> None:
@@ -25,10 +26,10 @@ def main() -> None:
     unknown = [name for name in given.only if not _chosen([name])]
     if unknown:
         parser.error(f"no item {', '.join(unknown)}; there are: {', '.join(ITEMS)}")
-    if not given.pages_only:
-        for item in _chosen(given.only):
-            _measure(item, settings)
+    failed = [] if given.pages_only else [item.name for item in _chosen(given.only) if not _measured(item, settings)]
     write_pages()
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
 def _chosen(names: list[str]) -> list[Item]:
@@ -37,15 +38,21 @@ def _chosen(names: list[str]) -> list[Item]:
     return [item for item in items if not names or item.name in names or item.paper in names]
 
 
-def _measure(item: Item, settings: Settings) -> None:
+def _measured(item: Item, settings: Settings) -> bool:
+    """Whether it went well. What goes wrong in one item must not cost the hours of the others."""
     if item.measure is None:
         print(f"{item.name}: left out; {item.why}", file=sys.stderr)
     elif not item.is_available(settings.data):
         print(f"{item.name}: no data ({', '.join(item.folders)})", file=sys.stderr)
     else:
         print(f"{item.name}: {item.title}", flush=True)
-        record = take(item, settings)
-        print(f"  {record.seconds:.1f} s: {keep(record)}", flush=True)
+        try:
+            record = take(item, settings)
+        except Exception:
+            traceback.print_exc()
+            return False
+        print(f"  {record.seconds:.1f} s: {keep(record).relative_to(HERE.parent)}", flush=True)
+    return True
 
 
 if __name__ == "__main__":
