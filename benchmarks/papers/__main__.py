@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+from pathlib import Path
 
 from benchmarks.papers import debugging, dredc, elastic, marking, provenance  # noqa: F401  they register their items
 from benchmarks.papers.items import ITEMS, PAPERS, Item, Settings
-from benchmarks.papers.record import keep, take
-from benchmarks.papers.report import write_pages
-from benchmarks.workloads import DATA_VARIABLE, HERE, data_folder
+from benchmarks.papers.record import RESULTS, keep, take
+from benchmarks.papers.report import PAGES, write_pages
+from benchmarks.workloads import DATA_VARIABLE, data_folder
 
 
 def main() -> None:
@@ -21,13 +22,16 @@ def main() -> None:
     )
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     parser.add_argument("--pages-only", action="store_true", help="measure nothing, write the pages from what there is")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the JSON files")
+    parser.add_argument("--pages", type=Path, default=PAGES, help="folder of the pages")
     given = parser.parse_args()
     settings = Settings(given.quick, data_folder(given.data))
     unknown = [name for name in given.only if not _chosen([name])]
     if unknown:
         parser.error(f"no item {', '.join(unknown)}; there are: {', '.join(ITEMS)}")
-    failed = [] if given.pages_only else [item.name for item in _chosen(given.only) if not _measured(item, settings)]
-    write_pages()
+    items = [] if given.pages_only else _chosen(given.only)
+    failed = [item.name for item in items if not _measured(item, settings, given.results)]
+    write_pages(given.results, given.pages)
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 
@@ -38,7 +42,7 @@ def _chosen(names: list[str]) -> list[Item]:
     return [item for item in items if not names or item.name in names or item.paper in names]
 
 
-def _measured(item: Item, settings: Settings) -> bool:
+def _measured(item: Item, settings: Settings, results: Path) -> bool:
     """Whether it went well. What goes wrong in one item must not cost the hours of the others."""
     if item.measure is None:
         print(f"{item.name}: left out; {item.why}", file=sys.stderr)
@@ -51,7 +55,7 @@ def _measured(item: Item, settings: Settings) -> bool:
         except Exception:
             traceback.print_exc()
             return False
-        print(f"  {record.seconds:.1f} s: {keep(record).relative_to(HERE.parent)}", flush=True)
+        print(f"  {record.seconds:.1f} s: {keep(record, results)}", flush=True)
     return True
 
 

@@ -60,6 +60,7 @@ PAPERS: Mapping[str, str] = {
     "marking": "Backward/Forward with Marking for Update Streams (DL 2025)",
     "provenance": "Provenance, Incremental Evaluation, and Debugging in Datalog (thesis, 2022): provenance",
     "debugging": "Provenance, Incremental Evaluation, and Debugging in Datalog (thesis, 2022): debugging",
+    "counting": "Incremental evaluation with counts in Soufflé (a short note)",
 }
 
 

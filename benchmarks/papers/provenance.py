@@ -76,7 +76,7 @@ def metrics(settings: Settings) -> Figures:
     from benchmarks import generate
     from benchmarks.workloads import as_tables
 
-    facts = as_tables(generate.random_graph(200, 400, seed=3))
+    facts = as_tables(generate.random_graph(60, 100, seed=3))
     rows: list[Sequence[Cell]] = []
     found: dict[str, tuple[list[int], list[int], float]] = {}
     for metric in ("height", "size"):

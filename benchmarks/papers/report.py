@@ -58,6 +58,9 @@ def _index(judgements: Sequence[Judgement], results: Path) -> Iterator[str]:
     yield f"Of {len(judgements)} [claims](claims.md): {parts}."
     for paper, title in PAPERS.items():
         yield f"\n## [{title}]({paper}.md)\n"
+        if not _items(paper):
+            yield "No table and no figure."
+            continue
         yield "| name | table or figure | measured |"
         yield "|---|---|---|"
         for item in _items(paper):
@@ -95,6 +98,8 @@ def _paper(paper: str, results: Path, pages: Path) -> Iterator[str]:
     yield f"# {PAPERS[paper]}"
     yield ""
     yield "[All papers](README.md) · [claims](claims.md)"
+    if not _items(paper):
+        yield "\nIt prints no table and no figure; items of the other papers decide about its claims."
     for item in _items(paper):
         yield f"\n## {item.title}\n"
         for table in item.printed:
