@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from benchmarks.papers.items import Settings, reproduces
@@ -87,6 +88,24 @@ def table2(settings: Settings) -> Figures:
         values |= {f"{name} 2C / none": first["dredc"] / first["recompute"]}
     head = ("data", "deleted", *NAMES.values(), "remat", "first evaluation", "1C", "2C")
     return Figures([Table("processor seconds, median", head, rows)], values=values)
+
+
+@reproduces("Tables 1 and 2, SSPE with the search unbounded")
+def unbounded(settings: Settings) -> Figures:
+    rows: list[Sequence[Cell]] = []
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for nodes in (500, 1000, 2000) if settings.is_quick else (1000, 2000, 4000, 8000):
+        options = replace(_options(settings), nodes=nodes, edges=10 * nodes, repeats=1)
+        found = {s: measure("sspe", 0, s, options) for s in ("dredc", "dred")}
+        found["unbounded"] = measure("sspe", 0, "dred", replace(options, is_unbounded=True))
+        for label in ("-1000", "-2 %"):
+            times = [outcome.seconds[label][0] for outcome in found.values()]
+            rows.append((nodes, label, *times, times[1] / times[0], times[2] / times[0]))
+            ratios.setdefault(label, []).append((nodes, times[2] / times[0]))
+    head = ("nodes", "deleted", "DRed^c", "DRed", "DRed, unbounded", "DRed / DRed^c", "unbounded / DRed^c")
+    plot = Plot("SSPE: DRed, unbounded, over DRed^c", "nodes", "ratio of times", ratios)
+    values = {f"{label} ratio": points[-1][1] for label, points in ratios.items()}
+    return Figures([Table("processor seconds; ten edges a node", head, rows)], [plot], values)
 
 
 @reproduces("Example 1: a join whose head says little of it")

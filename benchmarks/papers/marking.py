@@ -80,5 +80,7 @@ def _values(own: dict[str, list[Outcome]]) -> dict[str, float]:
     found |= {"marks im.": _mean(new, "marked_implicit"), "deletions, eager": _mean(own["bf+eager"], "deletions")}
     for phase in PHASES:
         found |= {phase: _mean(old, phase), f"{phase}, marks": _mean(new, phase)}
+    found["backward, more with marks"] = found["backward, marks"] - found["backward"]
     found["deletions saved"] = 1 - found["deletions, marks"] / max(1, found["deletions"])
+    found["time"] = _milliseconds(new) / _milliseconds(old)
     return found

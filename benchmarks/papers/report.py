@@ -54,8 +54,8 @@ def _index(judgements: Sequence[Judgement], results: Path) -> Iterator[str]:
     yield INTRODUCTION
     yield ""
     counted = Counter(judgement.verdict for judgement in judgements)
-    parts = ", ".join(f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict])
-    yield f"Of {len(judgements)} [claims](claims.md): {parts}."
+    parts = ", ".join(f"{verdict.value}: {counted[verdict]}" for verdict in Verdict if counted[verdict])
+    yield f"The {len(judgements)} [claims](claims.md): {parts}."
     for paper, title in PAPERS.items():
         yield f"\n## [{title}]({paper}.md)\n"
         if not _items(paper):
@@ -90,7 +90,8 @@ def _claim_row(judgement: Judgement) -> str:
     claim, rules = judgement.claim, judgement.claim.rules
     printed = "; ".join(shown(rule.printed) for rule in rules if rule.printed is not None)
     values = "; ".join("?" if value is None else shown(value) for value in judgement.values)
-    verdict = f"**{judgement.verdict.value}**" + (f": {claim.note}" if claim.note else "")
+    is_explained = judgement.verdict in (Verdict.FAILS, Verdict.UNTESTABLE) and claim.note
+    verdict = f"**{judgement.verdict.value}**" + (f": {claim.note}" if is_explained else "")
     return f"| {claim.text} | {printed} | {values} | {'; '.join(map(str, rules))} | {verdict} |"
 
 
