@@ -3,7 +3,7 @@
 
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
-EXTRAS  ?= dev,debug,shell,spark
+EXTRAS  ?= dev,debug,docs,lsp,shell,spark,web
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=
@@ -15,7 +15,7 @@ QUICK   ?=
 ONLY    ?=
 SEED    ?=
 # What `make check` tests: nothing that evaluates.
-QUICKEST := tests/syntax tests/diagnostics tests/planning tests/docs/test_pages.py tests/docs/test_walks.py
+QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_site.py tests/docs/test_walks.py
 # Folder of benchmark data; without it the benchmarks generate theirs.
 DATA    ?= $(ELASTALOG_DATA)
 
@@ -24,15 +24,18 @@ READY   := $(VENV)/.ready
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check torture bench papers wheel format clean
+.PHONY: help setup demo workbench test check docs torture bench papers wheel format clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create .venv, install the project into it, compile its operators
 
 demo: $(READY) ## a short tour on local Spark; under two minutes
 	@$(BIN)/python scripts/demo.py
+
+workbench: $(READY) ## the workbench on an example, in your browser
+	@$(BIN)/elastalog workbench --demo
 
 test: $(READY) ## run the tests, but for a few that take a minute each (LONG=1 runs these too)
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
@@ -44,6 +47,9 @@ check: $(READY) ## format, lint, types, layers, and the tests of the language an
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(or $(PYTEST),$(QUICKEST))
+
+docs: $(READY) ## the documentation as a site, in build/site (`make check` builds it too)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 torture: $(READY) ## attack every promise from seeds for an hour (QUICK=1: five minutes); SEED=N repeats
 	$(BIN)/python -m tests.torture --seconds $(if $(QUICK),300,3600) $(if $(SEED),--seed $(SEED),)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,8 @@ def main(edges: int) -> None:
     for name, recursion in RECURSIONS.items():
         text = program(recursion)
         elastalog.query(text, {"edge": [(1, 2)]}, "path(1, X)")  # what is compiled at first use
-        asked, answers = timed(lambda text=text: elastalog.query(text, facts, "path(1, X)"))
-        whole, db = timed(lambda text=text: elastalog.open(text, facts=facts, strategy="recompute"))
+        asked, answers = timed(partial(elastalog.query, text, facts, "path(1, X)"))
+        whole, db = timed(partial(elastalog.open, text, facts=facts, strategy="recompute"))
         assert sorted(db.query("path(1, X)")) == sorted(answers)
         print(
             f"{name:10}  {len(answers)} answers  asked {asked:6.2f} s  whole closure, {len(db['path']):,} facts "

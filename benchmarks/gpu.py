@@ -133,14 +133,16 @@ def on_arrays(case: Case, facts: Facts, arrays: Arrays, repeats: int) -> dict[st
     }  # fmt: skip
 
 
-def opened(case: Case, facts: Any, engine: str, jobs: int, repeats: int, strategy: str) -> dict[str, Any]:
+def opened(
+    case: Case, facts: Any, engine: str, jobs: int, repeats: int, strategy: str, levels: str = "local"
+) -> dict[str, Any]:
     """Opening a session, from tables in memory or from a folder."""
     seconds = []
     device = 0.0
     for _ in range(repeats):
         gc.collect()
         began = time.perf_counter()
-        with elastalog.open(case.program, facts, engine=engine, jobs=jobs, strategy=strategy) as db:
+        with elastalog.open(case.program, facts, engine=engine, jobs=jobs, strategy=strategy, levels=levels) as db:
             seconds.append(time.perf_counter() - began)
             _require(case, {name: len(db[name]) for name in case.sizes})
             device = sum(stratum.seconds for stratum in db.statistics().elsewhere)
@@ -179,6 +181,8 @@ def measured(case: Case, given: argparse.Namespace, data: Path | None, arrays: A
         return
     for strategy in ("elastic", "recompute"):
         yield f"open gpu {strategy}", opened(case, facts, "gpu", given.jobs, given.repeats, strategy)
+    if case.name == "galen":
+        yield "open gpu global", opened(case, facts, "gpu", given.jobs, given.repeats, "elastic", "global")
     yield "open kernel elastic", opened(case, facts, "local", given.jobs, 1, "elastic")
     if case.files is not None and data is not None:
         folder = data / case.files

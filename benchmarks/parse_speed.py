@@ -1,5 +1,8 @@
 """How fast programs are parsed and checked, in lines a second, at growing sizes: it should be linear.
 
+`python -m benchmarks.parse_speed --components [--lines N ...]` measures programs in components, that inherit from each
+other and of which every tenth has an instance, and writes nothing.
+
 `python -m benchmarks.parse_speed [--lines N ...]` prints a table, writes benchmarks/results/parse_speed.json and draws
 benchmarks/plots/parse_speed.png.
 """
@@ -65,6 +68,47 @@ def _group(number: int) -> Iterator[str]:
     yield ""
 
 
+def component_text(lines: int) -> str:
+    """A program of about so many lines in components: chains of ten, each of which inherits from the one before; the
+    last of a chain has an instance, which holds all of them."""
+    return "".join(line + "\n" for number in range(max(10, lines // 14)) for line in _component(number))
+
+
+def _component(number: int) -> Iterator[str]:
+    yield f".comp G{number} : G{number - 1} {{" if number % 10 else f".comp G{number} {{"
+    yield f"    .decl edge{number}(from: number, to: number)"
+    yield f"    edge{number}({number}, 1)."
+    yield f"    .decl reach{number}(from: number, to: number)"
+    yield f"    reach{number}(x, y) :- edge{number}(x, y)."
+    yield f"    reach{number}(x, z) :- reach{number}(x, y), edge{number}(y, z), x != z."
+    yield f"    .decl apart{number}(a: number)"
+    yield f"    apart{number}(a) :- edge{number}(a, _), !reach{number}(a, a)."
+    yield f"    .decl near{number}(node: number, distance: number)"
+    yield f"    near{number}(x, 0) :- edge{number}(x, x)."
+    yield f"    near{number}(x, d + 1) :- near{number}(y, d), edge{number}(y, x), d < 10."
+    yield f"    .decl degree{number}(node: number, edges: number)"
+    yield f"    degree{number}(x, n) :- edge{number}(x, _), n = count : {{ edge{number}(x, _) }}."
+    yield "}"
+    if number % 10 == 9:
+        yield f".init i{number} = G{number}"
+
+
+def component_speed(lines: int, repeats: int) -> None:
+    """Prints the least processor time of the repeats, and the time that passed meanwhile."""
+    from elastalog.program import Program
+
+    text = component_text(lines)
+    found = []
+    for _ in range(repeats):
+        gc.collect()
+        processor, clock = time.process_time(), time.perf_counter()
+        Program.parse(text)
+        found.append((time.process_time() - processor, time.perf_counter() - clock))
+    seconds, passed = min(found)
+    count = text.count("\n")
+    print(f"{count:>8}  {seconds:>8.3f}  {passed:>8.3f}  {count / seconds:>8.0f}", flush=True)
+
+
 def speed(lines: int, repeats: int) -> Speed:
     from elastalog.analysis.check import check
     from elastalog.diagnostics.source import Source
@@ -92,7 +136,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="speed of parsing and checking")
     parser.add_argument("--lines", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--components", action="store_true", help="programs in components")
     given = parser.parse_args()
+    if given.components:
+        print(f"{'lines':>8}  {'cpu s':>8}  {'wall s':>8}  {'lines/s':>8}")
+        for lines in given.lines:
+            component_speed(lines, given.repeats)
+        return
     print(f"{'lines':>8}  {'parse s':>8}  {'check s':>8}  {'lines/s':>8}")
     speeds = []
     for lines in given.lines:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elastalog.analysis.values import Branch as Branch
     from elastalog.backends.watch import Progress as Progress
+    from elastalog.client import Client as Client
+    from elastalog.client import connect as connect
     from elastalog.debugging.answers import Blame as Blame
     from elastalog.debugging.answers import Localisation as Localisation
     from elastalog.debugging.answers import Suggestion as Suggestion
@@ -41,6 +43,7 @@ _HOMES = {
     "Blame": "elastalog.debugging.answers",
     "Branch": "elastalog.analysis.values",
     "Changes": "elastalog.evaluation.changes",
+    "Client": "elastalog.client",
     "Diagnostic": "elastalog.diagnostics.diagnostic",
     "Difference": "elastalog.evaluation.differences",
     "ElastalogError": "elastalog.diagnostics.diagnostic",
@@ -61,6 +64,7 @@ _HOMES = {
     "Suggestion": "elastalog.debugging.answers",
     "Update": "elastalog.evaluation.update",
     "Verification": "elastalog.evaluation.differences",
+    "connect": "elastalog.client",
     "open": "elastalog.session",
     "query": "elastalog.session",
     "vectorised": "elastalog.relations.functions",
@@ -71,6 +75,7 @@ __all__ = [
     "Blame",
     "Branch",
     "Changes",
+    "Client",
     "Diagnostic",
     "Difference",
     "ElastalogError",
@@ -92,6 +97,7 @@ __all__ = [
     "Update",
     "Verification",
     "__version__",
+    "connect",
     "open",
     "query",
     "vectorised",

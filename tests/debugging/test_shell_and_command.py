@@ -147,7 +147,8 @@ def test_debug_as_json(program: Path) -> None:
 
 def test_debug_refuses_with_exit_codes(program: Path) -> None:
     update = ("--update", program.parent / "u.diff")
-    assert call("debug", program, "--unwanted", "path(2, 3)").exit_code == 2
+    assert call("debug", program, "--unwanted", "path(2, 3)", "--localise").exit_code == 2
+    assert call("debug", program, "--unwanted", "path(2, 3)").exit_code == 1  # it does not hold
     assert call("debug", program, *update, "--localise", "--reject", "+edge(2, 3)").exit_code == 2
     older = call("debug", program, *update, "--unwanted", "path(7, 7)")
     assert older.exit_code == 1

@@ -35,6 +35,9 @@ HOW_TO = (
     "explain-a-fact",
     "ask-questions",
     "run-a-service",
+    "coming-from-pandas",
+    "debug-a-policy",
+    "keep-a-store",
 )
 REACH = """
 .decl edge(from: number, to: number)

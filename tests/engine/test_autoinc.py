@@ -110,6 +110,13 @@ def test_what_depends_on_a_number_does_not_decide_about_it() -> None:
     assert sorted(db["p"]) == [(5, 0), (7, 20)]
 
 
+def test_on_another_engine() -> None:
+    here, there = (elastalog.open(PROGRAM, facts=FACTS, engine=engine) for engine in ("local", "gpu"))
+    for db in (here, there):
+        db.apply({"e": [(7, "x"), (4, "y")]}, {"e": [(3, "c")]})
+    assert {name: set(here[name]) for name in here} == {name: set(there[name]) for name in there}
+
+
 def test_recursion_and_aggregates_are_refused() -> None:
     text = ".decl p(x: number, n: number)\np(1, 0).\n"
     assert codes(text + "p(x, $) :- p(x, _).") == ["E0260"]

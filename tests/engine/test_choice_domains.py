@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import elastalog
@@ -57,6 +59,34 @@ def test_what_is_chosen_has_proofs() -> None:
         for name in db:
             for values in facts[name]:
                 assert check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
+
+
+def test_a_proof_says_among_how_many_a_fact_was_chosen_and_the_checker_counts_them() -> None:
+    with elastalog.open(TREE, facts={"edge": EDGES}) as db:
+        facts = {name: set(db[name]) for name in db}
+        explicit = {"edge": EDGES, "parent": {(0, 0)}}
+        proof = db.explain("parent(1, 3)")
+        assert proof.chosen_among == 2  # beside (2, 3)
+        assert "parent(1, 3) [chosen among 2]" in str(proof)
+        assert '"chosen_among": 2' in proof.to_json()
+        # (0, 1) competes with (0, 2) for 0, and with (4, 1) for 1
+        assert db.explain("pair(0, 1)").chosen_among == 3
+        assert db.explain("parent(0, 0)").chosen_among is None
+        assert db.explain('child("1", 1)').chosen_among is None
+        for number in (1, 3):
+            wrong = replace(proof, chosen_among=number)
+            assert not check_proof(wrong, db.program.checked, explicit, facts)
+        wrong = replace(db.explain('child("1", 1)'), chosen_among=1)
+        assert not check_proof(wrong, db.program.checked, explicit, facts)
+
+
+def test_why_not_says_which_rival_has_the_key() -> None:
+    with elastalog.open(TREE, facts={"edge": EDGES}) as db:
+        absence = db.explain_absence("parent(2, 3)")
+        assert absence.headline == "parent(2, 3) does not hold, although a rule gives it:"
+        assert absence.notes == ("not chosen: parent(1, 3) has the key y = 3",)
+        assert db.explain_absence("pair(4, 1)").notes == ("not chosen: pair(0, 1) has the key y = 1",)
+        assert not db.explain_absence("parent(4, 3)").notes
 
 
 def test_texts_are_taken_by_their_characters_and_never_by_the_order_in_which_they_came() -> None:

@@ -38,6 +38,12 @@ class Features:
     text_functors: bool = False
     """`match`, `contains`, `strlen`, `substr`, `cat`, conversions."""
     records: bool = False
+    equivalences: bool = False
+    """Relations of two values of one type with `eqrel`."""
+    choices: bool = False
+    """Derived relations with a choice domain."""
+    subsumptions: bool = False
+    """Derived relations of which facts leave that have a greater last value than another with the same first ones."""
     tested_groups: bool = False
     """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
 
@@ -120,9 +126,11 @@ class Construction:
         text_facts = self.facts(inputs, 40 if self.features.text_facts else 0, 5)
         facts = self.facts(inputs, 100, 12)
         lines = [RECORDS] if self.features.records else []
-        lines += [f".decl {name}({self.attributes(schema)})" for name, schema in self.schemas.items()]
+        special = {name: self.special(name, name in inputs) for name in self.schemas}
+        lines += [f".decl {name}({self.attributes(s)}){special[name][0]}" for name, s in self.schemas.items()]
         lines += [f"{self.atom_text(name, map(written, f))}." for name, known in text_facts.items() for f in known]
         lines += clauses
+        lines += [line for _, line in special.values() if line]
         lines += [f".output {name}" for layer in layers[1:] for name in layer]
         return GeneratedProgram("\n".join(lines) + "\n", dict(self.schemas), inputs, facts, text_facts)
 
@@ -132,6 +140,19 @@ class Construction:
         special = "symbol" if not self.features.records or self.chance(30) else "R"
         self.schemas[name] = tuple(special if is_symbolic and self.chance(50) else "number" for _ in range(arity))
         return name
+
+    def special(self, name: str, is_input: bool) -> tuple[str, str]:
+        """What makes a relation special, if anything does: the end of its declaration, and a line."""
+        schema = self.schemas[name]
+        if self.features.equivalences and len(schema) == 2 and len(set(schema)) == 1 and self.chance(50):
+            return " eqrel", ""
+        if self.features.choices and schema and not is_input and self.chance(40):
+            return f" choice-domain {self.pick(('a0', f'a{len(schema) - 1}', '(a0)'))}", ""
+        if self.features.subsumptions and schema and schema[-1] == "number" and not is_input and self.chance(40):
+            first = [f"u{i}" for i in range(len(schema) - 1)]
+            one, other = (self.atom_text(name, [*first, last]) for last in ("v", "v2"))
+            return "", f"{one} <= {other} :- v2 {self.pick(('<', '>'))} v."
+        return "", ""
 
     def facts(self, inputs: tuple[str, ...], percent: int, most: int) -> dict[str, list[Fact]]:
         """Up to `most` facts of `percent` of the input relations; of derived relations two at most, now and then."""

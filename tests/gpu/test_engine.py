@@ -11,6 +11,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.gpu import arrays, place, rounds
+from elastalog.planning.lower import lower
 from tests.generators.seeded import seeded_case
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
@@ -40,12 +41,27 @@ def test_program_folders(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
-def test_random_programs_and_updates(strategy: str) -> None:
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_program_folders_with_global_levels(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    facts = folder / "facts" if (folder / "facts").is_dir() else None
+    try:
+        here = elastalog.open(folder / "program.dl", facts=facts, engine="local", levels="global")
+    except elastalog.ElastalogError:
+        return  # choices, subsumption and `.limitsize` have local levels only
+    caplog.set_level(logging.INFO, "elastalog.placement")
+    there = elastalog.open(folder / "program.dl", facts=facts, engine="gpu", levels="global")
+    assert _state(there) == _state(here)
+    derives = any(stratum.clauses for stratum in lower(there.program.checked).strata)
+    assert any("on NumPy" in record.message or "on the GPU" in record.message for record in caplog.records) == derives
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("recompute", "local"), ("elastic", "global")])
+def test_random_programs_and_updates(strategy: str, levels: str) -> None:
     for seed in range(15):
         program, updates = seeded_case(seed)
         both = [
-            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy)
+            elastalog.open(program.text, facts=program.facts, engine=engine, strategy=strategy, levels=levels)
             for engine in ("local", "gpu")
         ]
         for update in [None, *updates]:

@@ -201,6 +201,7 @@ def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, m
                 explicit = change.apply_to(explicit)
                 judge_by_reference(db, tree, explicit, levels)
     expected = set(range(layout.DONE, layout.CHECK + 1))
+    expected.add(layout.WIDEN)
     assert set(reasons.seen) == (expected | {layout.NO_COUNTS} if strategy == "dense" else expected)
 
 

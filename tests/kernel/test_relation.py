@@ -177,3 +177,28 @@ def test_direct_slots_grow_by_little_when_there_are_many(monkeypatch: pytest.Mon
         (1, 5000),
         (2, 5001),
     ]
+
+
+@pytest.mark.parametrize("is_annotated", [True, False])
+@pytest.mark.parametrize("width", [1, 3])
+def test_arrays_that_somebody_looks_at_stay_as_they_are_when_a_relation_grows(is_annotated: bool, width: int) -> None:
+    relation = KernelRelation("r", width, is_annotated)
+    few = np.arange(40 * width, dtype=np.int32).reshape(40, width)
+    relation.load(few)
+    looked_at, view = relation.rows, relation.rows[:2]
+    held, seen = relation.used, looked_at[:40].copy()
+    relation.reserve(10_000)
+    assert relation.rows is not looked_at
+    del looked_at, view
+    relation.reserve(100_000)  # nobody looks now: where they are
+    assert len(relation.rows) >= 100_000
+    assert len(relation.level) == (len(relation.rows) if is_annotated else 0)
+    assert relation.used == held
+    assert (relation.rows[:held] == seen[:held]).all()
+    if is_annotated:
+        assert (relation.level[:held] == 0).all()
+        assert (relation.count[:held] == 1).all()
+    assert relation.find(few).tolist() == list(range(40))
+    many = np.arange(40 * width, 90_000 * width, dtype=np.int32).reshape(-1, width)
+    relation.insert(many, 0, len(many), relation.used)
+    assert (relation.find(many) == np.arange(40, 90_000)).all()

@@ -196,3 +196,59 @@ def test_rules_read_as_they_would_be_written() -> None:
         "@demand.path(0).",
         "out(y) :- path(0, y).",
     ]
+
+
+SPECIAL = """
+.decl e(x: number, y: number)
+.input e
+.decl same(x: number, y: number) eqrel
+same(x, y) :- e(x, y).
+.decl near(x: number, d: number)
+near(1, 0).
+near(y, d + 1) :- near(x, d), e(x, y).
+near(x, a) <= near(x, b) :- b < a.
+.decl chosen(x: number, y: number) choice-domain x
+chosen(x, y) :- e(x, y).
+.decl numbered(x: number, n: number)
+numbered(x, $) :- e(x, _).
+.decl above(x: number, n: number)
+above(x, n) :- e(x, _), n = count : { same(x, _) }.
+.decl all(x: number, y: number)
+all(x, y) :- same(x, y), near(y, _), chosen(x, _).
+"""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "same(1, X)",
+        "same(X, 9)",
+        "near(3, X)",
+        "chosen(1, X)",
+        "numbered(5, X)",
+        "above(2, X)",
+        "all(1, X)",
+        "all(X, 3)",
+    ],
+)
+def test_relations_of_a_special_kind(query: str) -> None:
+    facts = {"e": [(1, 2), (1, 3), (2, 3), (5, 6), (6, 7), (9, 8)]}
+    with elastalog.open(SPECIAL, facts=facts) as whole:
+        assert set(elastalog.query(SPECIAL, facts, query)) == set(whole.query(query))
+
+
+def test_components_inline_relations_and_alternatives() -> None:
+    text = """
+    .comp G { .decl edge(x: number, y: number) .input edge
+      .decl path(x: number, y: number)
+      path(x, y) :- edge(x, y) ; path(x, z), edge(z, y). }
+    .init g = G
+    .decl both(x: number, y: number) inline
+    both(x, y) :- g.path(x, y), g.path(y, x).
+    .decl on(x: number)
+    on(x) :- both(x, x).
+    """
+    facts = {"g.edge": [(1, 2), (2, 1), (3, 4)]}
+    assert set(elastalog.query(text, facts, "g.path(3, X)")) == {(4,)}
+    assert set(elastalog.query(text, facts, "on(X)")) == {(1,), (2,)}
+    assert set(elastalog.query(text, facts, "g.path(X, 4) ; g.path(4, X)")) == {(3,)}

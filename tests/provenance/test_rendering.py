@@ -171,3 +171,17 @@ def test_the_command_writes_a_page(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("<!DOCTYPE html>")
     assert "p.dl:6" in result.stdout
+
+
+def test_branches_records_and_nil_have_a_json_form() -> None:
+    program = """
+    .type Tree = Leaf { x: number } | Node { l: Tree, r: Tree }
+    .type List = [head: number, tail: List]
+    .decl kept(t: Tree, l: List)
+    kept($Node($Leaf(1), $Leaf(2)), [1, nil]).
+    .decl copy(t: Tree, l: List)
+    copy(t, l) :- kept(t, l).
+    """
+    with elastalog.open(program) as db:
+        shown = json.loads(db.explain("copy($Node($Leaf(1), $Leaf(2)), [1, nil])").to_json())
+    assert shown["fact"]["values"] == ["$Node($Leaf(1), $Leaf(2))", [1, None]]

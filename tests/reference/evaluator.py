@@ -59,8 +59,8 @@ class Program:
         declared = [*walk(tree.items, syntax.RelationDeclaration)]
         places = {d.name: [a.name for a in d.attributes] for d in declared}
         self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
-        closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
-        closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in closed]
+        self.closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
+        closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in self.closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
         branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
         fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
@@ -87,6 +87,17 @@ class Program:
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
         found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
         self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
+
+    @property
+    def classes(self) -> set[str]:
+        """The equivalences that no rule of theirs reads, but for those that close them."""
+        alone = {name for component in self.components if len(component) == 1 for name in component}
+        closing = {name: sum(name in self.read_by(r) for r in self.rules if r.relation == name) for name in self.closed}
+        others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
+        return {name for name, number in closing.items() if name in alone - others and number == 3}
+
+    def read_by(self, rule: "Rule") -> set[str]:
+        return {atom.relation for atom in walk(rule.body, syntax.Atom)}
 
     def prune(self, component: Collection[str], db: Facts, given: Facts) -> None:
         """Takes the facts away that others dominate; of two that dominate each other the lesser stays."""

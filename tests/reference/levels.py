@@ -7,27 +7,39 @@ fact is the lowest firing of its derivations, its count the number of derivation
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any, Literal
 
 from elastalog.syntax import tree as syntax
-from tests.reference.evaluator import Environment, Given, evaluate, explicit_facts, program_of
+from tests.reference.evaluator import Environment, Facts, Given, Rule, evaluate, explicit_facts, program_of
+from tests.reference.walking import name_of, walk
 
 Fact = tuple[str, tuple[Any, ...]]
 Levels = dict[Fact, tuple[int, int]]
 
 
 def levels(
-    tree: syntax.Tree, facts: Given, kind: Literal["local", "global"] = "local", *, with_text_facts: bool = True
+    tree: syntax.Tree,
+    facts: Given,
+    kind: Literal["local", "global"] = "local",
+    *,
+    with_text_facts: bool = True,
+    has_classes: bool = True,
 ) -> Levels:
-    """Level and count of every fact. `local` levels start from 0 in every stratum; `global` ones are proof heights."""
+    """Level and count of every fact. `local` levels start from 0 in every stratum; `global` ones are proof heights.
+    `has_classes`: equivalences are kept as classes where nothing they hold depends on them."""
     db = evaluate(tree, facts, with_text_facts=with_text_facts)
+    program = program_of(tree)
+    classes = program.classes if kind == "local" and has_classes else set()
     explicit = {(r, f) for r, known in explicit_facts(tree, facts, with_text_facts).items() for f in known}
     found: dict[Fact, float] = {(r, f): 0 if (r, f) in explicit else inf for r, known in db.items() for f in known}
     counts: dict[Fact, int] = dict.fromkeys(explicit, 1)
-    for component in program_of(tree).components:
-        rules = [rule for rule in program_of(tree).rules if rule.relation in component]
-        derivations = [((rule.relation, head), env) for rule in rules for head, env in rule.instances(db)]
+    for component in program.components:
+        rules = [rule for rule in program.rules if rule.relation in component]
+        if component <= classes:
+            rules = [rule for rule in rules if rule.relation not in program.read_by(rule)]
+        derivations = [((rule.relation, head), env) for rule in rules for head, env in instances(rule, db, classes)]
         derivations = [(head, env) for head, env in derivations if head in found]  # a choice domain may keep some out
         seen = found if kind == "global" else {f: level for f, level in found.items() if f[0] in component}
         is_stable = False
@@ -40,7 +52,43 @@ def levels(
         for head, env in derivations:
             if firing(env, seen, kind) == found[head]:  # never an explicit head: nothing fires at 0
                 counts[head] = counts.get(head, 0) + 1
+        for relation in component & classes:
+            for pair, level in chains(relation, db[relation], found).items():
+                found[relation, pair], counts[relation, pair] = level, 1
     return {fact: (int(level), counts[fact]) for fact, level in found.items()}
+
+
+def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dict[Any, float]:
+    """The level of every pair of an equivalence that is not derived by itself: 1 + the least, over chains of those that
+    are, of the highest level in the chain. (Floyd and Warshall's way.)"""
+    best = dict.fromkeys(pairs, inf)
+    stored = {(x, y): found[relation, (x, y)] for x, y in best if found[relation, (x, y)] < inf}
+    for (x, y), level in stored.items():
+        for pair in ((x, y), (y, x), (x, x), (y, y)):
+            best[pair] = min(best[pair], level)
+    for z in sorted({x for x, _ in best}):
+        for x, y in best:
+            if (x, z) in best and (z, y) in best:
+                best[x, y] = min(best[x, y], max(best[x, z], best[z, y]))
+    return {pair: 1 + level for pair, level in best.items() if pair not in stored}
+
+
+def instances(rule: Rule, db: Facts, classes: set[str]) -> Iterator[tuple[Any, Environment]]:
+    """The instantiations of a rule. A wildcard beside a value in an atom of an equivalence that is kept as classes only
+    says that the value is in a class: what it stands for makes no difference."""
+    wild = [
+        (atom.span, {name_of(term) for term in atom.arguments if isinstance(term, syntax.Wildcard)})
+        for atom in walk(rule.body, syntax.Atom, is_deep=False)
+        if atom.relation in classes
+    ]
+    negated = {negation.atom.span for negation in walk(rule.body, syntax.Negation)}
+    left_out = {key for span, names in wild if names and span not in negated for key in (span, *sorted(names)[:1])}
+    seen = set()
+    for head, env in rule.instances(db):
+        key = head, str(sorted((str(k), str(v)) for k, v in env.items() if k not in left_out))
+        if not left_out or key not in seen:
+            seen.add(key)
+            yield head, env
 
 
 def firing(env: Environment, seen: dict[Fact, float], kind: str) -> float:

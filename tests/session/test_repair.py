@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.cli.main import cli
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -71,6 +75,14 @@ def test_facts_are_looked_at_when_asked_for() -> None:
             db.suggest(unwanted=["path(1, 5)"], over="everything")
 
 
+def test_answers_over_facts_follow_the_epochs() -> None:
+    with elastalog.open(PROGRAM, {"edge": EDGES}) as db:
+        first = db.suggest(unwanted=["path(4, 5)"], over="facts")
+        assert db.suggest(unwanted=["path(4, 5)"], over="facts").elements == first.elements
+        db.apply({"edge": [(4, 6), (6, 5)]})
+        assert len(db.suggest(unwanted=["path(4, 5)"], over="facts").elements) == 2
+
+
 def test_a_pattern_stands_for_all_facts_that_fit_it() -> None:
     with elastalog.open(PROGRAM, {"edge": EDGES}) as db:
         found = db.suggest(unwanted=["path(1, _)"])
@@ -78,3 +90,110 @@ def test_a_pattern_stands_for_all_facts_that_fit_it() -> None:
         assert len(found.elements) == smallest([(1, 2), (1, 3), (1, 4), (1, 5)]) == 2
         found.apply()
         assert not len(db.query("path(1, X)"))
+
+
+# --- missing facts --------------------------------------------------------------------------------------------------
+
+GUARDED = """
+.decl edge(from: number, to: number)
+.input edge
+.decl closed(x: number)
+.input closed
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y), !closed(y).
+path(x, z) :- edge(x, y), path(y, z), !closed(y).
+"""
+
+
+def guarded(**facts: list[tuple[int, ...]]) -> elastalog.Session:
+    return elastalog.open(GUARDED, {"edge": [(1, 2), (2, 3), (4, 5), (5, 6)], "closed": [(5,)], **facts})
+
+
+def fewest(edges: set[tuple[int, int]], candidates: list[tuple[int, int]], start: int, end: int) -> int:
+    """How many of the candidates have to be inserted, by trying all."""
+    return next(
+        size
+        for size in range(len(candidates) + 1)
+        if any(reaches(edges | set(more), start, end) for more in combinations(candidates, size))
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fewest_candidates_are_inserted(seed: int) -> None:
+    random = Random(seed)
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    edges = set(random.sample(pairs, 4))
+    candidates = [pair for pair in random.sample(pairs, 10) if pair not in edges]
+    asked = [pair for pair in pairs if not reaches(edges, *pair) and reaches(edges | set(candidates), *pair)]
+    with elastalog.open(PROGRAM.replace("edge(3, 4).", ""), {"edge": sorted(edges)}) as db:
+        for pair in asked[:4]:
+            found = db.suggest(missing=[("path", pair)], candidates={"edge": candidates})
+            assert (found.verified, found.minimum, db.epoch) == (True, True, 1)
+            assert len(found.elements) == fewest(edges, candidates, *pair)
+            assert all(element.sign == "-" and element.fact.values in candidates for element in found.elements)
+            assert reaches(edges | {element.fact.values for element in found.elements}, *pair)
+
+
+def test_a_suggestion_of_insertions_is_applied() -> None:
+    with guarded() as db:
+        found = db.suggest(missing=["path(1, 6)"], candidates=["edge(3, 5)", "-closed(5)", "edge(7, 8)"])
+        assert str(found) == ("change 2 explicit facts (verified, minimum):\n  delete closed(5)\n  insert edge(3, 5)")
+        found.apply()
+        assert (1, 6) in db["path"]
+        assert (db.epoch, len(db["closed"])) == (2, 0)
+
+
+def test_candidates_are_found_by_why_not() -> None:
+    with guarded() as db:
+        one = db.suggest(missing=["path(4, 5)"])
+        assert ([str(e) for e in one.elements], one.minimum) == (["+closed(5)"], True)
+        two = db.suggest(missing=["path(1, 5)"])
+        assert sorted(e.sign for e in two.elements) == ["+", "-"]
+        assert (two.verified, two.minimum) == (True, False)
+        assert two.why_not_proven == "the candidates were found by why-not"
+        two.apply()
+        assert (1, 5) in db["path"]
+
+
+def test_weights_and_rejections_hold_for_insertions() -> None:
+    with guarded(closed=[]) as db:
+        candidates = ["edge(3, 6)", "edge(3, 4)"]
+        cheap = db.suggest(missing=["path(1, 6)"], candidates=candidates, weights={"-edge(3, 6)": 3})
+        assert [str(e) for e in cheap.elements] == ["-edge(3, 4)"]
+        other = db.suggest(missing=["path(1, 6)"], candidates=candidates, rejected=["-edge(3, 4)"])
+        assert [str(e) for e in other.elements] == ["-edge(3, 6)"]
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ({"missing": ["path(7, 8)"], "candidates": ["edge(1, 8)"]}, "E0712"),
+        ({"missing": ["path(7, 8)"], "candidates": []}, "E0712"),
+        ({"missing": ["path(1, 2)"], "candidates": ["edge(1, 8)"]}, "E1001"),
+        ({"missing": ["path(1, 8)"], "unwanted": ["path(1, 2)"], "over": "facts"}, "E0713"),
+        ({"missing": ["path(1, 8)"], "candidates": 5}, "E0617"),
+        ({"missing": ["path(1, 8)"], "candidates": {"edgy": [(1, 2)]}}, "E0606"),
+    ],
+)
+def test_questions_without_an_answer_say_so(question: dict[str, Any], code: str) -> None:
+    with guarded() as db:
+        with pytest.raises(ElastalogError) as error:
+            db.suggest(**question)
+        assert [diagnostic.code for diagnostic in error.value.diagnostics] == [code]
+        assert db.epoch == 1
+
+
+def test_repair_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
+
+    def debug(*words: str) -> Result:
+        return CliRunner().invoke(cli, ["debug", str(tmp_path / "reach.dl"), "-F", str(tmp_path), *words])
+
+    assert debug("--unwanted", "path(1, _)").stdout == (
+        "change 1 explicit fact (verified, minimum):\n  delete edge(1, 2)\n"
+    )
+    assert debug("--missing", "path(1, 9)", "--candidate", "edge(3, 9)").stdout.endswith("\n  insert edge(3, 9)\n")
+    assert debug("--unwanted", "path(1, 2)", "--over", "update").exit_code == 2
+    assert debug("--localise", "--unwanted", "path(1, 2)").exit_code == 2
+    assert debug("--missing", "path(9, 9)", "--candidate", "edge(3, 9)").exit_code == 1

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import elastalog
 from elastalog import ElastalogError
+from elastalog.cli.main import cli
 
 PROGRAM = """
 .decl edge(from: number, to: number)
@@ -73,6 +75,47 @@ def test_uses_of_a_fact() -> None:
         with pytest.raises(ElastalogError) as error:
             db.uses("edge(7, 8)")
         assert error.value.diagnostics[0].code == "E0701"
+
+
+AGGREGATES = """
+.decl node(x: number)
+.decl edge(x: number, y: number)
+.decl degree(x: number, n: number)
+degree(x, n) :- node(x), n = count : { edge(x, _) }.
+.decl far(x: number, m: number)
+far(x, max y : { edge(x, y), y > 2 ; node(y), y = x }) :- node(x).
+.decl total(n: number)
+total(n) :- n = sum d : { degree(_, d) }.
+.decl nested(n: number)
+nested(n) :- n = sum k : { node(x), k = count : { edge(x, y), node(y) } }.
+"""
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        ("edge(1, 2)", ["degree(1, 2)", "nested(3)"]),
+        ("edge(1, 3)", ["degree(1, 2)", "far(1, 3)", "nested(3)"]),
+        ("edge(9, 9)", []),
+        ("degree(1, 2)", ["total(3)"]),
+        ("node(3)", ["degree(3, 0)", "far(3, 3)", "nested(3)"]),
+    ],
+)
+def test_uses_go_through_aggregates_that_range_over_the_fact(fact: str, expected: list[str]) -> None:
+    facts = {"node": [(1,), (2,), (3,)], "edge": [(1, 2), (1, 3), (2, 3), (9, 9)]}
+    with elastalog.open(AGGREGATES, facts) as db:
+        assert sorted(map(str, db.uses(fact))) == expected
+
+
+def test_uses_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(AGGREGATES + "node(1).\nedge(1, 2).\n")
+
+    def uses(*words: str) -> str:
+        return CliRunner().invoke(cli, ["explain", str(tmp_path / "p.dl"), "edge(1, 2)", *words]).stdout
+
+    assert uses("--uses") == "degree(1, 1)\n"
+    assert uses("--uses", "all") == "degree(1, 1)\ntotal(1)\n"
+    assert uses("--uses", "--format", "json") == '["degree(1, 1)"]\n'
 
 
 def test_functions_are_told_of_epochs_and_their_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -241,3 +284,28 @@ def test_what_lies_between_two_epochs_shows_like_changes(tmp_path: Path) -> None
         assert repr(between).splitlines()[0] == "6 changes"
         assert "  edge: +1 -0" in repr(between).splitlines()
         assert sorted(between["edge"].inserted) == [(4, 5)]
+
+
+def test_a_query_is_answered_for_the_epoch_in_which_it_was_asked() -> None:
+    with opened() as db:
+        answer = db.asking("path(?a, X)", {"a": 1})
+        db.apply(deleted={"edge": [(1, 2)]})
+        assert sorted(answer()) == [(2,), (3,), (4,)]
+        assert sorted(db.asking("path(1, X)")()) == []
+        with pytest.raises(ElastalogError, match="E0603"):
+            db.asking("path(A, B), path(C, D), A + B + C + D < 0", time_limit=-1)()
+
+
+def test_a_twin_follows_what_the_first_committed() -> None:
+    with opened() as db:
+        twin = db.twin()
+        update = db.update()
+        update.insert("edge", [(4, 5)])
+        update.add_rules(FAR)
+        made = update.as_update()
+        record = db.commit(made)
+        assert len(twin["path"]) == 7
+        twin.follow(made, record)
+        assert twin.epoch == db.epoch == 2
+        assert {name: sorted(twin[name]) for name in twin} == {name: sorted(db[name]) for name in db}
+        assert str(twin.blame("far(5)")) == str(db.blame("far(5)"))

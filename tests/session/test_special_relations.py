@@ -77,7 +77,7 @@ def test_proofs_name_the_rules_of_an_equivalence() -> None:
     with elastalog.open(EQUIVALENCE) as db:
         text = str(db.explain("a.same(2, 2)"))
         assert "eqrel: a.same(x, x) :- a.same(x, _)." in text
-        assert "eqrel: a.same(y, x) :- a.same(x, y)." in text
+        assert "eqrel: a.same(y, x) :- a.same(x, y)." in str(db.explain("a.same(2, 1)"))
 
 
 @pytest.mark.parametrize("rule", [1, "a.same(y, x) :- a.same(x, y)."])

@@ -13,7 +13,15 @@ import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 HERE = Path(__file__).parent
-IN_PROCESS = {"test_outcome", "test_programs", "test_skew", "test_update_programs", "test_updates"}
+IN_PROCESS = {
+    "test_native_source",
+    "test_operation",
+    "test_outcome",
+    "test_programs",
+    "test_skew",
+    "test_update_programs",
+    "test_updates",
+}
 """Modules that also run the tasks of the backend without Spark."""
 
 NO_DERBY_LOG = "-Dderby.stream.error.file=/dev/null"

@@ -399,7 +399,7 @@ def test_the_command_looks_ahead_without_a_store(spark: Any, tmp_path: Path) -> 
     assert rows == {f"{x}\t{y}" for x in (2, 3, 4) for y in (2, 3, 4)}
 
 
-KILLS, UPDATES_A_RUN = 20, 8
+UPDATES_A_RUN = 8
 
 
 def last_epoch(feed: Path) -> int:
@@ -411,7 +411,8 @@ def last_epoch(feed: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.long)])
+def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path, kills: int) -> None:
     """`kill -9`, and start again: mostly while updates are being applied, some times before the first. A number is
     toggled, so that a repetition would show."""
     choice = random.Random(7)
@@ -436,7 +437,7 @@ def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path) -> 
     ]  # fmt: skip
     environment = environment_of_children()
     started = 10.0
-    for number in range(KILLS):
+    for number in range(kills):
         add_updates()
         before, began = last_epoch(tmp_path / "feed"), time.monotonic()
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)

@@ -38,7 +38,7 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
 
     def run_tasks(
         session: Any, work: Callable[[int], Iterator[Result]], shares: Sequence[int], watch: Watch, *,
-        are_together: bool, check: Callable[[], None] = lambda: None,
+        are_together: bool, check: Callable[[], None] = lambda: None, title: str = "",
     ) -> list[Result]:  # fmt: skip
         spark.ran.append(tuple(shares))
         buffer = io.BytesIO()
@@ -81,7 +81,7 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
         patch.setattr(strata, "run_tasks", run_tasks)
         patch.setattr(exchange, "attempt_folder", attempt_folder)
         patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
-        patch.setattr("elastalog.pipeline.spark.engine.spark_session", lambda: spark)
+        patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
         patch.setattr(
             "elastalog.pipeline.spark.sources.read_inputs",
             lambda session, relation, root, policy: read_input(relation, Path(root), policy),

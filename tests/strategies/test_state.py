@@ -122,14 +122,14 @@ def test_vectors_that_were_rolled_back_are_as_before() -> None:
         assert vectors(db, "p") == before
 
 
-def _interrupting_after(blocks: int) -> Callable[[Watch, int], None]:
+def _interrupting_after(blocks: int) -> Callable[[Watch, int, int], None]:
     left = [blocks]
 
-    def derived(self: Watch, derivations: int) -> None:
+    def derived(self: Watch, derivations: int, rows: int = 0) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise LimitReached([])
-        self.derivations += derivations
+        self.count(derivations, rows)
 
     return derived
 

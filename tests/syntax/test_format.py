@@ -91,3 +91,18 @@ def test_a_text_with_errors_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "E0110" in result.output
     assert program.read_text() == "p( 1 ."
+
+
+def test_included_files_stay() -> None:
+    text = '.once\n  .include "a.dl"\n.decl  p(x:number)\np(1).\n.include "b.dl"\n'
+    formatted, faults = format_program(Source("x.dl", text))
+    assert faults == ()
+    assert formatted == '.once\n.include "a.dl"\n.decl p(x: number)\np(1).\n.include "b.dl"\n'
+    assert format_program(Source("x.dl", formatted)) == (formatted, ())
+
+
+def test_a_fault_behind_an_included_file_leaves_the_text_as_it_is() -> None:
+    text = '.include "a.dl"\np(1'
+    formatted, faults = format_program(Source("x.dl", text))
+    assert formatted == text
+    assert faults

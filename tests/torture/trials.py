@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tests.torture import evaluation, inputs, stores
+from tests.torture.computed_heads import computed_heads
 
 Trial = Callable[[int], None]
 """One attack from a seed; raises when a promise is broken."""
@@ -18,6 +19,7 @@ KINDS: dict[str, Trial] = {
     "diffs": inputs.diffs,
     "arguments": inputs.arguments,
     "differential": evaluation.differential,
+    "computed heads": computed_heads,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
     "damage": stores.damage,

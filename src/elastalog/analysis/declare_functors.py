@@ -31,7 +31,14 @@ def declare_functors(draft: Draft) -> Outcome:
             continue
         parameters = tuple([_base(p.type_name, p.type_span, draft, findings) for p in item.parameters])
         result = _base(*item.result, draft, findings)
-        declared[item.name] = UserFunctor(item.name, parameters, result, item.is_stateful, item.name_span)
+        declared[item.name] = UserFunctor(
+            item.name,
+            parameters,
+            result,
+            item.is_stateful,
+            item.name_span,
+            tuple([p.type_name for p in item.parameters]),
+        )
     return replace(draft, functors=MappingProxyType(declared)), findings.diagnostics
 
 

@@ -14,13 +14,27 @@ from elastalog.syntax import tree
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
-        "input": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress", "dbname", "name", "format"),
+        "input": (
+            "IO",
+            "filename",
+            "delimiter",
+            "headers",
+            "rfc4180",
+            "compress",
+            "columns",
+            "dbname",
+            "name",
+            "format",
+        ),
         "output": ("IO", "filename", "delimiter", "headers", "rfc4180", "compress", "dbname", "name", "format"),
         "printsize": ("IO",),
         "limitsize": ("n",),
     }
 )
 """The parameters that each directive takes."""
+
+EVERY: Final = "*"
+"""In the place of a relation: every one that has no directive of the kind; for `.input`, and no rules."""
 
 _PLACES: Final = {
     "input": ("file", "stdin", "json", "jsonfile", "sqlite"),
@@ -35,6 +49,7 @@ def read_directives(
 ) -> dict[str, list[Directive]]:
     """The directives of each declared relation, in the order written, those at fault reported and left out."""
     found: dict[str, list[Directive]] = {}
+    every: list[tuple[tree.Directive, dict[str, str]]] = []
     seen: dict[tuple[str, str], Span] = {}
     for relation in declarations.values():
         for text, span in relation.qualifiers:
@@ -43,13 +58,16 @@ def read_directives(
         if type(item) is not tree.Directive:
             continue
         findings.instance = item.instance
+        if item.relation == EVERY:
+            every.append((item, _parameters(item, findings)))
+            continue
         if item.relation not in declarations:
             _report_unknown(item, declarations, findings)
             continue
         parameters = _parameters(item, findings)
         previous = seen.get((item.relation, item.kind))
-        # Several outputs of one relation, to different places, are of use; anything else twice is a mistake.
-        if previous is not None and not (item.kind == "output" and item.parameters):
+        # Several inputs or outputs of one relation, of different places, are of use; anything else is a mistake.
+        if previous is not None and not _is_another(item.kind, parameters):
             findings.error(
                 "E0213",
                 f"`.{item.kind}` of {quoted(item.relation)} is given twice",
@@ -60,7 +78,19 @@ def read_directives(
             continue
         seen.setdefault((item.relation, item.kind), item.relation_span)
         found.setdefault(item.relation, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
+    derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
+    for item, parameters in every:
+        for name in declarations:
+            if (name, item.kind) not in seen and not (item.kind == "input" and name in derived):
+                found.setdefault(name, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
     return found
+
+
+def _is_another(kind: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a directive is worth giving once more: it names another place, or another form of an output."""
+    if kind == "input":
+        return not parameters.keys().isdisjoint(("IO", "filename", "dbname", "name"))
+    return kind == "output" and bool(parameters)
 
 
 def _report_unknown(
@@ -79,13 +109,13 @@ def _parameters(item: tree.Directive, findings: Findings) -> dict[str, str]:
     values: dict[str, str] = {}
     for name, value, span in item.parameters:
         if name in values:
-            findings.error(
+            findings.warning(
                 "E0215",
                 f"parameter {quoted(name)} is given twice",
-                primary(span, "again here"),
-                advice="remove one of them",
+                primary(span, "this one counts"),
+                advice="remove the other one",
             )
-        elif name not in PARAMETERS[item.kind]:
+        if name not in PARAMETERS[item.kind]:
             near = findings.nearest(name, PARAMETERS[item.kind])
             allowed = ", ".join(PARAMETERS[item.kind])
             findings.warning(
@@ -143,6 +173,8 @@ def _expected(kind: str, name: str, value: str) -> str | None:
         return "`true` or `false`"
     if name == "format" and value not in ("list", "object"):
         return "`list` or `object`"
+    if name == "columns" and not all(column.isascii() and column.isdigit() for column in value.split(":")):
+        return "numbers of columns, from 0, as in `0:2:1`"
     if name == "n" and not (value.isascii() and value.isdigit() and 0 < int(value[:20]) < 2**63):
         return "a whole number above 0"
     if name == "delimiter" and value in ("", "\n", "\r", '"'):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from elastalog.analysis import component_faults as faults
+from elastalog.analysis.branch_names import with_branch_names
 from elastalog.analysis.component_names import Argument, Binding, Definition, Scope, look_up
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.rename_items import Renamer
@@ -62,7 +63,7 @@ class _Instantiation:
                 faults.override_outside(item, self.findings)
             elif type(item) is not Component:
                 self.items.append(item)
-        return self.items
+        return with_branch_names(self.items)
 
     def _define(self, items: tuple[Item, ...], outer: Definition | None, into: dict[str, Definition]) -> None:
         for item in items:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
+from typing import Any, assert_never
 
 from elastalog.analysis.program import (
     Aggregation,
@@ -22,7 +23,7 @@ from elastalog.analysis.program import (
     Variable,
     Wildcard,
 )
-from elastalog.analysis.values import written
+from elastalog.analysis.values import NIL, Branch, written
 from elastalog.analysis.variable_names import is_made_name, is_wildcard_name
 from elastalog.syntax.constants import write_string
 from elastalog.syntax.keywords import TEXT_TESTS
@@ -122,6 +123,18 @@ def show_expression(term: Expression | Wildcard) -> str:
 def show_value(value: Value) -> str:
     """A value as the language writes it."""
     return write_string(value) if isinstance(value, str) else written(value)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it: records are lists, nil is null; branches, NaN and the infinities, which JSON has not, are
+    texts as the language or Python writes them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if isinstance(value, Branch):
+        return written(value)
+    if isinstance(value, tuple):
+        return list(map(json_value, value))
+    return None if value is NIL else value
 
 
 def _conjunction(body: Iterable[Literal]) -> str:

@@ -134,7 +134,7 @@ def _subsumption(typed: TypedRule, number: int, component_of: Mapping[str, int],
                 primary(literal.span, "not complete before"),
                 advice="compare the two facts, or read relations that do not depend on this one",
             )
-    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span)
+    return Rule(0, number, typed.head, typed.body, False, _NO_PLAN, typed.span, findings.source)
 
 
 def _plan(plan: tree.Plan, recursive_atoms: int, findings: Findings) -> Mapping[int, tuple[int, ...]]:

@@ -30,6 +30,9 @@ class Base(Enum):
 
 Value: TypeAlias = int | float | str | Structured
 
+EQUIVALENCE = "eqrel"
+"""The qualifier of relations that are closed."""
+
 # --- expressions ---------------------------------------------------------------------------------------------------
 
 
@@ -154,6 +157,11 @@ class Relation:
     def arity(self) -> int:
         return len(self.attributes)
 
+    @property
+    def is_equivalence(self) -> bool:
+        """Whether it is closed: reflexive, symmetric, transitive."""
+        return EQUIVALENCE in self.qualifiers
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -179,7 +187,12 @@ class Rule:
         lines = self.source.text[self.span.start : self.span.end].splitlines()
         # A line with a text in it may have `//` there: such a comment is better kept than half a text lost.
         text = " ".join(" ".join(line if '"' in line else line.split("//", 1)[0] for line in lines).split())
-        return f"{text}: {self._closure()}" if text == "eqrel" else text
+        return f"{text}: {self._closure()}" if self.is_closure else text
+
+    @property
+    def is_closure(self) -> bool:
+        """Whether it is one of the rules that `eqrel` stands for, which stand where that word does."""
+        return self.source is not None and self.source.text[self.span.start : self.span.end] == EQUIVALENCE
 
     def _closure(self) -> str:
         """A rule that `eqrel` stands for, whose literals are atoms of variables."""
@@ -248,6 +261,8 @@ class UserFunctor:
     result: Base
     is_stateful: bool
     span: Span
+    parameter_types: tuple[str, ...] = ()
+    """As declared."""
 
     @property
     def signature(self) -> str:

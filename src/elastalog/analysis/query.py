@@ -235,23 +235,6 @@ def _checked_variables(node: Any) -> Iterator[checked.Variable]:
             yield from _checked_variables(getattr(node, part.name))
 
 
-def relations_read(query: Query) -> Iterator[checked.Atom]:
-    """The atoms of a query, also negated ones and those inside aggregates."""
-
-    def atoms(node: Any) -> Iterator[checked.Atom]:
-        if isinstance(node, checked.Atom):
-            yield node
-        elif isinstance(node, tuple) and not isinstance(node, Span):
-            for part in node:
-                yield from atoms(part)
-        elif is_dataclass(node):
-            for part in fields(node):
-                yield from atoms(getattr(node, part.name))
-
-    for rule in query.program.rules:
-        yield from atoms(rule.body)
-
-
 # --- diagnostics ---------------------------------------------------------------------------------------------------
 
 

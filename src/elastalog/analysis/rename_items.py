@@ -24,8 +24,16 @@ class Renamer:
         self.instance = instance
 
     def declaration(self, item: tree.RelationDeclaration, name: str) -> tree.RelationDeclaration:
-        attributes = tuple([replace(a, type_name=self.type_name(a.type_name)) for a in item.attributes])
-        return replace(item, name=name, attributes=attributes, instance=self.instance)
+        attributes = tuple([self.attribute(attribute) for attribute in item.attributes])
+        return tree.RelationDeclaration(
+            name, attributes, item.qualifiers, item.name_span, item.span, self.instance, item.choices
+        )
+
+    def attribute(self, attribute: tree.Attribute) -> tree.Attribute:
+        name = self.type_name(attribute.type_name)
+        if name == attribute.type_name:
+            return attribute
+        return tree.Attribute(attribute.name, name, attribute.name_span, attribute.type_span)
 
     def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
         renamed: tree.TypeDeclaration = self._types_inside(item)
@@ -52,7 +60,8 @@ class Renamer:
             case tree.Comparison():
                 if type(literal.left) in _PLAIN and type(literal.right) in _PLAIN:
                     return literal
-                return replace(literal, left=self.term(literal.left), right=self.term(literal.right))
+                left, right = self.term(literal.left), self.term(literal.right)
+                return tree.Comparison(literal.operator, left, right, literal.operator_span, literal.span)
             case tree.Disjunction():
                 return replace(
                     literal,
@@ -70,28 +79,18 @@ class Renamer:
         return tree.Atom(self.relation(atom.relation), arguments, atom.relation_span, atom.span)
 
     def term(self, term: tree.Term) -> tree.Term:
-        if type(term) in _PLAIN:
-            return term
-        renamed: tree.Term = self._inside(term)
-        return renamed
-
-    def _inside(self, node: Any) -> Any:
-        """Any node below a term: atoms and types are renamed wherever they stand."""
-        if isinstance(node, tree.Atom | tree.Negation | tree.Disjunction):
-            return self.literal(node)
-        if isinstance(node, Span) or type(node) in _PLAIN:
-            return node
-        if isinstance(node, tuple):
-            return tuple([self._inside(part) for part in node])
-        if not is_dataclass(node) or isinstance(node, type):
-            return node
-        changed = {}
-        for part in fields(node):
-            value = getattr(node, part.name)
-            new = self.type_name(value) if part.name == "type_name" else self._inside(value)
-            if new is not value:
-                changed[part.name] = new
-        return replace(node, **changed) if changed else node
+        match term:
+            case tree.Call():
+                arguments = tuple([self.term(argument) for argument in term.arguments])
+                return tree.Call(term.functor, arguments, term.functor_span, term.span)
+            case tree.Cast():
+                return tree.Cast(self.term(term.term), self.type_name(term.type_name), term.type_span, term.span)
+            case tree.Aggregate():
+                target = None if term.target is None else self.term(term.target)
+                body = tuple([self.literal(literal) for literal in term.body])
+                return tree.Aggregate(term.operator, target, body, term.span)
+            case _:
+                return term
 
     def _types_inside(self, node: Any) -> Any:
         """A declaration of a type, whatever it is made of: every name of a type in it is renamed."""

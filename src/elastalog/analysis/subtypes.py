@@ -1,4 +1,4 @@
-"""Declared subtypes: a value may go into a column of its own type or of one above it, nowhere else."""
+"""Declared subtypes: a value may go to a column or functor of its own type or of one above it, nowhere else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, TypedRule
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Atom, Comparison, Expression, Variable, Wildcard
+from elastalog.analysis.program import Apply, Atom, Comparison, Expression, Variable, Wildcard
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 
@@ -26,6 +26,7 @@ class SubtypeCheck:
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.types = draft.types
         self.relations = draft.relations
+        self.functors = draft.functors
         self.findings = findings
         self.is_strict = draft.are_subtypes_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
@@ -38,10 +39,13 @@ class SubtypeCheck:
     def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
         """Report the arguments of the head at fault. `casts`: the types of the occurrences that are casts."""
         attributes = self.relations[rule.head.relation].attributes
+        places = [(term, attribute.type_name) for term, attribute in zip(rule.head.arguments, attributes, strict=True)]
+        if self.functors:
+            places += self._arguments_of_functors(rule)
         wanted = [
-            (term, self.canonical(attribute.type_name))
-            for term, attribute in zip(rule.head.arguments, attributes, strict=True)
-            if type(term) is Variable and self.canonical(attribute.type_name) not in BASE_TYPES
+            (term, self.canonical(type_name))
+            for term, type_name in places
+            if type(term) is Variable and self.canonical(type_name) not in BASE_TYPES
         ]
         if not wanted:
             return
@@ -53,6 +57,24 @@ class SubtypeCheck:
                 found = sources.get(term.name, [])
             if found and not self._fits([name for name, _, _ in found], head_type):
                 self._report(term, head_type, *found[0])
+
+    def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[Expression | Wildcard, str]]:
+        """What a rule gives to functors of the user, and the types that these take."""
+        pending: list[Expression | Wildcard] = list(rule.head.arguments)
+        for literal in rule.body:
+            if type(literal) is Atom:
+                pending += literal.arguments
+            elif type(literal) is Comparison:
+                pending += (literal.left, literal.right)
+        found: list[tuple[Expression | Wildcard, str]] = []
+        while pending:
+            term = pending.pop()
+            if type(term) is Apply:
+                pending += term.arguments
+                if term.functor[0] == "@":
+                    types = self.functors[term.functor[1:]].parameter_types
+                    found += zip(term.arguments, types, strict=True)
+        return found
 
     def _sources(self, rule: TypedRule, casts: Mapping[Span, str]) -> dict[str, list[_Source]]:
         """The types of each variable, where they come from, and the equations they came through."""

@@ -23,13 +23,14 @@ from elastalog.backends.watch import Watch
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs, Rows
 
 if TYPE_CHECKING:
     from elastalog.backends.sets import SetMaintenance
 
 Matrix: TypeAlias = npt.NDArray[np.int32]
 Vector: TypeAlias = npt.NDArray[Any]
-ChangedWords: TypeAlias = dict[str, tuple[Matrix, Matrix]]
+ChangedWords: TypeAlias = dict[str, tuple[Rows, Rows]]
 """By relation: the facts inserted, and the facts deleted."""
 T = TypeVar("T")
 S = TypeVar("S")
@@ -188,6 +189,37 @@ class Shifts(Protocol):
         that will be taken back."""
 
 
+class Equivalences(Protocol):
+    """Equivalences that are kept as classes, outside an update."""
+
+    def pairs(self, relation: str) -> Pairs | None:
+        """The facts of a relation that is kept so, not written out; None for any other."""
+
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        """How a pair follows: the shortest chain of stored pairs, each taken either way, among those that give it its
+        level. None if it is stored itself, or the relation is another."""
+
+
+class Replay(Protocol):
+    """A stratum with subsumption as it was round by round, the facts that have left it included."""
+
+    def level(self, relation: str, row: tuple[int, ...]) -> int:
+        """The round in which a fact came."""
+
+    def superseded_by(self, relation: str, row: tuple[int, ...]) -> tuple[int, ...] | None:
+        """A fact that dominated another when it left; None for one that has not."""
+
+    def derivations(self, relation: str, words: Matrix) -> list[ClauseDerivations]:
+        """The derivations of some facts, also from those that have left."""
+
+
+class Replays(Protocol):
+    """Strata with subsumption are evaluated again for proofs of what rests on superseded facts."""
+
+    def replay(self, stratum: LogicalStratum) -> Replay:
+        """Evaluates a stratum again, beside what is held of it, outside an update."""
+
+
 class FactFile(Protocol):
     """A Parquet file of words: columns c0, c1, …, `level` and `count`."""
 
@@ -223,6 +255,8 @@ class Capabilities:
 
     shifts: Shifts | None = None
     elsewhere: Elsewhere | None = None
+    equivalences: Equivalences | None = None
+    replays: Replays | None = None
 
 
 class Backend(Protocol):
@@ -250,7 +284,7 @@ class Backend(Protocol):
         """All facts of a relation, with levels and counts where they have them."""
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
-        """The facts with given words in some columns."""
+        """The facts with given words in some columns; of an equivalence that is kept as classes without levels."""
 
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present."""
@@ -295,7 +329,8 @@ class Backend(Protocol):
         before."""
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those."""
+        """Maintains an aggregate, or the classes of an equivalence: folds the groups with changed members again, forms
+        the classes with changed pairs anew, and only those."""
 
     def rebuild(self, stratum: LogicalStratum) -> int:
         """Evaluates a stratum anew from its new explicit facts. Returns the derivations enumerated."""

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 
+ROWS_A_DERIVATION = 6
+"""Rows that joins look at, or make, for what a derivation costs."""
+
 
 class BudgetExceeded(Exception):
     """An update has cost more than it was allowed: the caller abandons it and evaluates anew."""
@@ -17,7 +20,8 @@ class BudgetExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """News of an evaluation: which stratum, which iteration, how many facts were found since the last news of it."""
+    """News of an evaluation: which stratum, which iteration (0: it has only begun, or its tasks do not say), how many
+    facts were found since the last news of it."""
 
     stratum: int
     iteration: int
@@ -27,7 +31,8 @@ class Progress:
 class Watch:
     """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
 
-    `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process."""
+    `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
+    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much."""
 
     def __init__(
         self,
@@ -39,29 +44,28 @@ class Watch:
         self.memory = memory
         self.on_progress = on_progress
         self.derivations = 0
+        self.effort = 0
         self._budget: int | None = None
-        self._budget_deadline: float | None = None
         self._blocks = 0
 
-    def allow(self, derivations: int | None, seconds: float | None = None) -> None:
+    def allow(self, derivations: int | None) -> None:
         """Sets the budget of the work that follows; None for none."""
-        self._budget = None if derivations is None else self.derivations + derivations
-        self._budget_deadline = None if seconds is None else time.monotonic() + seconds
+        self._budget = None if derivations is None else self.effort + derivations
 
     @property
     def derivations_left(self) -> int | None:
         """What is left of the budget, None if there is none."""
-        return None if self._budget is None else max(0, self._budget - self.derivations)
+        return None if self._budget is None else max(0, self._budget - self.effort)
 
-    def grant(self, seconds: float) -> None:
-        """Adds time to the budget, for what comes before the work itself."""
-        if self._budget_deadline is not None:
-            self._budget_deadline += seconds
-
-    def derived(self, derivations: int) -> None:
-        """Counts derivations and checks what may have run out."""
+    def count(self, derivations: int, rows: int = 0) -> None:
+        """Counts derivations, for which so many rows were looked at."""
         self.derivations += derivations
-        if self._budget is not None and self.derivations > self._budget:
+        self.effort += max(derivations, rows // ROWS_A_DERIVATION)
+
+    def derived(self, derivations: int, rows: int = 0) -> None:
+        """The same, and checks what may have run out."""
+        self.count(derivations, rows)
+        if self._budget is not None and self.effort > self._budget:
             raise BudgetExceeded
         self._blocks += 1
         if not self._blocks & 15:
@@ -69,23 +73,24 @@ class Watch:
 
     def allowance(self, most: int) -> int:
         """How many derivations may be made, up to `most`, before `derived` has to be called."""
-        return most if self._budget is None else min(most, self._budget - self.derivations)
+        return most if self._budget is None else min(most, self._budget - self.effort)
 
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""
         self.check()
+        self.tell(stratum, iteration, found)
+
+    def tell(self, stratum: int, iteration: int, found: int) -> None:
+        """Tells news to who wants them."""
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 
     def check(self) -> None:
         """Raises if a limit has been reached."""
-        if self.deadline is None and self._budget_deadline is None and self.memory is None:
+        if self.deadline is None and self.memory is None:
             return
-        now = time.monotonic()
-        if self.deadline is not None and now > self.deadline:
+        if self.deadline is not None and time.monotonic() > self.deadline:
             raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
-        if self._budget_deadline is not None and now > self._budget_deadline:
-            raise BudgetExceeded
         self.require(0)
 
     def require(self, size: int) -> None:

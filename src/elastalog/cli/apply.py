@@ -9,13 +9,20 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.session_options import announcing, functors_option
+from elastalog.cli.session_options import (
+    announcing,
+    bad_rows_option,
+    functors_option,
+    max_bad_rows_option,
+    show_reports,
+)
 from elastalog.cli.standard_input import NAME, standard_input
 from elastalog.cli.store_options import fact_lines, store_argument, writing
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.pipeline.files.policy import Mode
 
 
 @click.command()
@@ -28,6 +35,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--show-changes", is_flag=True, help="Print the facts that came (+) and went (-).")
 @click.option("--preview", is_flag=True, help="Only print what would come and go; nothing is changed.")
+@bad_rows_option
+@max_bad_rows_option
+@click.option(
+    "--quarantine", default=".", type=click.Path(file_okay=False), metavar="DIR",
+    help="Folder of the bad rows that are set aside.  [default: the current one]",
+)  # fmt: skip
 @functors_option
 @format_option
 @verbosity_options
@@ -41,6 +54,9 @@ def apply(
     batch: str | None,
     show_changes: bool,
     preview: bool,
+    bad_rows: Mode,
+    max_bad_rows: int,
+    quarantine: str,
     functors: str | None,
     form: str,
     verbose: bool,
@@ -58,13 +74,20 @@ def apply(
       elastalog apply reach.store monday.diff
       elastalog apply reach.store monday.diff --source crawler --batch 2026-11-16
       elastalog apply reach.store monday.diff --preview
+      elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
-    with exit_codes(form, verbosity), announcing(verbosity), writing(store, form, verbosity, functors) as session:
+    policy = {"bad_rows": bad_rows, "max_bad_rows": max_bad_rows, "quarantine": quarantine}
+    with (
+        exit_codes(form, verbosity),
+        announcing(verbosity),
+        writing(store, form, verbosity, functors, **policy) as session,
+    ):
         for number, path in enumerate(updates, 1):
             pending = session.update(source, batch if batch is None or number == 1 else f"{batch}.{number}")
-            _read(pending, path)
+            _read(pending, path, bad_rows)
+            show_reports(pending.reports, form, verbosity)
             if preview:
                 changes = session.preview(pending)
                 if verbosity != "quiet":
@@ -90,11 +113,13 @@ def _print(changes: Changes) -> None:
             click.echo(line)
 
 
-def _read(pending: PendingUpdate, path: str) -> None:
+def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:
     """The changes of a file, or, for `-`, of standard input."""
     if path != "-":
         pending.read(path)
         return
     from elastalog.pipeline.files.diff import parse_diff
 
-    pending.take(parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with), NAME)
+    keep_bad = bad_rows != "fail"
+    diff = parse_diff(standard_input(), NAME, pending.schemas, pending.schemas_with, keep_bad=keep_bad)
+    pending.take(diff, NAME)

@@ -8,7 +8,8 @@ import click
 
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.store_options import store_argument
+from elastalog.cli.store_options import folder_of, store_argument
+from elastalog.pipeline.addresses import is_address
 
 
 @click.command()
@@ -28,9 +29,12 @@ def backup(ctx: click.Context, /, store: str, to: str, form: str, verbose: bool,
       elastalog verify backups/monday
     """
     from elastalog.storage.backup import back_up
+    from elastalog.storage.fetching import refuse_to_write
 
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
-        epoch = back_up(Path(store), Path(to))
+        if is_address(to):
+            raise refuse_to_write(to)
+        epoch = back_up(folder_of(store), Path(to))
         if verbosity != "quiet":
             click.echo(f"{to}: epoch {epoch}", err=True)

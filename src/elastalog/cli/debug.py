@@ -10,7 +10,7 @@ import click
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.limits import duration
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.session_options import SessionOptions, announcing, session_options
+from elastalog.cli.session_options import SessionOptions, announcing, session_options, show_reports
 from elastalog.cli.store_options import is_store, opened
 
 if TYPE_CHECKING:
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 @click.option(
     "--reject", multiple=True, metavar="ELEMENT",
     help="Part of the update that must stay, as +edge(1,2); may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--over", type=click.Choice(["update", "facts"]),
+    help="Undo part of an update, or change any explicit facts.  [default: the update, if there is one]",
+)  # fmt: skip
+@click.option(
+    "--candidate", "candidates", multiple=True, metavar="FACT",
+    help="A fact that may be inserted (-edge(1,2): deleted) for the missing ones; may be repeated."
+    "  [default: what why-not finds]",
 )  # fmt: skip
 @click.option("--localise", is_flag=True, help="Show what causes the faults instead of what to undo.")
 @click.option("--blame", metavar="FACT", help="Show which epoch a fact last came or went in, and why.")
@@ -50,6 +59,8 @@ def debug(
     unwanted: tuple[str, ...],
     missing: tuple[str, ...],
     reject: tuple[str, ...],
+    over: str | None,
+    candidates: tuple[str, ...],
     localise: bool,
     blame: str | None,
     epochs: tuple[int, int] | None,
@@ -60,10 +71,12 @@ def debug(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Find the smallest part of an update whose undoing removes faults.
+    """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
 
     Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
-    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two.
+    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two. Without an
+    update, or with --over facts, explicit facts are looked at, whenever they came: those to delete, for missing facts
+    those to insert. An unwanted fact may be a pattern, as path(1, _).
 
     \b
     Examples:
@@ -71,24 +84,26 @@ def debug(
       elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
       elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
       elastalog debug reach.store --blame 'path(1, 4)'
+      elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
+      elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     if is_store(program):
         if updates:
             raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")
-    elif not updates:
+    elif not updates and (blame is not None or localise or over == "update"):
         raise click.UsageError("Missing option '--update': there is nothing to debug without one.")
-    if blame is not None and (unwanted or missing or localise or reject or epochs):
-        raise click.UsageError("--blame is a question of its own: give no faults, --localise, --reject or --epochs.")
-    if localise and reject:
-        raise click.UsageError("--reject is about suggestions; leave it out, or --localise.")
+    if blame is not None and (unwanted or missing or localise or reject or epochs or over or candidates):
+        raise click.UsageError("--blame is a question of its own: give no faults and no other options of the search.")
+    if localise and (reject or over or candidates):
+        raise click.UsageError("--reject, --over and --candidate are about suggestions; leave them out, or --localise.")
     with (
         exit_codes(form, verbosity),
         announcing(verbosity),
         opened(program, SessionOptions(**options), form, verbosity) as session,
     ):
         for path in updates:
-            session.apply(path)
+            show_reports(session.apply(path).reports, form, verbosity)
         if blame is not None:
             found = session.blame(blame)
             click.echo(found.to_json() if form == "json" else str(found))
@@ -98,7 +113,7 @@ def debug(
         if localise:
             answer = session.localise(unwanted, missing, **settings)
         else:
-            answer = session.suggest(unwanted, missing, reject, **settings)
+            answer = session.suggest(unwanted, missing, reject, over=over, candidates=candidates or None, **settings)
         click.echo(_shown(answer, form, proofs))
         _tell_time(answer, verbosity)
 

@@ -23,6 +23,7 @@ OPTIONAL: Final = {
     "pyspark": "engine spark",
     "highspy": "proofs that a repair is minimum",
     "prompt_toolkit": "history and completion in the shell",
+    "pygls": "the language server",
     "IPython": "notebooks",
     "cupy": "engine gpu",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -19,6 +20,10 @@ from elastalog.cli.store_options import at_option, opened_at
 @session_options
 @at_option
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Levels to show.  [default: all]")
+@click.option(
+    "--uses", type=click.Choice(["direct", "all"]), is_flag=False, flag_value="direct",
+    help="Show what follows from it instead: in one step, or all that would go if it went.",
+)  # fmt: skip
 @form_options
 @verbosity_options
 @click.pass_context
@@ -29,6 +34,7 @@ def explain(
     fact: str,
     at: int | None,
     depth: int | None,
+    uses: str | None,
     form: str,
     output: str | None,
     verbose: bool,
@@ -45,10 +51,15 @@ def explain(
       elastalog explain reach.dl -F facts 'path(1, 4)' --depth 2 --format tree
       elastalog explain reach.dl -F facts 'path(1, 4)' --format dot --output proof.dot
       elastalog explain reach.store 'path(1, 4)' --at 17
+      elastalog explain reach.dl -F facts 'edge(2, 3)' --uses all
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     diagnostics = "json" if form == "json" else "text"
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
         with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
-            text = rendered(session.explain(fact, depth), form)
+            if uses is not None:
+                found = sorted(map(str, session.uses(fact, all=uses == "all")))
+                text = json.dumps(found, ensure_ascii=False) if form == "json" else "\n".join(found)
+            else:
+                text = rendered(session.explain(fact, depth), form)
         give_explanation(text, output)

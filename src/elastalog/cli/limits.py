@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal
 
 import click
 
@@ -35,14 +35,16 @@ def duration(ctx: click.Context, param: click.Parameter, value: str | None) -> f
     return seconds
 
 
-def update_budget(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
-    """A fraction of a bootstrap, or `none` for updates without limit."""
+def update_budget(ctx: click.Context, param: click.Parameter, value: str) -> float | Literal["auto"] | None:
+    """`auto`, a fraction of a bootstrap, or `none` for updates without limit."""
     if value.lower() == "none":
         return None
+    if value.lower() == "auto":
+        return "auto"
     try:
         budget = float(value)
     except ValueError:
         budget = -1.0
     if not 0 <= budget < float("inf"):
-        raise click.BadParameter(f"'{value}' is not a budget: write a fraction such as 0.2, or none.", ctx, param)
+        raise click.BadParameter(f"'{value}' is not a budget: write auto, a fraction such as 0.2, or none.", ctx, param)
     return budget

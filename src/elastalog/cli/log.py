@@ -11,7 +11,7 @@ import click
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.store_options import reading, store_argument
+from elastalog.cli.store_options import folder_of, reading, store_argument
 
 if TYPE_CHECKING:
     from elastalog.storage.entries import LogEntry
@@ -69,7 +69,7 @@ def _entries(store: str) -> tuple[LogEntry, ...]:
     """The log alone: no relation is loaded for it."""
     from elastalog.storage.log import read_log
 
-    return read_log(store)
+    return read_log(folder_of(store))
 
 
 def _line(entry: LogEntry) -> str:

@@ -50,8 +50,9 @@ class _Reporter:
             return
         self._shown = now
         facts = sum(self._found.values())
+        iteration = f", iteration {news.iteration}" if news.iteration else ""
         self._show(
-            f"stratum {news.stratum + 1} of {len(self._names)}{self._names[news.stratum]}, iteration {news.iteration}:"
+            f"stratum {news.stratum + 1} of {len(self._names)}{self._names[news.stratum]}{iteration}:"
             f" {facts:,} facts derived, {now - self._began:.1f} s"
         )
 

@@ -14,6 +14,7 @@ from elastalog.cli.fact_text import value_text
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import at_option, opened_at
+from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -84,7 +85,7 @@ def _answers(
     form: str,
     verbosity: Verbosity,
 ) -> Relation:
-    if Path(program).is_dir() or at is not None:
+    if is_address(program) or Path(program).is_dir() or at is not None:
         with opened_at(program, at, options, form, verbosity) as session:
             return session.query(query, parameters=values)
     from elastalog.program import with_arithmetic

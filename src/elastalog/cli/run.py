@@ -107,8 +107,13 @@ def _with_demand(program: Program) -> Program:
 
 
 def _evaluate(program: Program, options: SessionOptions, output: str, form: str, verbosity: Verbosity) -> Session:
+    from dataclasses import replace
+
     from elastalog.cli.progress import progress_shown
 
+    if options.strategy == "elastic" and options.levels == "local":
+        # Nothing is updated here: what updates need of every fact, a third of the memory, need not be kept.
+        options = replace(options, strategy="recompute")
     with progress_shown(program.checked, verbosity) as report:
         quarantine = "." if output == "-" else output
         return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,11 +15,13 @@ from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
 from elastalog.late import dataclass
+from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress
     from elastalog.diagnostics.diagnostic import Diagnostic
-    from elastalog.pipeline.files.policy import Mode
+    from elastalog.evaluation.costs import Budget
+    from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.session import Session
 
@@ -99,12 +101,30 @@ def libraries_asked_for() -> tuple[str, ...]:
     return tuple(files)
 
 
+bad_rows_option: Final = click.option(
+    "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
+    help="What happens to rows of facts and updates that are no facts.",
+)  # fmt: skip
+
+max_bad_rows_option: Final = click.option(
+    "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Most rows of a relation to skip.",
+)  # fmt: skip
+
+
+class FactsFolder(click.Path):
+    """A folder that is there, or an address."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_address(value) else super().convert(value, param, ctx)
+
+
 def session_options(command: _Command) -> _Command:
     """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
     options = (
         click.option(
-            "-F", "--facts", default=".", type=click.Path(exists=True, file_okay=False), metavar="DIR",
-            help="Folder of the fact files.  [default: the current one]",
+            "-F", "--facts", default=".", type=FactsFolder(exists=True, file_okay=False), metavar="DIR",
+            help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
         ),
         click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
         click.option(
@@ -119,14 +139,8 @@ def session_options(command: _Command) -> _Command:
             "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
             help="Levels by stratum, or heights of proofs.",
         ),
-        click.option(
-            "--bad-rows", default="fail", show_default=True, type=click.Choice(["fail", "quarantine", "skip"]),
-            help="What happens to rows of fact files that are no facts.",
-        ),
-        click.option(
-            "--max-bad-rows", default=1000, show_default=True, type=click.IntRange(0), metavar="N",
-            help="Most rows of a relation to skip.",
-        ),
+        bad_rows_option,
+        max_bad_rows_option,
         click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
         click.option(
             "--device-memory", callback=memory_size, metavar="SIZE",
@@ -186,7 +200,7 @@ def open_session(
     form: str,
     verbosity: Verbosity,
     quarantine: str = ".",
-    budget: float | None = 0.2,
+    budget: Budget = "auto",
     on_progress: Callable[[Progress], None] | None = None,
     store: str | None = None,
     retention: int | None = None,
@@ -216,9 +230,7 @@ def open_session(
         functors=functions_in(options.functors),
         libraries=libraries_asked_for(),
     )
-    lost = _bad_rows(session)
-    if lost:
-        show_diagnostics(lost, form, verbosity)
+    show_reports(session.reports, form, verbosity)
     return session
 
 
@@ -238,20 +250,24 @@ def functions_in(path: str | None) -> dict[str, Any] | None:
         raise ElastalogError([Diagnostic("E0643", message, help="mend the file", location=path)]) from None
 
 
-def _bad_rows(session: Session) -> list[Diagnostic]:
-    """One warning for every relation that lost rows."""
+def show_reports(reports: Iterable[Report], form: str, verbosity: Verbosity) -> None:
+    """Tells what reading came to: a warning for every relation that lost rows, a note (with `-v`) where values of
+    tables were given in another type."""
+    found = [told for report in reports for told in _told(report)]
+    if found:
+        show_diagnostics(found, form, verbosity)
+
+
+def _told(report: Report) -> Iterator[Diagnostic]:
     from dataclasses import replace
 
-    from elastalog.pipeline.files.policy import bad_row_diagnostic
+    from elastalog.pipeline.files.policy import bad_row_diagnostic, converted_diagnostic
 
-    found = []
-    for report in session.reports:
-        if report.bad:
-            first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
-            what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
-            rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
-            note = f"the first: {report.first_bad[0].fault.reason}"
-            found.append(
-                replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
-            )
-    return found
+    if report.bad:
+        first = bad_row_diagnostic(report.relation, report.first_bad[0], report.bad - 1)
+        what = f"set aside in `{report.quarantine}`" if report.quarantine else "skipped"
+        rows = f"{report.bad:,} bad row{'' if report.bad == 1 else 's'} of `{report.relation}`"
+        note = f"the first: {report.first_bad[0].fault.reason}"
+        yield replace(first, severity="warning", message=f"{rows} {what}", notes=(note, *first.notes[:1]), help=None)
+    if report.converted:
+        yield converted_diagnostic(report)

@@ -21,6 +21,7 @@ from elastalog.diagnostics.source import Source
 
 if TYPE_CHECKING:
     from elastalog.cli.shell_commands import Piece, ShellState
+    from elastalog.evaluation.costs import Budget
     from elastalog.program import Program
     from elastalog.session import Session
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 @program_argument
 @session_options
 @click.option(
-    "--budget", default="0.2", show_default=True, callback=update_budget, metavar="FRACTION",
-    help="What an update may cost before a stratum is evaluated anew, as a fraction of a bootstrap; or none.",
+    "--budget", default="auto", show_default=True, callback=update_budget, metavar="auto|FRACTION|none",
+    help="What an update may cost before a stratum is evaluated anew; a number is a fraction of a bootstrap.",
 )  # fmt: skip
 @format_option
 @verbosity_options
@@ -39,7 +40,7 @@ def shell(
     ctx: click.Context,
     /,
     program: str,
-    budget: float | None,
+    budget: Budget,
     form: str,
     verbose: bool,
     quiet: bool,
@@ -70,9 +71,7 @@ def shell(
                 _run_script(state, form, verbosity)
 
 
-def _opened(
-    loaded: Program, options: SessionOptions, budget: float | None, form: str, verbosity: Verbosity
-) -> ShellState:
+def _opened(loaded: Program, options: SessionOptions, budget: Budget, form: str, verbosity: Verbosity) -> ShellState:
     from elastalog.cli.progress import progress_shown
 
     with progress_shown(loaded.checked, verbosity) as report:

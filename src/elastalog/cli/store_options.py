@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,6 +19,7 @@ from elastalog.cli.session_options import (
     load_program,
     open_session,
 )
+from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation
@@ -40,9 +41,18 @@ def reading(store: str, at: int | None = None, functors: str | None = None) -> A
     )
 
 
+def folder_of(store: str) -> Path:
+    """The folder of a store that is only read; of one at an address, a folder into which it is fetched."""
+    if not is_address(store):
+        return Path(store)
+    from elastalog.storage.fetching import fetch_store
+
+    return fetch_store(store)
+
+
 def is_store(path: str) -> bool:
-    """Whether a path is that of a store, not of a program."""
-    return (Path(path) / "CURRENT").is_file()
+    """Whether a path is that of a store, not of a program. What has an address is one."""
+    return is_address(path) or (Path(path) / "CURRENT").is_file()
 
 
 def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
@@ -56,18 +66,19 @@ def opened_at(
     path: str, at: int | None, options: SessionOptions, form: str, verbosity: Verbosity
 ) -> AbstractContextManager[Session]:
     """The same, at an earlier epoch, which only a store has. A folder that is none is an error that says so."""
-    if Path(path).is_dir():
+    if is_address(path) or Path(path).is_dir():
         return reading(path, at, options.functors)
     if at is not None:
         raise click.UsageError("--at is for stores")
     return opened(path, options, form, verbosity)
 
 
-def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None) -> Session:
-    """A session that writes a store. What was found after a crash is reported on standard error."""
+def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = None, **policy: Any) -> Session:
+    """A session that writes a store; `policy` is what `elastalog.open` takes for bad rows. What was found after a crash
+    is reported on standard error."""
     import elastalog
 
-    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for())
+    session = elastalog.open(store=store, functors=functions_in(functors), libraries=libraries_asked_for(), **policy)
     if session.recovery:
         show_diagnostics(session.recovery, form, verbosity)
     return session

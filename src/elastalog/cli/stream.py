@@ -12,7 +12,14 @@ from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.outputs import write_outputs
-from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.session_options import (
+    SessionOptions,
+    announcing,
+    load_program,
+    open_session,
+    session_options,
+    show_reports,
+)
 from elastalog.cli.spark_stream import SparkStream, run_spark_stream, spark_stream_options
 from elastalog.cli.standard_output import checked_output
 from elastalog.cli.update_reports import TO_TERMINAL, print_changes, report_stats, stats_row
@@ -107,7 +114,7 @@ def stream(
         loaded = load_program(program, form, verbosity)
         with announcing(verbosity):
             session = open_session(loaded, SessionOptions(**options), form=form, verbosity=verbosity)
-        rows = _apply_all(session, updates, marks, show_changes, verbosity)
+        rows = _apply_all(session, updates, marks, show_changes, form, verbosity, options["bad_rows"] != "fail")
         if output is not None:
             write_outputs(session, output)
         if stats is not None:
@@ -115,20 +122,21 @@ def stream(
 
 
 def _apply_all(
-    session: Session, updates: str, marks: str, show_changes: bool, verbosity: Verbosity
+    session: Session, updates: str, marks: str, show_changes: bool, form: str, verbosity: Verbosity, keep_bad: bool
 ) -> list[dict[str, Any]]:
     """Returns what every update did and cost."""
     from elastalog.pipeline.streams import read_stream, with_next
 
     source = Path(updates).name
     rows: list[dict[str, Any]] = []
-    stream = _within_limits(session, read_stream(updates, session.program))
+    stream = _within_limits(session, read_stream(updates, session.program, keep_bad=keep_bad))
     # Without marks nothing is read ahead: an update is applied although the next one is at fault.
     pairs = with_next(stream) if marks != "none" else ((update, None) for update in stream)
     for present, following in pairs:
         if following is not None and not present.diff.changes_rules:
             session.announce(_filled(session, source, following), marks)
         update = _filled(session, source, present)
+        show_reports(update.reports, form, verbosity)
         changes = update.commit()
         rows.append(stats_row(update.stats))
         if verbosity == "verbose":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ import click
 from elastalog.cli.exits import AT_FAULT, exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import announcing, functors_option
-from elastalog.cli.store_options import reading, store_argument
+from elastalog.cli.store_options import folder_of, reading, store_argument
 
 if TYPE_CHECKING:
     from elastalog.evaluation.differences import Verification
@@ -41,7 +40,7 @@ def verify(
     with exit_codes(form, verbosity), announcing(verbosity):
         from elastalog.storage.verify import check_files
 
-        found, files = check_files(Path(store))
+        found, files = check_files(folder_of(store))
         show_diagnostics(found, form, verbosity)
         if any(diagnostic.severity == "error" for diagnostic in found):
             sys.exit(AT_FAULT)

@@ -88,6 +88,9 @@ class Suggestion(Answer):
 
     rejected: tuple[Element, ...] = ()
     undo: Callable[[Suggestion], Changes] | None = field(default=None, repr=False, compare=False)
+    over: Literal["update", "facts"] = "update"
+    """What was looked at: an update, or explicit facts whenever they came. Of these `+` ones are there and to be
+    deleted, `-` ones are not and to be inserted."""
 
     def apply(self) -> Changes:
         """Undoes the elements, as a new update. Raises ElastalogError if the session has gone on since."""
@@ -95,7 +98,10 @@ class Suggestion(Answer):
         return self.undo(self)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(f"undo {self._part()}"))
+        if self.over == "update":
+            return "\n".join(self._lines(f"undo {self._part()}"))
+        heading, *_ = self._lines(f"change {counted(len(self.elements), 'explicit fact')}")
+        return "\n".join((heading, *(f"  {_DONE[element.sign]} {element.fact}" for element in self.elements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,10 @@ class Blame:
         """As a JSON text."""
         found = {"fact": str(self.fact), "what": self.what, "epoch": self.epoch, "elements": _as_objects(self.elements)}
         return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+_DONE = {"+": "delete", "-": "insert"}
+"""What undoing an element does."""
 
 
 def _as_objects(elements: list[Element]) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.provenance.fact import Fact
@@ -75,6 +75,25 @@ def gone_on(made_for: int, now: int) -> ElastalogError:
 def never_held(fact: Fact, oldest: int) -> ElastalogError:
     since = "" if oldest <= 1 else f" since epoch {oldest}, as far back as is known"
     return _error("E1008", f"{fact} does not hold, and never did{since}", advice="`explain_absence` says what it lacks")
+
+
+def two_kinds_of_faults() -> ElastalogError:
+    return _error(
+        "E0713", "over facts, unwanted and missing facts are mended one after the other",
+        advice="ask about the unwanted ones, apply the suggestion, and ask about the missing ones then",
+    )  # fmt: skip
+
+
+def no_candidates(missing: Iterable[Fact], candidates: Sequence[object], are_found: bool) -> ElastalogError:
+    named = ", ".join(map(str, missing))
+    if are_found:
+        message = f"why-not finds no facts that would bring {named} about"
+    else:
+        message = f"{named} would not hold with all candidates taken"
+    advice = "give `candidates`: facts that might be inserted" if are_found else "give other candidates"
+    shown = ", ".join(map(str, candidates[:5])) + (" …" if len(candidates) > 5 else "")
+    notes = (f"tried: {shown}",) if candidates else ()
+    return _error("E0712", message, advice=f"{advice}; `explain_absence` says what is lacking", notes=notes)
 
 
 def bad_weight(element: object, weight: object) -> ElastalogError:

@@ -13,7 +13,9 @@ from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import RuleTexts, Update
 from elastalog.planning.logical import is_hidden_name
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import Pairs, Rows
 from elastalog.storage.entries import JournalRecord
+from elastalog.storage.equivalences import equivalences_in, turns_of_pair
 from elastalog.storage.history import turns
 from elastalog.storage.store import Store
 
@@ -71,7 +73,12 @@ class Past:
         relation, row = fact
         with self._stored() as store:
             if store is not None:
-                all_turns = turns(store.records(after, until), relation, np.array([row], np.int32))
+                words = np.array([row], np.int32)
+                all_turns = (
+                    turns_of_pair(store, relation, words, after, until)
+                    if relation in equivalences_in(store.state().layout)
+                    else turns(store.records(after, until), relation, words)
+                )
                 return [(turn.epoch, turn.what) for turn in all_turns if turn.what != "moved"]
         found: list[tuple[int, What]] = []
         for kept in self._records:
@@ -99,5 +106,7 @@ def explicit_update(record: JournalRecord) -> Update:
     return Update(deleted, inserted, record.entry.source, record.entry.batch)
 
 
-def _has(words: Matrix, row: tuple[int, ...]) -> bool:
+def _has(words: Rows, row: tuple[int, ...]) -> bool:
+    if isinstance(words, Pairs):
+        return words.has(row)
     return bool(len(words)) and bool((words == np.array(row)).all(axis=1).any())

@@ -18,6 +18,7 @@ from elastalog.debugging.word_set import WordSet
 from elastalog.evaluation.update import Update
 from elastalog.planning.logical import Absent, LogicalProgram, Scan
 from elastalog.provenance.reading import WordFact
+from elastalog.relations.pairs import written_out
 from elastalog.relations.words import Dictionary
 
 
@@ -46,7 +47,7 @@ class SafeFacts:
             possible = [fact for name in negated for fact in corners.gained(name)]
             for name in negated:
                 if name in changes:
-                    possible += [(name, tuple(row)) for row in changes[name][1].tolist()]
+                    possible += [(name, tuple(row)) for row in written_out(changes[name][1]).tolist()]
             given = [fact for fact in possible if self._fits_any(fact, Absent)]
             if any(self._fits_any(fact, Scan) for fact in given):
                 self.is_known = False

@@ -9,6 +9,7 @@ import numpy as np
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 from elastalog.planning.logical import LogicalProgram
+from elastalog.relations.pairs import Rows, written_out
 
 
 class WordSet:
@@ -18,13 +19,13 @@ class WordSet:
         self._program = program
         self._relations: dict[str, KernelRelation] = {}
 
-    def add(self, relation: str, words: Matrix) -> None:
+    def add(self, relation: str, words: Rows) -> None:
         if len(words):
             held = self._relations.get(relation)
             if held is None:
                 width = self._program.relations[relation].width
                 held = self._relations[relation] = KernelRelation(relation, width, is_annotated=False)
-            held.load(words)
+            held.load(written_out(words))
 
     def find(self, relation: str, words: Matrix) -> Vector:
         """The number of each fact within its relation, -1 for those that are not in the set."""

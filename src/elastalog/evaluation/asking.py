@@ -1,17 +1,15 @@
-"""Answers to queries: a query is a program of its own, evaluated over the facts that it reads. No epoch is made."""
+"""Answers to queries: a query is a program of its own, evaluated over the facts that it needs. No epoch is made."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 
-import numpy as np
-
-from elastalog.analysis.program import Atom, Constant
-from elastalog.analysis.query import Query, relations_read
+from elastalog.analysis.query import Query
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.engines import backend_maker
-from elastalog.backends.protocol import Backend, Matrix
+from elastalog.backends.protocol import Backend
 from elastalog.backends.watch import Watch
+from elastalog.evaluation.restricting import facts_needed
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.pipeline.spark.engine import make_frame
 from elastalog.planning.lower import lower
@@ -22,40 +20,27 @@ from elastalog.relations.words import Dictionary
 
 def ask(query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None) -> Relation:
     """The answers to a query over the facts of a backend, as a relation of its columns."""
-    make = backend_maker("local")
-    scratch = make(lower(query.program), dictionary, annotation=Annotation(is_kept=False), watch=watch)
-    atoms = list(relations_read(query))
-    number = Counter(atom.relation for atom in atoms)
-    for atom in atoms:
-        # One place that reads a relation needs no more of it than what fits there; several may need all.
-        words = _fitting(atom, backend, dictionary) if number[atom.relation] == 1 else _all(atom.relation, backend)
-        if words is not None and number[atom.relation] > 0:
-            scratch.load(atom.relation, words)
-            number[atom.relation] = 0
-    evaluate_all(scratch)
-    schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
-    words = scratch.facts(query.name).words.copy()
-    return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
+    return asking(query, backend, dictionary, watch)()
 
 
-def _all(relation: str, backend: Backend) -> Matrix:
-    words: Matrix = np.ascontiguousarray(backend.facts(relation).words)
-    return words
+def asking(
+    query: Query, backend: Backend, dictionary: Dictionary, watch: Watch | None = None, *, is_later: bool = False
+) -> Callable[[], Relation]:
+    """What gives these answers, for the facts of now. `is_later`: it will be called after the backend has gone on."""
+    equivalences = backend.program.equivalences
+    needed = facts_needed(query, backend, dictionary)
+    if is_later:
+        needed = {relation: words.copy() for relation, words in needed.items()}
 
+    def answer() -> Relation:
+        make = backend_maker("local")
+        program = lower(query.program, equivalences=equivalences)
+        scratch = make(program, dictionary, annotation=Annotation(is_kept=False), watch=watch)
+        for relation, words in needed.items():
+            scratch.load(relation, words)
+        evaluate_all(scratch)
+        schema = Schema(query.name, tuple(Column(column.name, column.base) for column in query.columns))
+        words = scratch.facts(query.name).words.copy()
+        return Relation.of(schema, dictionary, words[:, : schema.arity], make_frame)
 
-def _fitting(atom: Atom, backend: Backend, dictionary: Dictionary) -> Matrix | None:
-    """The facts with the constants of an atom in their places; None if there is no such value."""
-    columns: list[int] = []
-    key: list[int] = []
-    for position, term in enumerate(atom.arguments):
-        if isinstance(term, Constant):
-            word = dictionary.find_value(term.base, term.value)
-            if word is None:
-                return None
-            columns.append(position)
-            key.append(word)
-    if not columns:
-        return _all(atom.relation, backend)
-    found = backend.select(atom.relation, tuple(columns), np.array(key, np.int32)).words
-    words: Matrix = np.ascontiguousarray(found)
-    return words
+    return answer

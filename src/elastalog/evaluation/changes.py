@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.protocol import ChangedWords, Matrix
+from elastalog.backends.protocol import ChangedWords
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows
 
 if TYPE_CHECKING:
     import pandas
+
+    from elastalog.pipeline.files.policy import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,12 @@ class Changes(Mapping[str, RelationChanges]):
     """By relation; every declared relation has an entry, iteration shows those that changed. Asking for another raises
     ElastalogError."""
 
-    def __init__(self, words: ChangedWords, relation: Callable[[str, Matrix | None], Relation]) -> None:
+    def __init__(self, words: ChangedWords, relation: Callable[[str, Rows | None], Relation]) -> None:
         """`relation` makes one of words, or of none; few of those that changed are ever looked at."""
         self._words = words
         self._relation = relation
+        self.reports: tuple[Report, ...] = ()
+        """What was taken of the rows of the update, where bad rows may pass."""
 
     def __getitem__(self, relation: str) -> RelationChanges:
         name: object = relation

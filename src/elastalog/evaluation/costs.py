@@ -1,43 +1,65 @@
 """The elastic choice: what an update of a stratum may cost, and whether to try it at all.
 
-The model learns from past epochs, per stratum: what its bootstrap enumerated, and how many derivations updates
-enumerated for each changed fact that it reads or is given. It only skips an update that experience says is hopeless; a
-budget protects against all others.
+All is counted in derivations, never in time, so that the same updates lead to the same choices. With the budget `auto`
+an update goes on while going on is expected to cost less than evaluating the stratum anew. Without experience that is
+until it has cost as much as a bootstrap: then both together cost twice the better of the two at most, whatever comes.
+Experience of updates of like size moves that end, the surer it is the further: to twice a bootstrap if the update
+should end before, to a quarter of one if it should not. And an update that was abandoned gives *credit*, the more the
+further it had come, not to try others like it.
+
+So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
+abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
+is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
+choice. To begin a bootstrap costs something too, as much as a few thousand derivations: updates that take no more are
+never abandoned.
+
+A number as budget is a fixed share of the last bootstrap, beyond which every update is abandoned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Any
+from dataclasses import field
+from typing import Any, Final, Literal, TypeAlias
 
+from elastalog.evaluation.experience import Expectation, Experience
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
+
+Budget: TypeAlias = float | Literal["auto"] | None
+"""The share of the last bootstrap that an update may cost; None: updates are never abandoned."""
+
+AUTO: Final = "auto"
+
+FACTOR: Final = 8
+"""What the choice never costs more than, in terms of the better one."""
 
 _LEAST_BUDGET = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
-_LEAST_SECONDS = 0.005
-_SLOWDOWN = 1.5
-"""An update enumerates a derivation more slowly than a bootstrap does; the time budget is only a backstop for that."""
+_WEIGHT = 2.0
+"""What a derivation of an update costs in terms of one of a bootstrap: facts are found, not appended."""
+
+_EARLIEST = 0.25
+"""The share of a bootstrap after which an update is abandoned that should never have been tried."""
+
+_MOST_CREDIT = 16.0
+"""Updates in a row that are not tried."""
 
 _FAILURES = 2
-"""How many updates in a row must have been abandoned before one of their size is not tried."""
-
-_MEMORY = 0.7
-"""How much of the past a new observation leaves."""
+"""How many updates in a row must have been abandoned before one of their size is not tried, with a fixed budget."""
 
 _TRUST = 3
 """How often in a row a forecast is believed before it is put to the test."""
 
 _HOPELESS = 3.0
-"""An expected cost beyond the budget by this factor is not tried."""
+"""An expected cost beyond a fixed budget by this factor is not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """The choice for one stratum. `expected` is the number of derivations the model expects of an update, None without
-    experience."""
+    experience, and `sure` how sure it is of that, from 0 to 1. `bootstrap`: what the last bootstrap took."""
 
     stratum: int
     relations: tuple[str, ...]
@@ -46,99 +68,78 @@ class Forecast:
     expected: float | None
     derivations_allowed: int | None
     seconds_allowed: float | None
-
-
-@dataclass(slots=True)
-class _Experience:
-    bootstrap_derivations: int = 0
-    bootstrap_seconds: float = 0.0
-    derivations_per_change: float | None = None
-    skipped: int = 0
-    failures: int = 0
-    failed_changes: int = 0
+    sure: float = 0.0
+    bootstrap: int | None = None
 
 
 @dataclass(slots=True)
 class CostModel:
-    """`budget` is the fraction of the last bootstrap that an update may cost; None: updates are never abandoned."""
+    """What is known of the strata, and the choices that follow from it."""
 
-    budget: float | None
-    _strata: dict[int, _Experience] = field(default_factory=dict)
+    budget: Budget
+    _strata: dict[int, Experience] = field(default_factory=dict)
 
     def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float) -> None:
         """Remembers what a bootstrap cost."""
-        experience = self._strata.setdefault(stratum.number, _Experience())
+        experience = self._strata.setdefault(stratum.number, Experience())
         experience.bootstrap_derivations = derivations
         experience.bootstrap_seconds = seconds
 
     def updated(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
         """Remembers what an update cost."""
-        experience = self._strata.setdefault(stratum.number, _Experience())
-        rate = derivations / max(changes, 1)
-        known = experience.derivations_per_change
-        experience.derivations_per_change = rate if known is None else _MEMORY * known + (1 - _MEMORY) * rate
+        experience = self._strata.setdefault(stratum.number, Experience())
+        experience.observe(changes, derivations)
         experience.skipped = 0
-        if changes >= experience.failed_changes:
+        if _costs_more(experience, derivations):
+            _give_credit(experience, changes, derivations)
+        elif changes >= experience.failed_changes:
             experience.failures = 0
+            experience.credit = 0.0
 
     def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""
-        experience = self._strata.setdefault(stratum.number, _Experience())
-        experience.failed_changes = min(changes, experience.failed_changes) if experience.failures else changes
-        experience.failures += 1
-        rate = derivations / max(changes, 1)
-        known = experience.derivations_per_change
-        if known is None or rate > known:
-            experience.derivations_per_change = rate
+        experience = self._strata.setdefault(stratum.number, Experience())
+        experience.observe_least(changes, derivations)
         experience.skipped = 0
+        _give_credit(experience, changes, derivations)
+        experience.failures += 1
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         """The choice for an update that changes so many facts that a stratum reads or is given."""
-        experience = self._strata.setdefault(stratum.number, _Experience())
-        rate = experience.derivations_per_change
-        expected = None if rate is None else rate * changes
+        experience = self._strata.setdefault(stratum.number, Experience())
+        expected = experience.expect(changes)
         if self.budget is None:
-            return self._choice(stratum, "update", "updates only", expected, None, None)
-        allowed = max(int(self.budget * experience.bootstrap_derivations), _LEAST_BUDGET)
-        seconds = max(_SLOWDOWN * self.budget * experience.bootstrap_seconds, _LEAST_SECONDS)
-        if experience.skipped < _TRUST:
-            why = None
-            if expected is not None and expected > _HOPELESS * allowed:
-                why = f"about {expected:,.0f} derivations expected of an update, {allowed:,} allowed"
-            elif experience.failures >= _FAILURES and changes >= experience.failed_changes:
-                why = f"updates of {experience.failed_changes:,} changes and more have cost too much lately"
-            if why is not None:
-                return self._choice(stratum, "bootstrap", why, expected, allowed, seconds)
-        why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
-        return self._choice(stratum, "update", why, expected, allowed, seconds)
+            return _choice(stratum, experience, "update", "updates only", expected, None)
+        if self.budget == AUTO:
+            return _choose_freely(stratum, experience, changes, expected)
+        return _choose_within(stratum, experience, changes, expected, self.budget)
 
     def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
         """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
         hold."""
         forecast = self.forecast(stratum, changes)
         if forecast.how == "bootstrap":
-            self._strata[stratum.number].skipped += 1
+            experience = self._strata[stratum.number]
+            experience.skipped += 1
+            experience.credit = max(experience.credit - 1, 0.0)
         return forecast
 
-    def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[float | None]]:
+    def learnt(self, strata: Iterable[int] | None = None) -> dict[str, list[Any]]:
         """What is known of some strata, or of all, by number: a JSON value that a store can keep."""
         return {
-            str(number): [
-                e.bootstrap_derivations, e.bootstrap_seconds, e.derivations_per_change, e.skipped, e.failures,
-                e.failed_changes,
-            ]
+            str(number): known.as_json()
             for number in (self._strata if strata is None else strata)
-            if (e := self._strata.get(number)) is not None
-        }  # fmt: skip
+            if (known := self._strata.get(number)) is not None
+        }
 
     def recall(self, learnt: Mapping[str, Sequence[Any]]) -> None:
         """Remembers what a store has kept."""
-        for number, (derivations, seconds, rate, *counts) in learnt.items():
-            self._strata[int(number)] = _Experience(int(derivations), float(seconds), rate, *map(int, counts))
+        for number, kept in learnt.items():
+            self._strata[int(number)] = Experience.of_json(kept)
 
     def copy(self) -> CostModel:
         """What is known now, to come back to."""
-        return CostModel(self.budget, {number: replace(known) for number, known in self._strata.items()})
+        return CostModel(self.budget, {number: known.copy() for number, known in self._strata.items()})
 
     def become(self, other: CostModel) -> None:
         """Knows what another model knows, and nothing else."""
@@ -153,17 +154,73 @@ class CostModel:
         or went says nothing about facts."""
         earlier = {numbers[number]: known for number, known in before._strata.items() if number in numbers}
         for number, known in self._strata.items():
-            was = earlier.get(number, _Experience())
-            known.derivations_per_change, known.skipped = was.derivations_per_change, was.skipped
-            known.failures, known.failed_changes = was.failures, was.failed_changes
+            known.forget_updates(earlier.get(number, Experience()))
 
-    def _choice(
-        self,
-        stratum: LogicalStratum,
-        how: str,
-        why: str,
-        expected: float | None,
-        allowed: int | None,
-        seconds: float | None,
-    ) -> Forecast:
-        return Forecast(stratum.number, stratum.relations, how, why, expected, allowed, seconds)
+
+def _costs_more(experience: Experience, derivations: float) -> bool:
+    """Whether an update of so many derivations costs more than a bootstrap."""
+    return _WEIGHT * derivations > _bootstrap_cost(experience)
+
+
+def _bootstrap_cost(experience: Experience) -> float:
+    """What evaluating the stratum anew costs, with what it costs to begin."""
+    return experience.bootstrap_derivations + _WEIGHT * _LEAST_BUDGET
+
+
+def _give_credit(experience: Experience, changes: int, derivations: int) -> None:
+    """An update has cost so many derivations and was abandoned, or had better been."""
+    is_first = not experience.failures and not experience.credit
+    experience.failed_changes = changes if is_first else min(changes, experience.failed_changes)
+    share = _WEIGHT * derivations / max(_bootstrap_cost(experience), 1)
+    left = FACTOR * min(share, 1.0) - (share + 1)
+    experience.credit = min(experience.credit + max(left, 0.0), _MOST_CREDIT)
+
+
+def _choose_freely(
+    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None
+) -> Forecast:
+    bootstrap = experience.bootstrap_derivations
+    share = 1.0
+    if expected is not None:
+        if not _costs_more(experience, expected.derivations):
+            share += expected.sure
+        else:
+            if experience.credit >= 1:
+                why = (
+                    f"about {expected.derivations:,.0f} derivations expected of an update, {bootstrap:,} of a bootstrap"
+                )
+                return _choice(stratum, experience, "bootstrap", why, expected, 0)
+            share -= (1 - _EARLIEST) * expected.sure
+    allowed = max(int(share * _bootstrap_cost(experience) / _WEIGHT), _LEAST_BUDGET)
+    why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
+    return _choice(stratum, experience, "update", why, expected, allowed)
+
+
+def _choose_within(
+    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, budget: float
+) -> Forecast:
+    allowed = max(int(budget * experience.bootstrap_derivations), _LEAST_BUDGET)
+    if experience.skipped < _TRUST:
+        why = None
+        if expected is not None and expected.derivations > _HOPELESS * allowed:
+            why = f"about {expected.derivations:,.0f} derivations expected of an update, {allowed:,} allowed"
+        elif experience.failures >= _FAILURES and changes >= experience.failed_changes:
+            why = f"updates of {experience.failed_changes:,} changes and more have cost too much lately"
+        if why is not None:
+            return _choice(stratum, experience, "bootstrap", why, expected, allowed)
+    why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
+    return _choice(stratum, experience, "update", why, expected, allowed)
+
+
+def _choice(
+    stratum: LogicalStratum,
+    experience: Experience,
+    how: str,
+    why: str,
+    expected: Expectation | None,
+    allowed: int | None,
+) -> Forecast:
+    derivations, sure = (None, 0.0) if expected is None else (expected.derivations, expected.sure)
+    return Forecast(
+        stratum.number, stratum.relations, how, why, derivations, allowed, None, sure, experience.bootstrap_derivations
+    )

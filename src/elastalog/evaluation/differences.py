@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.findings import counted
-from elastalog.backends.protocol import GONE, Backend, ChangedWords
+from elastalog.backends.protocol import GONE, Backend, ChangedWords, StateChanges
 from elastalog.backends.rows import places_in
 from elastalog.late import dataclass
 from elastalog.pipeline.spark.engine import make_frame
@@ -17,6 +17,7 @@ from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import to_table, to_words
 from elastalog.relations.words import Dictionary
+from elastalog.storage.equivalences import ever_equivalences, pairs_between
 from elastalog.storage.history import net_changes, visible
 from elastalog.storage.store import Store
 
@@ -74,13 +75,25 @@ class Differences(Mapping[str, Difference]):
 def net_words(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> ChangedWords:
     """The facts of declared relations that came and went from one epoch to a later one."""
     store.require(first)
-    found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for name, changed in visible(net_changes(store.records(first, store.require(last))), schemas).items():
+    store.require(last)
+    found: ChangedWords = {}
+    for name in ever_equivalences(store, first, last) & schemas.keys():
+        pairs = pairs_between(store, name, first, last)
+        if any(map(len, pairs)):
+            found[name] = pairs
+    for name, changed in _stored(store, first, last, schemas).items():
         came = changed.words[(changed.was == GONE) & (changed.level != GONE)]
         went = changed.words[(changed.was != GONE) & (changed.level == GONE)]
         if len(came) or len(went):
             found[name] = came, went
     return found
+
+
+def _stored(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> dict[str, StateChanges]:
+    """What is stored otherwise of declared relations, but for those that are kept as classes."""
+    changes = visible(net_changes(store.records(first, last)), schemas)
+    by_classes = ever_equivalences(store, first, last)
+    return {name: changed for name, changed in changes.items() if name not in by_classes}
 
 
 def difference(
@@ -89,8 +102,15 @@ def difference(
     """The net difference of declared relations from one epoch to another; those without any are left out."""
     store.require(first)
     store.require(last)
-    changes = visible(net_changes(store.records(min(first, last), max(first, last))), schemas)
+    changes = _stored(store, min(first, last), max(first, last), schemas)
     found = {}
+    for name in ever_equivalences(store, first, last) & schemas.keys():
+        came, went = (
+            Relation.of(schemas[name], dictionary, pairs, make_frame)
+            for pairs in pairs_between(store, name, first, last)
+        )
+        if came or went:
+            found[name] = Difference(came, went, to_table(schemas[name], np.empty((0, 2), np.int32), dictionary, {}))
     for name, changed in changes.items():
         before, after = (changed.was, changed.level) if first <= last else (changed.level, changed.was)
         schema = schemas[name]
@@ -135,6 +155,8 @@ def compare(
         if schema.arity:
             words = to_words(schema, to_table(schema, have.words, dictionary, {}), right_dictionary)
         want = right.states.of(name)
+        if backend.program.relations[name].classes is not None and backend.size(name) != right.size(name):
+            misplaced[name] = abs(backend.size(name) - right.size(name))
         place = places_in(words, want.words)
         is_there = place >= 0
         number = int(is_there.sum())
@@ -151,5 +173,5 @@ def compare(
             (misplaced, int(wrong.sum())),
         ):
             if size:
-                found[name] = size
+                found[name] = found.get(name, 0) + size
     return Verification(missing, unwanted, misplaced)

@@ -8,6 +8,7 @@ import numpy as np
 
 from elastalog.backends.protocol import ChangedWords, Matrix
 from elastalog.evaluation.epochs import EpochRecord
+from elastalog.relations.pairs import written_out
 
 
 def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
@@ -18,11 +19,11 @@ def net_of(records: Iterable[EpochRecord]) -> ChangedWords:
         for name, (inserted, deleted) in record.changes.items():
             known = sides.setdefault(name, {})
             for rows, has_come in ((deleted, False), (inserted, True)):
-                for row in rows:
+                for row in written_out(rows):
                     key = row.tobytes()
                     first = known[key][0] if key in known else has_come
                     known[key] = first, row, has_come
-    found: dict[str, tuple[Matrix, Matrix]] = {}
+    found: ChangedWords = {}
     for name, known in sides.items():
         came, went = ([row for first, row, last in known.values() if first is last is side] for side in (True, False))
         if came or went:

@@ -17,8 +17,11 @@ from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
-from elastalog.program import Program, RuleChange, RuleEdits, change_rules, rule_texts
-from elastalog.relations.schema import Schema, schemas_of
+from elastalog.pipeline.files.bad_changes import BadChanges
+from elastalog.pipeline.files.policy import FAIL, Policy, Report
+from elastalog.pipeline.spark.engine import is_spark_rows
+from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
+from elastalog.relations.schema import Schema, schema_named, schemas_of
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
@@ -58,8 +61,11 @@ class PendingUpdate:
     """Insertions and deletions of facts, and changes of rules, that become one epoch. After the commit: `changes`,
     `stats`."""
 
-    def __init__(self, target: UpdateTarget, source: str | None, batch: str | int | None) -> None:
+    def __init__(
+        self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: Policy = FAIL
+    ) -> None:
         self._target = target
+        self._bad = BadChanges(policy)
         self._source = source
         self._batch = batch
         self._inserted: dict[str, list[np.ndarray]] = {}
@@ -70,13 +76,23 @@ class PendingUpdate:
 
     def insert(self, relation: str, rows: Any) -> None:
         """Explicit facts to add."""
-        words = self._target.encode(relation, rows, self.schemas)
+        words = self._words(relation, rows)
         self._inserted.setdefault(relation, []).append(words)
 
     def delete(self, relation: str, rows: Any) -> None:
         """Explicit facts to remove; removing one that is not there changes nothing."""
-        words = self._target.encode(relation, rows, self.schemas)
+        words = self._words(relation, rows)
         self._deleted.setdefault(relation, []).append(words)
+
+    def _words(self, relation: str, rows: Any) -> np.ndarray:
+        """Rows as words. Bad ones are an error, unless the policy lets them pass."""
+        if self._bad.policy.lets_pass and not is_spark_rows(rows):
+            from elastalog.pipeline.given_rows import good_facts, place_of
+
+            schema = schema_named(self.schemas, relation)
+            rows, bad, converted = good_facts(schema, rows)
+            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+        return self._target.encode(relation, rows, self.schemas)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
         """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
@@ -91,6 +107,16 @@ class PendingUpdate:
         texts = rule_texts(self._target.program)
         named = (texts[rule - 1] if isinstance(rule, int) and 1 <= rule <= len(texts) else rule for rule in wanted)
         self._edit(RuleEdits(self._edits.added, (*self._edits.removed, *named)))
+
+    def become(self, program: Program) -> None:
+        """Another program: the difference of the two, in rules, declarations and facts of the text."""
+        found = difference(self._target.program, program)
+        if found.removed:
+            self.remove_rules(found.removed)
+        if found.added:
+            self.add_rules(found.added)
+        for name, rows in found.deleted.items():
+            self.delete(name, rows)
 
     def _edit(self, edits: RuleEdits) -> None:
         if self._target.is_applied(self._source, self._batch):
@@ -115,7 +141,7 @@ class PendingUpdate:
         with self._target.reading():
             from elastalog.pipeline.files.diff import read_diff
 
-            diff = read_diff(Path(path), self.schemas, self.schemas_with)
+            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self._bad.policy.lets_pass)
         self.take(diff, str(path))
 
     def take(self, diff: Diff, name: str | None = None) -> None:
@@ -125,6 +151,8 @@ class PendingUpdate:
                 self.remove_rules(diff.removed_rules)
             if diff.added_rules:  # at once, since a line may use what a later one declares
                 self.add_rules(diff.added_rules)
+        for relation, bad in diff.bad.items():
+            self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, bad)
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():
@@ -152,6 +180,8 @@ class PendingUpdate:
         """Applies it: the next epoch."""
         with self._target.exclusively():  # rules are changed from the program of the moment
             update = self.as_update()
+            if not self._target.is_applied(self._source, self._batch):
+                self._bad.set_aside()
             with nullcontext() if update.rules is None else update.rules.text.placing():
                 self._target.commit(update, self._committed)
         return self.changes
@@ -174,7 +204,14 @@ class PendingUpdate:
     @property
     def changes(self) -> Changes:
         """What the update changed, once committed."""
-        return self._target.changes_of(self.stats)
+        changes = self._target.changes_of(self.stats)
+        changes.reports = self.reports
+        return changes
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """What was taken of rows and files, by relation, where bad rows may pass; nothing where they are errors."""
+        return self._bad.reports
 
     @property
     def stats(self) -> EpochRecord:

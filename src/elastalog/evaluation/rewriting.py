@@ -19,6 +19,7 @@ from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, StratumWork, Work
 from elastalog.late import dataclass
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.logical import LogicalProgram
 from elastalog.planning.lower import guard_of, lower
 from elastalog.planning.transition import Transition, transition
@@ -46,7 +47,8 @@ class Rewriting:
 
     @staticmethod
     def of(change: RuleChange, backend: Backend, strategy: Strategy) -> Rewriting:
-        after = lower(change.after.checked)
+        kept = kept_as_classes(change.union.checked) & kept_as_classes(change.after.checked)
+        after = lower(change.after.checked, equivalences=backend.program.equivalences & kept)
         if isinstance(strategy, MaintainingStrategy):
             strategy.check(after)
         guarded = frozenset((*change.added_numbers, *change.removed_numbers))

@@ -71,7 +71,11 @@ class DurableEpochs:
         if self._unwritten:
             strata, program = None, self._relaid(program)
             changes = {**changes, **self._whole(changes, rewriting)}
-        entry = log_entry(record, impact_of(changes, {name: stored.is_hidden for name, stored in relations.items()}))
+        # Of an equivalence that is kept as classes, the changes are those of the pairs that generate it.
+        is_other = {name: stored.is_hidden or stored.classes is not None for name, stored in relations.items()}
+        by_classes = [record.changes[name] for name in record.changes if relations[name].classes is not None]
+        impact = impact_of(changes, is_other) + sum(len(came) + len(went) for came, went in by_classes)
+        entry = log_entry(record, impact)
         learnt = _learnt(self._epochs.strategy, strata)
         news = self.store.news_of(self._dictionary)
         self.store.append(JournalRecord(entry, changes, learnt=learnt, program=program, **news))

@@ -146,7 +146,7 @@ class Trial:
                 if stratum.number not in limits.strata:
                     continue
                 if backend.reached(stratum) is not None:
-                    if stratum.aggregate is not None:
+                    if stratum.is_folded:
                         backend.refold(stratum)
                     else:
                         backend.maintain(stratum, maintain, is_portable=False)

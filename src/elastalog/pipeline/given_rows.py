@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead
+from elastalog.relations.checks import converted_values
 from elastalog.relations.column_order import column_order
 from elastalog.relations.rows import columns_of_rows, good_rows
 from elastalog.relations.schema import Schema
@@ -14,12 +17,26 @@ from elastalog.relations.tables import as_table, is_pandas, require_rows, table_
 
 
 def read_rows(schema: Schema, rows: Any, policy: Policy) -> FactsRead:
-    """The facts among rows, anything that `to_words` takes, and how the reading went. A column of a type that does not
-    suit is an error of the table, whatever the policy."""
-    place = f"<{schema.name}>"
+    """The facts among rows, and how the reading went."""
+    facts, bad, converted = good_facts(schema, rows)
+    report = settle(policy, schema.name, [place_of(schema)], facts.num_rows, bad, converted)
+    return FactsRead(facts, report)
+
+
+def place_of(schema: Schema) -> str:
+    """What stands for a file where rows were given."""
+    return f"<{schema.name}>"
+
+
+def good_facts(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], int]:
+    """The facts among rows, anything that `to_words` takes, the bad rows, and how many values were given in another
+    type. A column of a type that does not suit is an error of the table, whatever the policy."""
+    place = place_of(schema)
+    converted = 0
     table = as_table(rows)
     if table is not None:
         facts, bad = read_parquet_table(schema, table, place)
+        converted = converted_values(schema, table)
     else:
         if is_pandas(rows):  # a column of mixed types
             order = column_order(schema, [str(name) for name in rows.columns])
@@ -28,4 +45,4 @@ def read_rows(schema: Schema, rows: Any, policy: Policy) -> FactsRead:
         count, columns = columns_of_rows(schema, good)
         facts = table_of_columns(schema.arrow(), count, columns)
         bad = [BadRow(place, number, fault, repr(row)) for number, fault, row in found]
-    return FactsRead(facts, settle(policy, schema.name, [place], facts.num_rows, bad))
+    return facts, bad, converted

@@ -257,7 +257,7 @@ def with_copies(program: LogicalProgram, plan: SharePlan, clauses: tuple[Clause,
 
 def decomposition_report(program: CheckedProgram) -> Iterator[str]:
     """For every stratum with rules: whether it decomposes, by which arguments, and why not otherwise."""
-    for stratum in lower(program).strata:
+    for stratum in lower(program, equivalences=()).strata:
         if stratum.aggregate is None and not stratum.clauses:
             continue
         kind = "recursive" if stratum.is_recursive else "not recursive"

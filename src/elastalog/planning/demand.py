@@ -9,13 +9,13 @@ What a rule computes is not asked for in its own recursion: `p(n) :- p(n + 1), n
 numbers.
 
 Relations that are negated or aggregated are computed whole, with all below them, and so are those where one fact
-decides about others (choice domains, subsumption, limits of size, numbers of derivations).
+decides about others (choice domains, equivalences, subsumption, limits of size, numbers of derivations).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from elastalog.analysis.dependencies import collect_dependencies, components, in_order
@@ -38,6 +38,7 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.structures import is_constructor
 from elastalog.analysis.subsumptions import MARK
+from elastalog.late import dataclass
 from elastalog.planning.logical import HIDDEN
 from elastalog.planning.lower_numbering import numbered_variable
 from elastalog.planning.variables import variables_of
@@ -220,16 +221,18 @@ def _whole(program: CheckedProgram, rules_of: Mapping[str, Sequence[Rule]], goal
     needed = _below(goals, rules_of)
     rules = [rule for name in needed for rule in rules_of.get(name, ())]
     first = {name for rule in rules for literal in rule.body for name in _complete(literal)}
-    first |= {
-        name
-        for name in needed.intersection(program.relations)
-        if program.relations[name].choices or any(d.kind == "limitsize" for d in program.relations[name].directives)
-    }
+    first |= {name for name in needed.intersection(program.relations) if _is_special(program.relations[name])}
     for rule in program.subsumptions:
         first.add(rule.head.relation.removesuffix(MARK))
         first |= {atom.relation for atom in rule.body if isinstance(atom, Atom)}
     first |= {rule.head.relation for rule in rules if any(numbered_variable(x) is not None for x in rule.body)}
     return _below(first, rules_of)
+
+
+def _is_special(relation: Relation) -> bool:
+    """Whether facts of a relation decide about others."""
+    is_limited = any(directive.kind == "limitsize" for directive in relation.directives)
+    return bool(relation.choices) or relation.is_equivalence or is_limited
 
 
 def _below(names: Iterable[str], rules_of: Mapping[str, Sequence[Rule]]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import assert_never
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.equivalences import why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import (
@@ -24,14 +25,14 @@ from elastalog.planning.steps import (
     TakeApart,
     Variant,
 )
-from elastalog.planning.variants import plan_from_goal, plan_full
+from elastalog.planning.variants import plan_backward, plan_from_goal, plan_full
 
 
 def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]:
     """Every stratum with the variants of its rules, then the indexes that they need."""
     indexes: dict[str, set[tuple[int, ...]]] = {}
     for stratum in program.strata:
-        if not stratum.clauses and stratum.aggregate is None:
+        if not stratum.clauses and not stratum.is_folded:
             continue
         kind = " (recursive)" if stratum.is_recursive else ""
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)}{kind}"
@@ -42,7 +43,14 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
                 f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
                 f"{every if fold.is_total else ''}"
             )
-        for variant in stratum_variants(stratum, statistics):
+        if stratum.equivalence is not None:
+            yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
+        for name in stratum.relations:
+            declared = program.checked.relations.get(name)
+            if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
+                why = why_by_pairs(declared, program.checked) or "classes are not asked for"
+                yield f"  all pairs of {name} are kept: {why}"
+        for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:
                 if not probe.is_member and probe.key_columns:
@@ -50,6 +58,14 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
     yield "indexes" if indexes else "no indexes"
     for relation, keys in sorted(indexes.items()):
         yield f"  {relation} by {', '.join('(' + ', '.join(map(str, key)) + ')' for key in sorted(keys))}"
+
+
+def backward_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
+    """The variants by which updates and proofs look for derivations of facts: those that are not obvious, of rules that
+    are recursive or compute their heads."""
+    for clause in stratum.clauses:
+        if clause.is_recursive or any(isinstance(goal, Test) for goal in clause.goals):
+            yield plan_backward(clause, statistics)
 
 
 def stratum_variants(stratum: LogicalStratum, statistics: Statistics) -> Iterator[Variant]:
@@ -88,7 +104,7 @@ def _list_variant(variant: Variant, stratum: LogicalStratum) -> Iterator[str]:
 
 def _start(gather: Gather, clause: Clause, stratum: LogicalStratum) -> str:
     if gather.goal is None:
-        return "once"
+        return "once" if gather.relation is None else f"derivations of {_atom(clause.head, clause.head_terms)}"
     goal = clause.goals[gather.goal]
     assert isinstance(goal, Scan | Absent)
     is_delta = goal.relation in stratum.relations

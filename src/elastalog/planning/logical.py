@@ -8,7 +8,9 @@ which no program can write), so that every strategy and backend handles them wit
   with that. The 0 of an empty count or sum comes from a second clause of the rule; where the rule has several counts
   and sums, from the fold, which is then told which groups there are, so that the clauses do not multiply;
 - `n = autoinc()` reads the number of the derivation, by the values of the rule's variables, from a relation that an
-  `AggregateRule` keeps.
+  `AggregateRule` keeps;
+- an equivalence that is kept as classes (see `equivalences`) holds the pairs that generate it, an `EquivalenceRule`
+  makes its classes of them, and an atom of it is two of these: `@classes.same(x, r), @classes.same(y, r)`.
 
 A relation without attributes is stored with one column that always holds 0.
 """
@@ -83,7 +85,7 @@ class Origin:
 class Clause:
     """`head :- goals`. `rule` is the checked rule it comes from, None for hidden relations that serve a rule; `origin`
     is None where these only say which values there are. `recursive_goals`: the scans that read a relation of the head's
-    own stratum."""
+    own stratum. `wraps`: its integers are taken modulo 2^64."""
 
     number: int
     head: str
@@ -92,6 +94,7 @@ class Clause:
     recursive_goals: tuple[int, ...]
     rule: Rule | None
     origin: Origin | None = field(default=None, compare=False)
+    wraps: bool = False
 
     @property
     def is_recursive(self) -> bool:
@@ -130,11 +133,21 @@ class AggregateRule:
 
 
 @dataclass(frozen=True, slots=True)
+class EquivalenceRule:
+    """Makes the classes of the least equivalence that holds the facts of `pairs`: one fact `relation(member,
+    representative)` a member. The representative of a class is one of its members."""
+
+    relation: str
+    pairs: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A relation as it is stored: the base type of every column. `is_hidden`: made by us, not declared. `is_flat`: its
     facts only say which values to consider, so they count as level 0 for whoever reads them. `rule`: the number of the
     rule that a hidden relation was made for, None where rules share it. `choices`: the keys, by columns, of which at
-    most one fact has each value."""
+    most one fact has each value. `classes`: the hidden relation with the classes of an equivalence; what is stored of
+    the relation itself are the pairs that generate it."""
 
     name: str
     bases: tuple[Base, ...]
@@ -142,6 +155,7 @@ class StoredRelation:
     is_flat: bool = False
     rule: int | None = None
     choices: tuple[tuple[int, ...], ...] = ()
+    classes: str | None = None
 
     @property
     def width(self) -> int:
@@ -150,7 +164,8 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class LogicalStratum:
-    """Relations evaluated together. Either clauses, or one aggregate rule."""
+    """Relations evaluated together. Either clauses, or one rule that folds a relation: an aggregate, or the classes of
+    an equivalence."""
 
     number: int
     relations: tuple[str, ...]
@@ -159,6 +174,12 @@ class LogicalStratum:
     is_recursive: bool
     dominance: tuple[Clause, ...] = ()
     """Clauses whose heads are pairs of facts of a relation, of which the first is dominated by the second."""
+    equivalence: EquivalenceRule | None = None
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether its relation is made of another one as a whole, and not by clauses."""
+        return self.aggregate is not None or self.equivalence is not None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -171,6 +192,8 @@ class LogicalStratum:
         }
         if self.aggregate is not None:
             names.update(self.aggregate.reads)
+        if self.equivalence is not None:
+            names.add(self.equivalence.pairs)
         return frozenset(names.difference(self.relations))
 
 
@@ -184,3 +207,8 @@ class LogicalProgram:
     def flat(self) -> frozenset[str]:
         """The relations whose facts count as level 0."""
         return frozenset(name for name, relation in self.relations.items() if relation.is_flat)
+
+    @property
+    def equivalences(self) -> frozenset[str]:
+        """The relations that are kept as classes."""
+        return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.equivalences import kept_as_classes
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
     AggregateRule,
     Clause,
+    EquivalenceRule,
     Goal,
     LogicalProgram,
     LogicalStratum,
@@ -26,10 +29,20 @@ from elastalog.planning.lower_aggregates import NOWHERE, ZERO, lower_body
 from elastalog.planning.lower_numbering import numbered_variable, with_numbers
 
 
-def lower(program: CheckedProgram, guarded: frozenset[int] = frozenset()) -> LogicalProgram:
+def lower(
+    program: CheckedProgram, guarded: frozenset[int] = frozenset(), equivalences: Collection[str] | None = None
+) -> LogicalProgram:
     """The logical form of a checked program, its strata in evaluation order. `guarded`: the numbers of the rules that
-    only hold while the one fact of a hidden relation of theirs does (see `guard_of`)."""
-    return Lowering(program, guarded).run()
+    only hold while the one fact of a hidden relation of theirs does (see `guard_of`). `equivalences`: the relations
+    that are kept as classes, all that can be unless given."""
+    if equivalences is None:
+        equivalences = kept_as_classes(program)
+    return Lowering(program, guarded, equivalences).run()
+
+
+def classes_of(equivalence: str) -> str:
+    """The hidden relation of the members of an equivalence, each with its representative."""
+    return f"{HIDDEN}classes.{equivalence}"
 
 
 def guard_of(rule: int) -> str:
@@ -46,7 +59,7 @@ def renumbered(relation: str, old: int, new: int) -> str:
 class Lowering:
     """What has been lowered of a program. Hidden relations of a rule are named by its number."""
 
-    def __init__(self, program: CheckedProgram, guarded: frozenset[int]) -> None:
+    def __init__(self, program: CheckedProgram, guarded: frozenset[int], equivalences: Collection[str]) -> None:
         self.program = program
         self.guarded = guarded
         self.relations = {
@@ -55,6 +68,7 @@ class Lowering:
                 tuple(a.base for a in relation.attributes) or (Base.NUMBER,),
                 is_hidden=False,
                 choices=relation.choices,
+                classes=classes_of(relation.name) if relation.name in equivalences else None,
             )
             for relation in program.relations.values()
         }
@@ -70,7 +84,9 @@ class Lowering:
             self.relations[guard] = StoredRelation(guard, (Base.NUMBER,), is_hidden=True, is_flat=True, rule=number)
             self.add_stratum((guard,))
         for stratum in self.program.strata:
-            clauses = [clause for rule in stratum.rules for clause in self.lower_rule(rule, stratum.relations)]
+            classes = self.relations[stratum.relations[0]].classes
+            rules = stratum.rules if classes is None else [rule for rule in stratum.rules if not rule.is_closure]
+            clauses = [clause for rule in rules for clause in self.lower_rule(rule, stratum.relations)]
             dominance = [
                 clause
                 for rule in self.program.subsumptions
@@ -78,7 +94,10 @@ class Lowering:
                 for clause in self.lower_rule(rule, stratum.relations)
             ]
             # The hidden strata these rules need were appended while they were lowered, hence stand before them.
-            self.add_stratum(stratum.relations, clauses, is_recursive=stratum.is_recursive, dominance=dominance)
+            is_recursive = stratum.is_recursive and classes is None
+            self.add_stratum(stratum.relations, clauses, is_recursive=is_recursive, dominance=dominance)
+            if classes is not None:
+                self.add_classes(stratum.relations[0], classes)
         return LogicalProgram(self.program, self.relations, tuple(self.strata))
 
     def add_stratum(
@@ -88,10 +107,17 @@ class Lowering:
         aggregate: AggregateRule | None = None,
         is_recursive: bool = False,
         dominance: Iterable[Clause] = (),
+        equivalence: EquivalenceRule | None = None,
     ) -> None:
+        number = len(self.strata)
         self.strata.append(
-            LogicalStratum(len(self.strata), relations, tuple(clauses), aggregate, is_recursive, tuple(dominance))
+            LogicalStratum(number, relations, tuple(clauses), aggregate, is_recursive, tuple(dominance), equivalence)
         )
+
+    def add_classes(self, relation: str, classes: str) -> None:
+        """The stratum that makes the classes of an equivalence."""
+        self.relations[classes] = StoredRelation(classes, self.relations[relation].bases, is_hidden=True)
+        self.add_stratum((classes,), equivalence=EquivalenceRule(classes, relation))
 
     def own_of(self, rule: Rule) -> tuple[str, ...]:
         """The relations of the stratum of a rule's head."""
@@ -131,20 +157,29 @@ class Lowering:
         origin: Origin | None = None,
     ) -> Clause:
         self.clauses += 1
-        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin)
+        return Clause(self.clauses, head, head_terms, goals, recursive_goals, rule, origin, self.program.wraps)
 
-    def lower_literal(self, literal: checked.Atom | checked.Negation | checked.Comparison) -> list[Goal]:
-        """What a literal stands for. Where a fact is read for it, that is the first goal."""
+    def lower_literal(
+        self, literal: checked.Atom | checked.Negation | checked.Comparison, is_counted: bool
+    ) -> list[list[Goal]]:
+        """The alternatives of one literal: one, or two for a negated equivalence. Where a fact is read for it, that is
+        the first goal. `is_counted`: every value of a wildcard counts."""
         match literal:
             case checked.Atom():
                 terms, tests = self.lower_arguments(literal)
-                return [Scan(literal.relation, terms), *tests]
+                classes = self.relations[literal.relation].classes
+                if classes is not None:
+                    return [[*self.through_representative(classes, terms, is_counted), *tests]]
+                return [[Scan(literal.relation, terms), *tests]]
             case checked.Negation():
-                return self.lower_negation(literal.atom)
+                classes = self.relations[literal.atom.relation].classes
+                if classes is not None:
+                    return self.in_other_classes(literal.atom, classes)
+                return [self.lower_negation(literal.atom)]
             case checked.Comparison():
                 if numbered_variable(literal) is not None:
-                    return []  # see `with_numbers`
-                return [Test(literal.operator, literal.base, literal.left, literal.right)]
+                    return [[]]  # see `with_numbers`
+                return [[Test(literal.operator, literal.base, literal.left, literal.right)]]
             case _:
                 assert_never(literal)
 
@@ -171,6 +206,31 @@ class Lowering:
     def variable(self, base: Base) -> Variable:
         self.fresh += 1
         return Variable(f"@{self.fresh}", base, NOWHERE)
+
+    # --- equivalences ---------------------------------------------------------------------------------------------
+
+    def through_representative(self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool) -> list[Goal]:
+        """That two values are in one class. Of one value it says that it is in some class; so does a wildcard beside
+        it, which would only repeat the class."""
+        if not is_counted:
+            terms = tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]
+        representative = self.variable(self.relations[classes].bases[1]).name
+        return [Scan(classes, (term, representative)) for term in dict.fromkeys(terms)]
+
+    def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[Goal]]:
+        """That two values are not in one class: the first is in none, or the second is not in that of the first."""
+        kept = [argument for argument in atom.arguments if not isinstance(argument, checked.Wildcard)]
+        terms, tests = self.lower_arguments(checked.Atom(atom.relation, tuple(kept), atom.span))
+        if not kept:
+            return [[Absent(self.projection(classes, ()), (ZERO,))]]
+        in_none: list[Goal] = [*tests, Absent(self.projection(classes, (0,)), terms[:1])]
+        if len(set(terms)) == 1:
+            return [in_none]
+        representative = self.variable(self.relations[classes].bases[1]).name
+        return [
+            in_none,
+            [*tests, Scan(classes, (terms[0], representative)), Absent(classes, (terms[1], representative))],
+        ]
 
     # --- negation -------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ there are of any of the aggregates over these variables, and one more alternativ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -19,6 +19,7 @@ from elastalog.analysis.values import NIL
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
 from elastalog.diagnostics.source import Span
+from elastalog.late import dataclass
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
@@ -50,9 +51,9 @@ class Alternative:
     goals: tuple[Goal, ...] = ()
     scans: tuple[int | None, ...] = ()
 
-    def with_literal(self, goals: Sequence[Goal]) -> Alternative:
+    def with_literal(self, literal: checked.Literal, goals: Sequence[Goal]) -> Alternative:
         """This and what stands for the next literal."""
-        is_read = bool(goals) and isinstance(goals[0], Scan)
+        is_read = bool(goals) and isinstance(goals[0], Scan) and not isinstance(literal, checked.Negation)
         position = sum(isinstance(goal, Scan) for goal in self.goals) if is_read else None
         return Alternative((*self.goals, *goals), (*self.scans, position))
 
@@ -106,26 +107,32 @@ def lower_body(
     lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: _Scope | None
 ) -> list[Alternative]:
     """The alternatives that a body stands for: of a rule, or of an aggregate within the scope `around`."""
-    plain = {
-        i: lowering.lower_literal(literal)
+    choices = {
+        i: lowering.lower_literal(literal, is_counted=around is not None)
         for i, literal in enumerate(body)
         if not isinstance(literal, checked.Aggregation)
     }
+    plain = [dict(zip(choices, chosen, strict=True)) for chosen in product(*choices.values())]
     aggregations = {i: literal for i, literal in enumerate(body) if isinstance(literal, checked.Aggregation)}
     if not aggregations:
-        alternative = Alternative()
-        for goals in plain.values():
-            alternative = alternative.with_literal(goals)
-        return [alternative]
+        return [_conjunction(body, goals) for goals in plain]
     own = lowering.own_of(rule)
     known = [
         goal
-        for i, goals in plain.items()
+        for i, (goals, *_) in choices.items()
         if not isinstance(body[i], checked.Negation)
         for goal in goals
         if not (isinstance(goal, Scan) and goal.relation in own)
     ]
     return _BodyWithAggregates(lowering, rule, body, plain, aggregations, _Scope(known, around)).alternatives()
+
+
+def _conjunction(body: tuple[checked.Literal, ...], goals: Mapping[int, Sequence[Goal]]) -> Alternative:
+    """All literals of a body together, each as the goals that stand for it."""
+    alternative = Alternative()
+    for i, literal in enumerate(body):
+        alternative = alternative.with_literal(literal, goals[i])
+    return alternative
 
 
 def _has_default(literal: checked.Aggregation) -> bool:
@@ -140,14 +147,16 @@ class _BodyWithAggregates:
         lowering: Lowering,
         rule: Rule,
         body: tuple[checked.Literal, ...],
-        plain: dict[int, list[Goal]],
+        plain: list[dict[int, list[Goal]]],
         aggregations: dict[int, checked.Aggregation],
         scope: _Scope,
     ) -> None:
         self.lowering = lowering
         self.rule = rule
         self.body = body
-        self.goals: dict[int, list[Goal]] = plain
+        self.plain = plain
+        """The goals of all other literals, for each choice among their alternatives."""
+        self.goals: dict[int, list[Goal]] = {}
         self.aggregations = aggregations
         self.scope = scope
         self.groupings: dict[tuple[str, ...], list[int]] = {}
@@ -175,7 +184,11 @@ class _BodyWithAggregates:
             raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, len(self.groupings))])
         for names, together in self.groupings.items():
             self._fold_together(names, together, labels)
-        return [self._alternative(chosen) for chosen in product((True, False), repeat=len(self.groupings))]
+        return [
+            self._alternative(plain, chosen)
+            for plain in self.plain
+            for chosen in product((True, False), repeat=len(self.groupings))
+        ]
 
     def _in_order(self) -> Iterable[int]:
         """Aggregates after those whose results they are grouped by."""
@@ -187,20 +200,17 @@ class _BodyWithAggregates:
                 yield i
                 del left[i]
 
-    def _alternative(self, chosen: tuple[bool, ...]) -> Alternative:
+    def _alternative(self, plain: dict[int, list[Goal]], chosen: tuple[bool, ...]) -> Alternative:
         """The conjunction in which the groups of some groupings are there, and those of the others are not."""
         absent = {names for names, is_there in zip(self.groupings, chosen, strict=True) if not is_there}
-        alternative = Alternative()
-        for i, literal in enumerate(self.body):
-            goals = self.goals[i]
-            if isinstance(literal, checked.Aggregation) and absent:
-                names = tuple(group.name for group in literal.groups)
-                if names in absent and i in self.groupings[names]:
-                    is_first = i == min(self.groupings[names])
-                    goals = [Absent(self.present[names], names or (ZERO,))] if is_first else []
-                    goals.append(Test("=", literal.result.base, literal.result, _zero(literal)))
-            alternative = alternative.with_literal(goals)
-        return alternative
+        goals = {**plain, **self.goals}
+        for i, literal in self.aggregations.items():
+            names = tuple(group.name for group in literal.groups)
+            if names in absent and i in self.groupings[names]:
+                is_first = i == min(self.groupings[names])
+                goals[i] = [Absent(self.present[names], names or (ZERO,))] if is_first else []
+                goals[i].append(Test("=", literal.result.base, literal.result, _zero(literal)))
+        return _conjunction(self.body, goals)
 
     # --- folding ---------------------------------------------------------------------------------------------------
 

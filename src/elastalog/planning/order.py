@@ -16,6 +16,7 @@ from elastalog.analysis.program import Constant, Variable
 from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Clause, Scan, Test
+from elastalog.planning.solving import Solution, solve_equation
 from elastalog.planning.variables import constructor_of, variables_in, variables_of
 from elastalog.planning.waiting import Waiting
 
@@ -56,7 +57,15 @@ class Apart:
     variables: tuple[Variable, ...]
 
 
-Ready: TypeAlias = int | Bind | Apart
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """An equation that gives the one variable without a value that it has."""
+
+    goal: int
+    solution: Solution
+
+
+Ready: TypeAlias = int | Bind | Apart | Solve
 """A test that can be done: one that only tests, by its goal, or one that gives variables their values."""
 
 
@@ -74,6 +83,8 @@ def given_by(test: Ready) -> tuple[Variable, ...]:
             return (test.variable,)
         case Apart():
             return test.variables
+        case Solve():
+            return (test.solution.variable,)
         case _:
             assert_never(test)
 
@@ -87,29 +98,36 @@ class Visit:
 
 
 def order_goals(
-    clause: Clause, start: int | None, bound: set[str], statistics: Statistics, hint: tuple[int, ...] = ()
+    clause: Clause,
+    start: int | None,
+    bound: set[str],
+    statistics: Statistics,
+    hint: tuple[int, ...] = (),
+    *,
+    solves: bool = False,
 ) -> list[Visit]:
     """The visits of a variant: the first is the start itself (goal `start`, or None when only `bound` is given).
 
-    `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`)."""
+    `hint` is an order of scans, by position among the clause's scans, that is obeyed (`.plan`). `solves`: equations may
+    be solved for a variable within them; then what overflows must lead to no derivation."""
     bound = set(bound)
     if start is not None:
         bound.update(_names(clause, start))
     late = _for_the_head_only(clause, bound)
     left = [i for i in range(len(clause.goals)) if i != start and i not in late]
     tests = [i for i in left if isinstance(clause.goals[i], Test)]
-    visits = [Visit(start, _ready_tests(clause, tests, bound))]
+    visits = [Visit(start, _ready_tests(clause, tests, bound, solves))]
     scans = [i for i, goal in enumerate(clause.goals) if isinstance(goal, Scan)]
     wanted = [scans[position] for position in hint if scans[position] != start]
     waiting = Waiting(clause, [i for i in left if not isinstance(clause.goals[i], Test)], bound, statistics, wanted)
     while waiting:
         goal = waiting.take()
         bound.update(_names(clause, goal))
-        visits.append(Visit(goal, _ready_tests(clause, tests, bound)))
+        visits.append(Visit(goal, _ready_tests(clause, tests, bound, solves)))
         waiting.note(bound)
     if late:
         last = visits[-1]
-        visits[-1] = Visit(last.goal, (*last.tests, *_ready_tests(clause, late, bound)))
+        visits[-1] = Visit(last.goal, (*last.tests, *_ready_tests(clause, late, bound, solves)))
     return visits
 
 
@@ -159,7 +177,7 @@ def _defined(test: Test, given: set[str]) -> str | None:
     return None
 
 
-def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[Ready, ...]:
+def _ready_tests(clause: Clause, waiting: list[int], bound: set[str], solves: bool) -> tuple[Ready, ...]:
     """The tests that can be done now, in order, taken out of `waiting`; tests that bind extend `bound`. One that can
     fail is only done when no other can be."""
     ready: list[Ready] = []
@@ -173,11 +191,23 @@ def _ready_tests(clause: Clause, waiting: list[int], bound: set[str]) -> tuple[R
             if found is not None:
                 break
         else:
-            return tuple(ready)
+            solved = _first_solved(clause, tests, bound) if solves else None
+            if solved is None:
+                return tuple(ready)
+            i, test, found = solved
         ready.append(found)
         tests.remove((i, test))
         waiting.remove(i)
         bound.update(variable.name for variable in given_by(found))
+
+
+def _first_solved(clause: Clause, tests: list[tuple[int, Test]], bound: set[str]) -> tuple[int, Test, Ready] | None:
+    """The first test that can be solved for a variable, now that none can be done as it stands."""
+    for i, test in tests:
+        solution = solve_equation(test, bound, clause.wraps)
+        if solution is not None:
+            return i, test, Solve(i, solution)
+    return None
 
 
 def _doable(i: int, test: Test, bound: set[str]) -> Ready | None:

@@ -34,11 +34,13 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class Compute:
     """Evaluates an expression into a slot; rows for which it has no value are dropped. `drops_errors`: so are those for
-    which it overflows."""
+    which it overflows. `is_sought`: the value is one of a fact that is looked for, so that rows may be dropped if no
+    fact can have it."""
 
     slot: int
     expression: Expression
     drops_errors: bool = False
+    is_sought: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ def transition(
 ) -> Transition:
     """`union` has the rules of the new program first, under their numbers; `number_of` says which number a rule of the
     old program has in it. Without a `new` program, all strata are those of the union."""
-    lowered = lower(union, guarded)
+    equivalences = old.equivalences if new is None else new.equivalences
+    lowered = lower(union, guarded, equivalences)
     before = _components(old.checked)
     after = before if new is None else _components(new.checked)
     declared = old.checked.relations.keys()
@@ -66,6 +67,7 @@ def transition(
     }
     anew |= shared - old.relations.keys()
     anew |= _otherwise_dominated(old.checked, union)
+    anew |= _written_out(old.equivalences - equivalences, lowered)
     program = LogicalProgram(union, relations, tuple(_numbered(strata)))
     return Transition(program, _renamed(old, program, number_of), frozenset(anew))
 
@@ -75,6 +77,14 @@ def _otherwise_dominated(old: CheckedProgram, union: CheckedProgram) -> set[str]
     before, after = (Counter(rule.head.relation.removesuffix(MARK) for rule in p.subsumptions) for p in (old, union))
     changed = {name for name in {*before, *after} if before[name] != after[name]}
     return {name for stratum in union.strata if not changed.isdisjoint(stratum.relations) for name in stratum.relations}
+
+
+def _written_out(equivalences: frozenset[str], union: LogicalProgram) -> set[str]:
+    """Equivalences that were kept as classes and are kept by their rules from now on, and what reads them."""
+    if not equivalences:
+        return set()
+    readers = [stratum for stratum in union.strata if not equivalences.isdisjoint((*stratum.relations, *stratum.reads))]
+    return {name for stratum in readers for name in stratum.relations}
 
 
 def _components(program: CheckedProgram) -> set[frozenset[str]]:

@@ -14,7 +14,7 @@ from elastalog.analysis.program import Apply, Constant, Expression, Variable
 from elastalog.late import dataclass
 from elastalog.planning.failing import can_fail
 from elastalog.planning.logical import Absent, Clause, Scan, Test
-from elastalog.planning.order import Apart, Bind, Statistics, Visit, first_scan, given_by, goal_of, order_goals
+from elastalog.planning.order import Apart, Bind, Solve, Statistics, Visit, first_scan, given_by, goal_of, order_goals
 from elastalog.planning.steps import (
     ROW,
     Action,
@@ -103,7 +103,7 @@ def _plan(
     hint: tuple[int, ...] = (),
     from_head: bool = False,
 ) -> Variant:
-    visits = order_goals(clause, start, bound, statistics, hint)
+    visits = order_goals(clause, start, bound, statistics, hint, solves=from_head)
     rows = _wanted_rows(clause, results)
     drafts = [_draft_start(clause, visits[0], rows, from_head)]
     known = drafts[0].bound_here()
@@ -281,10 +281,19 @@ def _actions(clause: Clause, draft: _Draft, slots: dict[str, int], from_head: bo
         if isinstance(test, Apart):
             actions.append(_take_apart(goal, test, slots))
             continue
+        if isinstance(test, Solve):
+            actions += _solve(goal, test, slots)
+            continue
         binds = test.variable.name if isinstance(test, Bind) else None
         # A derivation whose arithmetic overflows has not been made: rows for which it does lead to none.
         actions.append(_test_action(goal, binds, slots, drops_errors=from_head and can_fail(goal)))
     return actions
+
+
+def _solve(goal: Test, solve: Solve, slots: dict[str, int]) -> list[Action]:
+    found = solve.solution
+    compute = Compute(slots[found.variable.name], found.expression, drops_errors=True, is_sought=True)
+    return [compute] if found.is_exact else [compute, _test_action(goal, None, slots, drops_errors=True)]
 
 
 def _take_apart(goal: Test, apart: Apart, slots: dict[str, int]) -> Action:

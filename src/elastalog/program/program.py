@@ -85,26 +85,35 @@ class Program:
     @classmethod
     def of(cls, source: Source, *, are_subtypes_strict: bool = True) -> Program:
         """Check a program whose text needs no preprocessing any more."""
-        checked = None
-        with without_collection():
-            flat, found = parse(source)
-            written = flat
-            if not _has_errors(found):
-                flat, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
-                found = (*found, *more)
-            tree = with_closures(flat)
-            if not _has_errors(found):
-                checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
-                found = (*found, *more)
-        found = tuple(sorted(found, key=place))
-        if checked is None:
+        _, program, found = examine(source, are_subtypes_strict=are_subtypes_strict)
+        if program is None:
             raise ElastalogError(found)
-        return cls(tree, checked, found, is_flattened=flat is not written)
+        return program
 
     @property
     def flat_text(self) -> str:
         """The program without components: as it was written, or printed where it had some."""
         return print_tree(without_closures(self.tree)) if self.is_flattened else self.tree.source.text
+
+
+def examine(source: Source, *, are_subtypes_strict: bool = True) -> tuple[Tree, Program | None, tuple[Diagnostic, ...]]:
+    """The tree of a text as it was written, without what cannot be read; the program, unless there are errors; and all
+    that was found, sorted by place. The text needs no preprocessing any more."""
+    checked = None
+    with without_collection():
+        written, found = parse(source)
+        flat = written
+        if not _has_errors(found):
+            flat, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
+            found = (*found, *more)
+        tree = with_closures(flat)
+        if not _has_errors(found):
+            checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
+            found = (*found, *more)
+    found = tuple(sorted(found, key=place))
+    if checked is None:
+        return written, None, found
+    return written, Program(tree, checked, found, is_flattened=flat is not written), found
 
 
 def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:

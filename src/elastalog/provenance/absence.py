@@ -71,17 +71,21 @@ class Instantiation:
 @dataclass(frozen=True, slots=True)
 class Absence:
     """Why `fact` is absent: the nearest failing instantiations, ranked; and the rules that could never derive it,
-    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists."""
+    with the reason. `is_exhaustive`: the search was not cut short, so nothing nearer exists. `notes`: what else
+    keeps it away: a fact that was chosen, or that supersedes it; classes that are apart."""
 
     fact: Fact
     instantiations: tuple[Instantiation, ...]
     impossible: tuple[tuple[Rule, str], ...]
     is_exhaustive: bool
     source: AbsenceSource | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:
         """One line that says what follows."""
+        if any(not found.failing for found in self.instantiations):
+            return f"{self.fact} does not hold, although a rule gives it:"
         if self.instantiations:
             return f"{self.fact} does not hold; nearest derivations that fail:"
         if self.impossible:

@@ -66,13 +66,14 @@ class Alternatives:
             if HEIGHT.derived([self._best.values[body] for body in around.counted(derivation)]) > most:
                 self._is_cut = True
                 continue
-            clause = around.clauses[derivation]
-            assert clause is not None
-            used = [around.facts[body] for body in bodies]
-            items = self._reading.items(clause, around.facts[fact], used)
+            step = around.step(derivation)
+            items: list[Item] = list(step.bodies)
+            if step.closure is None:
+                assert step.clause is not None
+                items = self._reading.items(step.clause, around.facts[fact], step.bodies)
             for children in self._combined(items, 0, most - 1, inner):
                 heights = [self._height(item, child) for item, child in zip(items, children, strict=True)]
-                yield Proof(shown, clause.rule, children, True, HEIGHT.derived(heights))
+                yield Proof(shown, step.rule, children, True, HEIGHT.derived(heights))
 
     def _height(self, item: Item, child: Premise) -> int:
         if isinstance(item, AggregateUse) and item.hidden is not None:

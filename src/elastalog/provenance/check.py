@@ -22,6 +22,7 @@ from elastalog.analysis.program import (
     Negation,
     Value,
 )
+from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import private_value
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings, Fact
@@ -39,6 +40,7 @@ from elastalog.provenance.proof import (
     fold_tree,
     nodes_of,
 )
+from elastalog.provenance.rivals import candidates, dominating
 
 Facts = Mapping[str, Collection[tuple[Value, ...]]]
 
@@ -125,6 +127,7 @@ class _Checker:
         declared = self.program.relations.get(fact.relation)
         if declared is None or declared.arity != len(fact.values):
             raise _Rejected(f"{fact} is no fact of the program")
+        self.check_rivals(proof)
         if not proof.is_expanded:
             if proof.rule is not None or proof.children:
                 raise _Rejected(f"{fact} is said to be unexpanded, and is not")
@@ -136,6 +139,9 @@ class _Checker:
         number = proof.rule.number
         if not 1 <= number <= len(self.program.rules) or self.program.rules[number - 1] != proof.rule:
             raise _Rejected(f"the rule of {fact} is no rule of the program")
+        if proof.rule.is_closure and proof.rule.head.relation == fact.relation:
+            _check_chain(proof)
+            return
         bindings: dict[str, Value] = {}
         deferred: list[tuple[Expression, Value]] = []
         if proof.rule.head.relation != fact.relation or not match_atom(
@@ -143,6 +149,22 @@ class _Checker:
         ):
             raise _Rejected(f"{fact} is not the head of rule {number}")
         self.check_body(f"{fact} by rule {number}", proof.rule.body, proof.children, bindings, deferred)
+
+    def check_rivals(self, proof: Proof) -> None:
+        """Checks what is said of facts that were chosen, superseded, or are neither."""
+        fact, by = proof.fact, proof.superseded_by
+        is_subsumed = any(r.head.relation == fact.relation + MARK for r in self.program.subsumptions)
+        is_there = not is_subsumed or next(iter(self.oracle(fact.relation, fact.values)), None) is not None
+        if by is not None:
+            pairs = dominating(fact, self.program, self.oracle, self.ordinal, by)
+            if is_there or by.relation != fact.relation or next(pairs, None) is None:
+                raise _Rejected(f"{fact} is not superseded by {by}")
+        elif not is_there:
+            raise _Rejected(f"{fact} is not there, and is not said to be superseded")
+        if proof.chosen_among is not None:
+            found = candidates(fact, self.program, self.oracle, self.ordinal)
+            if not self.program.relations[fact.relation].choices or found != proof.chosen_among:
+                raise _Rejected(f"{fact} was chosen among {found}, not {proof.chosen_among}")
 
     def check_body(
         self,
@@ -226,6 +248,25 @@ class _Checker:
             if found not in members or found in seen:
                 raise _Rejected(f"{place}: a member of the aggregate is wrong or listed twice")
             seen.add(found)
+
+
+def _check_chain(proof: Proof) -> None:
+    """That pairs of an equivalence, each taken either way, lead from the left value of a pair to the right one. One
+    pair with a value in it is enough for the pair of that value with itself."""
+    fact = proof.fact
+    left, right = fact.values
+    links = [child.fact for child in proof.children if isinstance(child, Proof)]
+    if not links or len(links) < len(proof.children) or any(link.relation != fact.relation for link in links):
+        raise _Rejected(f"{fact} does not follow by a chain of facts of `{fact.relation}`")
+    if compare("=", left, right) and len(links) == 1 and any(compare("=", left, value) for value in links[0].values):
+        return
+    # Both ends of the first link may be where it starts.
+    reached = [left]
+    for link in links:
+        one, other = link.values
+        reached = [b for a, b in ((one, other), (other, one)) if any(compare("=", a, value) for value in reached)]
+    if not any(compare("=", right, value) for value in reached):
+        raise _Rejected(f"{fact}: the chain of `{fact.relation}` does not lead from one value to the other")
 
 
 def _check_heights(root: Proof) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
 from operator import index
@@ -44,8 +44,9 @@ from elastalog.provenance.metrics import HEIGHT, Metric
 from elastalog.provenance.proof import Proof
 from elastalog.provenance.ranks import ComputedSteps, Neighbourhood
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.rivals import candidates, dominating, holders
 from elastalog.provenance.search import Assembly
-from elastalog.provenance.steps import AnnotatedSteps, Step, Steps
+from elastalog.provenance.steps import AnnotatedSteps, Steps
 from elastalog.provenance.why_not import explain_absence
 from elastalog.relations.words import Dictionary
 
@@ -118,13 +119,15 @@ class _OfEpoch:
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
         steps, claim = self._steps()
-        self._assembly = Assembly(self._reading, steps, claim, self)
+        self._assembly = Assembly(self._reading, steps, claim, self, self._chosen_among)
 
     def _steps(self) -> tuple[Steps, str]:
         setting = self._setting
         backend, reading = setting.backend, self._reading
         if setting.metric is not HEIGHT:
             claim = f"the least {setting.metric.name} of all proofs"
+            if reading.equivalences:
+                claim += " with the chains of equivalences that attain their levels"
             return ComputedSteps(backend, reading, setting.metric, "all"), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
         if setting.is_annotated:
@@ -146,11 +149,7 @@ class _OfEpoch:
     def derivations(self, fact: Fact) -> tuple[Proof, ...]:
         around = self._one_level(self._present(fact))
         found = sorted(range(len(around.heads)), key=around.sort_key)
-        proofs = []
-        for derivation in found:
-            bodies = tuple(around.facts[body] for body in around.bodies[derivation])
-            proofs.append(self._assembly.by_step(around.facts[0], Step(around.clauses[derivation], bodies)))
-        return tuple(proofs)
+        return tuple(self._assembly.by_step(around.facts[0], around.step(derivation)) for derivation in found)
 
     def _one_level(self, fact: WordFact) -> Neighbourhood:
         around = Neighbourhood(self._setting.backend, self._reading, "all")
@@ -166,7 +165,9 @@ class _OfEpoch:
     def _present(self, fact: Fact) -> WordFact:
         self._require_epoch()
         words = self._reading.words(fact)
-        if words is None or not self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]:
+        is_there = words is not None and self._setting.backend.contains(words[0], np.array([words[1]], np.int32))[0]
+        # A premise that was superseded can be gone down into.
+        if words is None or not (is_there or self._assembly.is_superseded(words)):
             advice = "`explain_absence` (as a command: `whynot`) says what is missing for it"
             raise ElastalogError([Diagnostic("E0701", f"{fact} does not hold", help=advice)])
         return words
@@ -184,14 +185,39 @@ class _OfEpoch:
         if self._reading.is_present(fact.relation, fact.values):
             advice = "`explain` says why"
             raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
-        rules = tuple(r for r in self._setting.program.rules if r.head.relation == fact.relation)
+        program = self._setting.program
+        rules = tuple(r for r in program.rules if r.head.relation == fact.relation and not r.is_closure)
+        if rule is not None:
+            rules = tuple(r for r in program.rules if r.head.relation == fact.relation)
         if rule is not None:
             rules = (self._chosen(fact, rules, rule),)
         bound = {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
-        return explain_absence(
-            fact, rules, self._look_up, self._reading.ordinal, limit, bound, self,
-            self._setting.backend.is_complete,
+        declared = program.relations[fact.relation]
+        found = explain_absence(
+            fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
+            competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
         )  # fmt: skip
+        return replace(found, notes=tuple(self._notes(fact, any(not i.failing for i in found.instantiations))))
+
+    def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
+        """What keeps a fact away that rules may give."""
+        program, declared = self._setting.program, self._setting.program.relations[fact.relation]
+        if is_given:
+            for other, key in holders(fact, declared, self._look_up):
+                yield f"not chosen: {other} has the key {key}"
+            for other, rule in islice(dominating(fact, program, self._look_up, self._reading.ordinal), 1):
+                yield f"superseded by {other}: {rule.text}"
+        if declared.is_equivalence:
+            left, right = (self._class_size(fact.relation, value) for value in fact.values)
+            yield f"{_in_class(fact.values[0], left)}, {_in_class(fact.values[1], right)}, and nothing connects them"
+
+    def _class_size(self, relation: str, value: Value) -> int:
+        return sum(1 for _ in self._look_up(relation, (value, None)))
+
+    def _chosen_among(self, fact: Fact) -> int | None:
+        if not self._setting.program.relations[fact.relation].choices:
+            return None
+        return candidates(fact, self._setting.program, self._look_up, self._reading.ordinal)
 
     def explain_absence(self, fact: Fact) -> Absence:
         with self._exclusively:
@@ -208,6 +234,11 @@ class _OfEpoch:
         raise ElastalogError(
             [Diagnostic("E0710", f"`{fact.relation}` has no rule {number}", help=f"its rules are: {listed}")]
         )
+
+
+def _in_class(value: Value, size: int) -> str:
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return f"{shown} is in a class of {size:,}" if size else f"{shown} is in no class"
 
 
 def variables_of_rule(rule: Rule) -> dict[str, Base]:

@@ -8,7 +8,6 @@ rest on their arithmetic.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, assert_never, cast
 
@@ -19,19 +18,15 @@ from elastalog.analysis.text_facts import build
 from elastalog.analysis.values import Branch, Nil, Record, sort_key
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Bindings
+from elastalog.provenance.functor_values import BITS, NoValue, apply
 
 Ordinal = Callable[[str], int | None]
 """The number of a symbol in a run, which only that run knows."""
 
 _BOUNDS = {Base.NUMBER: (-(1 << 63), (1 << 63) - 1), Base.UNSIGNED: (0, (1 << 64) - 1)}
-_BITS = 1 << 64
 _WRAPPING = frozenset(("+", "-", "*", "/", "^", "neg", "itou", "utoi"))
 MOST_IN_RANGE = 1_000_000
 """Values of one `range` that are looked at; the engine refuses longer ones."""
-
-
-class NoValue(Exception):
-    """An expression has no value here: the instantiation fails."""
 
 
 class Unbound(Exception):
@@ -69,7 +64,7 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
                 return build(expression, arguments)
             if getattr(ordinal, "wraps", False) and expression.functor in _WRAPPING and expression.base in _BOUNDS:
                 return _wrapped(expression.functor, arguments, expression.base)
-            return normal(_apply(expression.functor, arguments, expression.base), expression.base)
+            return normal(apply(expression.functor, arguments, expression.base), expression.base)
         case _:
             assert_never(expression)
 
@@ -118,13 +113,13 @@ def _wrapped(functor: str, arguments: list[Any], base: Base) -> int:
     if functor == "^":
         if arguments[1] < 0:
             raise NoValue("negative exponent")
-        return _modulo_bits(int(pow(arguments[0], arguments[1], _BITS)), base)
-    return _modulo_bits(int(_apply(functor, arguments, base)), base)
+        return _modulo_bits(int(pow(arguments[0], arguments[1], BITS)), base)
+    return _modulo_bits(int(apply(functor, arguments, base)), base)
 
 
 def _modulo_bits(value: int, base: Base) -> int:
-    bits = value % _BITS
-    return bits - _BITS if base is Base.NUMBER and bits >= _BITS // 2 else bits
+    bits = value % BITS
+    return bits - BITS if base is Base.NUMBER and bits >= BITS // 2 else bits
 
 
 def normal(value: Any, base: Base) -> Value:
@@ -353,108 +348,3 @@ def same(left: Value, right: Value) -> bool:
     if isinstance(left, float) and isinstance(right, float):
         return compare("=", left, right) or math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
     return left == right
-
-
-# --- functors ------------------------------------------------------------------------------------------------------
-
-
-def _apply(functor: str, arguments: list[Any], base: Base) -> Any:
-    if functor in _ANY_NUMBER:
-        return _ANY_NUMBER[functor](arguments)
-    if base is Base.FLOAT and functor in _FLOATS:
-        return _FLOATS[functor](*arguments)
-    if functor in _BITWISE:
-        bits = _BITWISE[functor](*arguments) % _BITS
-        return bits - _BITS if base is Base.NUMBER and bits >= _BITS // 2 else bits
-    return _PLAIN[functor](*arguments)
-
-
-def _divide(a: int, b: int) -> int:
-    if b == 0:
-        raise NoValue("division by zero")
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _modulo(a: int, b: int) -> int:
-    return a - b * _divide(a, b)
-
-
-def _power(a: int, b: int) -> int:
-    if b < 0:
-        raise NoValue("negative exponent")
-    if abs(a) > 1 and b > 64:
-        raise NoValue("the power does not fit its type")
-    return int(a**b) if abs(a) > 1 else (a if a == 0 and b else 1) if a >= 0 else 1 - 2 * (b % 2)
-
-
-def _float_power(a: float, b: float) -> float:
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -math.inf if a < 0 and b % 2 == 1 else math.inf
-    except ValueError:
-        return math.inf if a == 0 else math.nan
-
-
-def _float_divide(a: float, b: float) -> float:
-    if b == 0:
-        raise NoValue("division by zero")
-    return a / b
-
-
-def _to_integer(value: Any) -> int:
-    if isinstance(value, str):
-        spelt = re.fullmatch(r"(-?)(?:0x([0-9a-fA-F]+)|0b([01]+)|([0-9]+))", value)
-        if spelt is None or len(value) > 200:
-            raise NoValue(f"{value!r} does not spell an integer of 64 bits")
-        sign, hexadecimal, binary, decimal = spelt.groups()
-        magnitude = int(hexadecimal, 16) if hexadecimal else int(binary, 2) if binary else int(decimal)
-        return -magnitude if sign else magnitude
-    if isinstance(value, float) and not math.isfinite(value):
-        raise NoValue(f"{value} is no integer")
-    return int(value)
-
-
-def _to_float(value: Any) -> float:
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", value) is None:
-        raise NoValue(f"{value!r} does not spell a float")
-    return float(value)
-
-
-def _substr(text: str, start: int, size: int) -> str:
-    return text[start : start + size] if start >= 0 and size >= 0 else ""
-
-
-_ANY_NUMBER: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "cat": "".join}
-
-_FLOATS: dict[str, Callable[..., float]] = {"/": _float_divide, "^": _float_power}
-
-_BITWISE: dict[str, Callable[..., int]] = {
-    "band": lambda a, b: a & b,
-    "bor": lambda a, b: a | b,
-    "bxor": lambda a, b: a ^ b,
-    "bnot": lambda a: ~a,
-    "bshl": lambda a, b: a << b % 64,
-    "bshr": lambda a, b: a >> b % 64,
-    "bshru": lambda a, b: (a % _BITS) >> b % 64,
-}
-
-_PLAIN: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": _divide,
-    "%": _modulo,
-    "^": _power,
-    "neg": lambda a: -a,
-    "land": lambda a, b: int(bool(a) and bool(b)),
-    "lor": lambda a, b: int(bool(a) or bool(b)),
-    "lxor": lambda a, b: int(bool(a) != bool(b)),
-    "lnot": lambda a: int(not a),
-    "strlen": len,
-    "substr": _substr,
-    "to_string": str,
-    **dict.fromkeys(("to_number", "to_unsigned", "ftoi", "ftou", "itou", "utoi"), _to_integer),
-    **dict.fromkeys(("to_float", "itof", "utof"), _to_float),
-}

@@ -21,8 +21,8 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.structures import is_constructor
 from elastalog.provenance.fact import Bindings
+from elastalog.provenance.functor_values import NoValue
 from elastalog.provenance.ground import (
-    NoValue,
     Ordinal,
     Unbound,
     compare,

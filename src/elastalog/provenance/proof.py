@@ -72,7 +72,9 @@ class AggregatePremise:
 class Proof:
     """Why `fact` holds: by `rule` from `children`; without a rule it is an explicit fact, or, if not `is_expanded`,
     the depth ends here. `height` is 0 for explicit facts and 1 + that of the highest child otherwise; None while it
-    is not known. `claim` says in which sense the proof is the best one."""
+    is not known. `claim` says in which sense the proof is the best one. `superseded_by`: the fact has left its
+    relation, because this one dominates it. `chosen_among`: of so many facts with a key of a choice domain in common,
+    that rules give, it was the one to be taken."""
 
     fact: Fact
     rule: Rule | None
@@ -81,6 +83,8 @@ class Proof:
     height: int | None
     claim: str = ""
     source: ProofSource | None = None
+    superseded_by: Fact | None = None
+    chosen_among: int | None = None
 
     @property
     def is_explicit(self) -> bool:

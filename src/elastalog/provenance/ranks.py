@@ -12,12 +12,13 @@ from typing import Literal
 
 import numpy as np
 
+from elastalog.analysis.program import Rule
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.planning.logical import Clause
 from elastalog.provenance.metrics import HEIGHT, Best, Hypergraph, Metric, best_values
 from elastalog.provenance.reading import Reading, WordFact
-from elastalog.provenance.steps import EXPLICIT, Step, members_of
+from elastalog.provenance.steps import EXPLICIT, Step, Superseded, chain_of, members_of
 
 MOST_DERIVATIONS = 2_000_000
 """Derivations that are collected around a fact before giving up."""
@@ -28,16 +29,19 @@ Scope = Literal["stratum", "all"]
 class Neighbourhood:
     """The facts that the proofs of some facts can use, with all derivations between them."""
 
-    def __init__(self, backend: Backend, reading: Reading, scope: Scope) -> None:
+    def __init__(self, backend: Backend, reading: Reading, scope: Scope, superseded: Superseded | None = None) -> None:
         self._backend = backend
         self._reading = reading
         self._scope = scope
         self._most = MOST_DERIVATIONS
+        self._superseded = superseded or Superseded(backend, reading)
         self.numbers: dict[WordFact, int] = {}
         self.facts: list[WordFact] = []
         self.clauses: list[Clause | None] = []
         self.heads: list[int] = []
         self.bodies: list[tuple[int, ...]] = []
+        self.scanned: list[tuple[WordFact, ...]] = []
+        self.closures: dict[int, Rule] = {}
         self.of_head: dict[int, list[int]] = {}
         self.explicit: set[int] = set()
         self.outside: set[int] = set()
@@ -67,7 +71,8 @@ class Neighbourhood:
     def collect_derivations(self, root: WordFact) -> None:
         """Collects one level: the derivations of a single fact, also if it is explicit."""
         self._number(root)
-        self._derive(root[0], [root])
+        if root[0] not in self._reading.equivalences or not self._chain(root):
+            self._derive(root[0], [root])
 
     def _number(self, fact: WordFact) -> int:
         number = self.numbers.get(fact)
@@ -90,11 +95,23 @@ class Neighbourhood:
         is_explicit = self._backend.is_explicit(relation, words)
         self.explicit.update(self.numbers[facts[i]] for i in np.flatnonzero(is_explicit).tolist())
         derived = [fact for fact, known in zip(facts, is_explicit.tolist(), strict=True) if not known]
+        if relation in self._reading.equivalences:
+            derived = [fact for fact in derived if not self._chain(fact)]
         if derived:
             self._derive(relation, derived)
 
+    def _chain(self, fact: WordFact) -> bool:
+        """Collects how a pair of an equivalence follows from others, if it does."""
+        step = chain_of(self._backend, self._reading, fact)
+        if step is None or step.closure is None:
+            return False
+        self.closures[len(self.heads)] = step.closure
+        self._add(None, self.numbers[fact], step.bodies)
+        return True
+
     def _derive(self, relation: str, facts: list[WordFact]) -> None:
-        for found in self._backend.derivations(relation, np.array([row for _, row in facts], np.int32)):
+        source = self._superseded.replay(relation) or self._backend
+        for found in source.derivations(relation, np.array([row for _, row in facts], np.int32)):
             names = [scan.relation for scan in found.clause.scans]
             rows = [map(tuple, body.words.tolist()) for body in found.bodies]
             columns = [[(name, row) for row in column] for name, column in zip(names, rows, strict=True)]
@@ -111,7 +128,14 @@ class Neighbourhood:
         self.of_head.setdefault(head, []).append(len(self.heads))
         self.clauses.append(clause)
         self.heads.append(head)
-        self.bodies.append(tuple([self._number(fact) for fact in body]))
+        self.scanned.append(body)
+        rests_on = body if clause is None else self._reading.rested_on(clause, body)
+        self.bodies.append(tuple([self._number(fact) for fact in rests_on]))
+
+    def step(self, derivation: int) -> Step:
+        """A derivation as a step of a proof."""
+        number = self.members.get(self.heads[derivation], 0)
+        return Step(self.clauses[derivation], self.scanned[derivation], number, closure=self.closures.get(derivation))
 
     def counted(self, derivation: int) -> tuple[int, ...]:
         """The facts that a derivation rests on; those of the engine's own bookkeeping do not count, nor do aggregates
@@ -144,6 +168,8 @@ class ComputedSteps:
         self._metric = metric
         self._scope: Scope = scope
         self._heights: dict[WordFact, int] = {}
+        self._superseded = Superseded(backend, reading)
+        self.superseded_by = self._superseded.by
 
     def height(self, fact: WordFact) -> int | None:
         return self._heights.get(fact)
@@ -161,7 +187,7 @@ class ComputedSteps:
             self._find(wanted)
 
     def _find(self, wanted: list[WordFact]) -> None:
-        around = Neighbourhood(self._backend, self._reading, self._scope)
+        around = Neighbourhood(self._backend, self._reading, self._scope, self._superseded)
         around.collect(wanted)
         best = best_values(around.hypergraph(self._metric), self._metric)
         for number, value in best.values.items():
@@ -179,9 +205,7 @@ class ComputedSteps:
                 if self._attains(best, around.counted(derivation), number)
             ]
             chosen = usable[0] if len(usable) == 1 else min(usable, key=around.sort_key)
-            clause = around.clauses[chosen]
-            bodies = tuple([around.facts[body] for body in around.bodies[chosen]])
-            self.known[fact] = Step(clause, bodies, number=around.members.get(number, 0))
+            self.known[fact] = around.step(chosen)
 
     def _attains(self, best: Best, bodies: tuple[int, ...], head: int) -> bool:
         """Whether a derivation from facts found before its head gives the head its best value."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Value, Variable
+from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Rule, Value, Variable
 from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
@@ -20,7 +20,8 @@ from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Run, Unbound, solve
+from elastalog.provenance.functor_values import NoValue
+from elastalog.provenance.ground import Run, Unbound, solve
 from elastalog.provenance.instantiate import ground_values, show
 from elastalog.provenance.proof import Condition
 from elastalog.relations.words import Dictionary
@@ -57,6 +58,13 @@ class Reading:
         self.flat = program.flat
         self.aggregates: dict[str, AggregateRule] = {
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
+        }
+        self.subsumed = {name: s for s in program.strata if s.dominance for name in s.relations}
+        self.equivalences = program.equivalences
+        self._equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
+        self._closures = {
+            name: [rule for rule in program.checked.rules if rule.is_closure and rule.head.relation == name]
+            for name in self.equivalences
         }
         self._origins: dict[int, Origin] = {}
         self._variables: dict[int, tuple[tuple[int, int, str], ...]] = {}
@@ -134,14 +142,14 @@ class Reading:
         """The premises of a derivation, in the order of the rule's body."""
         origin = self._origins[clause.number]
         if all(isinstance(literal, Atom) for literal in origin.literals):
-            return [bodies[position] for position in origin.scans if position is not None]
+            return [self._read_at(clause, position, bodies) for position in origin.scans if position is not None]
         bindings = self._bindings(clause, origin, head, bodies)
         result: list[Item] = []
         for literal, position in zip(origin.literals, origin.scans, strict=True):
             match literal:
                 case Atom():
                     assert position is not None
-                    result.append(bodies[position])
+                    result.append(self._read_at(clause, position, bodies))
                 case Negation():
                     result.append(Condition("negation", show(literal, bindings)))
                 case Comparison():
@@ -155,6 +163,36 @@ class Reading:
                 case _:
                     assert_never(literal)
         return result
+
+    def _read_at(self, clause: Clause, position: int, bodies: Sequence[WordFact]) -> WordFact:
+        """The fact that a scan reads, together with the next one if they are of one class of an equivalence."""
+        relation, row = bodies[position]
+        equivalence = self._equivalence_of.get(relation)
+        if equivalence is None:
+            return bodies[position]
+        this, *following = clause.scans[position:]
+        is_pair = any(other.relation == relation and other.terms[1] == this.terms[1] for other in following[:1])
+        return equivalence, (row[0], bodies[position + 1][1][0] if is_pair else row[0])
+
+    def rested_on(self, clause: Clause, bodies: Sequence[WordFact]) -> tuple[WordFact, ...]:
+        """The facts that a derivation rests on: those of its scans, but pairs of equivalences instead of classes."""
+        if not self._equivalence_of:
+            return tuple(bodies)
+        origin = self._origins.get(clause.number)
+        # Classes are read by the second halves of pairs and for negations, too.
+        read = range(len(bodies)) if origin is None else origin.scans
+        return tuple(
+            self._read_at(clause, position, bodies)
+            for position, (relation, _) in enumerate(bodies)
+            if relation not in self._equivalence_of or position in read
+        )
+
+    def closure(self, pair: WordFact, links: Sequence[WordFact]) -> Rule:
+        """The rule of an equivalence that a chain of stored pairs is told by."""
+        reflexive, symmetric, transitive = self._closures[pair[0]]
+        if pair[1][0] == pair[1][1]:
+            return reflexive
+        return symmetric if len(links) == 1 else transitive
 
     def _bindings(self, clause: Clause, origin: Origin, head: WordFact, bodies: Sequence[WordFact]) -> Bindings:
         decode = self._dictionary.decode_value

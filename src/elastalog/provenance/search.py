@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from elastalog.planning.logical import Clause
+from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Premise, Proof, ProofSource, height_over
 from elastalog.provenance.reading import AggregateUse, Item, Reading, WordFact
 from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
@@ -14,7 +15,16 @@ from elastalog.provenance.steps import EXPLICIT, MOST_MEMBERS, Step, Steps
 class Assembly:
     """Makes proofs from steps. `claim` says in which sense the steps are the best ones."""
 
-    def __init__(self, reading: Reading, steps: Steps, claim: str, source: ProofSource | None) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        steps: Steps,
+        claim: str,
+        source: ProofSource | None,
+        chosen_among: Callable[[Fact], int | None] = lambda _: None,
+    ) -> None:
+        """`chosen_among`: how many facts have competed for the keys of one; None for one that did not compete."""
+        self._chosen_among = chosen_among
         self._reading = reading
         self._steps = steps
         self._claim = claim
@@ -28,12 +38,9 @@ class Assembly:
 
     def by_step(self, root: WordFact, step: Step) -> Proof:
         """The derivation of a fact by a given step, its premises not expanded."""
-        items = self._reading.items(_clause(step), root, step.bodies)
+        items = self._of_step(root, step)
         children = tuple(self._child(item, self._unexpanded, {}, is_shown=False) for item in items)
-        assert step.clause is not None
-        return Proof(
-            self._reading.fact(root), step.clause.rule, children, True, height_over(children), "", self._source
-        )
+        return Proof(self._reading.fact(root), step.rule, children, True, height_over(children), "", self._source)
 
     def aggregate(self, use: AggregateUse) -> AggregatePremise:
         """An aggregate with the best proofs of its members."""
@@ -67,10 +74,14 @@ class Assembly:
     def _items_of(self, fact: WordFact) -> list[Item]:
         items = self._items.get(fact)
         if items is None:
-            step = self._steps.known[fact]
-            items = [] if step.is_explicit else self._reading.items(_clause(step), fact, step.bodies)
-            self._items[fact] = items
+            items = self._items[fact] = self._of_step(fact, self._steps.known[fact])
         return items
+
+    def _of_step(self, fact: WordFact, step: Step) -> list[Item]:
+        """The premises of a step."""
+        if step.is_explicit or step.closure is not None:
+            return list(step.bodies)
+        return self._reading.items(_clause(step), fact, step.bodies)
 
     def _members(self, hidden: WordFact) -> list[WordFact]:
         """The members of an aggregate that are shown, with their steps found."""
@@ -158,17 +169,29 @@ class Assembly:
         return Member(self._reading.body_of(_clause(self._steps.known[member])), children)
 
     def _proof(self, fact: WordFact, step: Step, children: tuple[Premise, ...]) -> Proof:
-        rule = None if step.clause is None else step.clause.rule
         height = 0 if step.is_explicit else self._steps.height(fact)
         if height is None:
             height = height_over(children)
-        return Proof(self._reading.fact(fact), rule, children, True, height, self._claim, self._source)
+        shown = self._reading.fact(fact)
+        chosen = self._chosen_among(shown) if step.rule is not None else None
+        return Proof(
+            shown, step.rule, children, True, height, self._claim, self._source, self._superseded_by(fact), chosen
+        )
+
+    def is_superseded(self, fact: WordFact) -> bool:
+        """Whether a fact has been met that does not hold any more."""
+        return self._steps.superseded_by(fact) is not None
+
+    def _superseded_by(self, fact: WordFact) -> Fact | None:
+        other = self._steps.superseded_by(fact)
+        return None if other is None else self._reading.fact(other)
 
     def _unexpanded(self, fact: WordFact) -> Proof:
         if self._steps.is_explicit(fact):
             return self._proof(fact, EXPLICIT, ())
         height = self._steps.height(fact)
-        return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source)
+        by = self._superseded_by(fact)
+        return Proof(self._reading.fact(fact), None, (), False, height, self._claim, self._source, by)
 
 
 def _clause(step: Step) -> Clause:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from elastalog.backends.protocol import Backend, ClauseDerivations
+from elastalog.analysis.program import Rule
+from elastalog.backends.protocol import Backend, ClauseDerivations, Replay
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.planning.logical import AggregateRule, Clause
 from elastalog.provenance.fact import Fact
@@ -28,12 +29,19 @@ MOST_MEMBERS = 100
 @dataclass(frozen=True, slots=True)
 class Step:
     """How a fact is proved: by a clause from the facts of its scans; without a clause from the members of an
-    aggregate, of which there are `number` in all. An explicit fact needs nothing."""
+    aggregate, of which there are `number` in all; by the rule `closure` of an equivalence from a chain of its pairs. An
+    explicit fact needs nothing."""
 
     clause: Clause | None
     bodies: tuple[WordFact, ...]
     number: int = 0
     is_explicit: bool = False
+    closure: Rule | None = None
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that it shows."""
+        return self.closure if self.clause is None else self.clause.rule
 
 
 EXPLICIT = Step(None, (), is_explicit=True)
@@ -53,12 +61,47 @@ class Steps(Protocol):
     def is_explicit(self, fact: WordFact) -> bool:
         """Whether a fact that has been met is an explicit one."""
 
+    def superseded_by(self, fact: WordFact) -> WordFact | None:
+        """A fact that has taken the place of one that has been met, by subsumption; None if it holds."""
+
+
+class Superseded:
+    """The facts that have left strata with subsumption. A stratum is evaluated again when one is first needed."""
+
+    def __init__(self, backend: Backend, reading: Reading) -> None:
+        self._backend = backend
+        self._reading = reading
+        self._known: dict[int, Replay] = {}
+
+    def replay(self, relation: str) -> Replay | None:
+        """The stratum of a relation, if it has subsumption and the backend can evaluate it again."""
+        stratum, replays = self._reading.subsumed.get(relation), self._backend.capabilities.replays
+        if stratum is None or replays is None:
+            return None
+        known = self._known.get(stratum.number)
+        if known is None:
+            known = self._known[stratum.number] = replays.replay(stratum)
+        return known
+
+    def by(self, fact: WordFact) -> WordFact | None:
+        """A fact that has taken the place of another; None if that holds. As long as no stratum was evaluated again,
+        all do."""
+        relation, row = fact
+        stratum = self._reading.subsumed.get(relation)
+        known = None if stratum is None else self._known.get(stratum.number)
+        found = None if known is None else known.superseded_by(relation, row)
+        if found is None or self._backend.contains(relation, np.array([row], np.int32))[0]:
+            return None
+        return relation, found
+
 
 class AnnotatedSteps:
     """Guided by the levels that the backend keeps."""
 
     def __init__(self, backend: Backend, dictionary: Dictionary, reading: Reading, is_global: bool) -> None:
         self.known: dict[WordFact, Step] = {}
+        self._superseded = Superseded(backend, reading)
+        self.superseded_by = self._superseded.by
         self._backend = backend
         self._dictionary = dictionary
         self._reading = reading
@@ -78,6 +121,10 @@ class AnnotatedSteps:
         by_relation: dict[str, list[tuple[int, ...]]] = {}
         for fact in facts:
             if fact not in self.known:
+                chain = chain_of(self._backend, self._reading, fact)
+                if chain is not None:
+                    self.known[fact] = chain
+                    continue
                 if fact not in self._levels:
                     self._levels[fact] = self._level(fact)
                 if self._levels[fact] == 0:
@@ -97,16 +144,22 @@ class AnnotatedSteps:
         """The level of a fact that no step has led to, from its derivations: to look it up would mean a scan."""
         relation, row = fact
         words = np.array([row], np.int32)
-        if relation in self._reading.aggregates:
+        if relation in self._reading.aggregates or relation in self._reading.subsumed:
+            # With subsumption, what is there now may give a fact later than what it came from did.
             stored = self._backend.select(relation, tuple(range(len(row))), words[0])
             assert stored.level is not None
-            return int(stored.level[0])
+            return int(stored.level[0]) if len(stored.level) else self._replay(fact).level(relation, row)
         if self._backend.is_explicit(relation, words)[0]:
             return 0
         found = self._backend.derivations(relation, words)
-        if not found:
-            raise superseded(self._reading.fact(fact))
         return min(int(self._firing(relation, derivations).min()) for derivations in found)
+
+    def _replay(self, fact: WordFact) -> Replay:
+        """The stratum of a fact that rests on superseded ones."""
+        replay = self._superseded.replay(fact[0])
+        if replay is None:
+            raise superseded(self._reading.fact(fact))
+        return replay
 
     def _firing(self, relation: str, found: ClauseDerivations) -> Any:
         """One above the highest of the levels that count in each derivation."""
@@ -130,9 +183,19 @@ class AnnotatedSteps:
         return names
 
     def _find_in(self, relation: str, rows: list[tuple[int, ...]]) -> None:
+        words = np.array(rows, np.int32)
+        is_open = self._find_among(relation, rows, self._backend.derivations(relation, words))
+        if is_open.any():
+            left = [rows[place] for place in np.flatnonzero(is_open).tolist()]
+            replay = self._replay((relation, left[0]))
+            if self._find_among(relation, left, replay.derivations(relation, words[is_open])).any():
+                raise superseded(self._reading.fact((relation, left[0])))
+
+    def _find_among(self, relation: str, rows: list[tuple[int, ...]], derivations: list[ClauseDerivations]) -> Any:
+        """Finds steps among derivations; returns which facts have none."""
         levels = np.array([self._levels[relation, row] for row in rows])
         is_open = np.ones(len(rows), np.bool_)
-        for found in self._backend.derivations(relation, np.array(rows, np.int32)):
+        for found in derivations:
             usable = is_open[found.heads] & (self._firing(relation, found) <= levels[found.heads])
             chosen = self._smallest(found, np.flatnonzero(usable))
             if not len(chosen):
@@ -147,9 +210,8 @@ class AnnotatedSteps:
             for head, used in zip(heads.tolist(), bodies, strict=True):
                 self.known[relation, rows[head]] = Step(found.clause, tuple(used))
             if not is_open.any():
-                return
-        if is_open.any():
-            raise superseded(self._reading.fact((relation, rows[int(is_open.argmax())])))
+                break
+        return is_open
 
     def _smallest(self, found: ClauseDerivations, usable: Any) -> Any:
         """Of several derivations of a head the one with the smallest facts, by value, so that it depends on nothing
@@ -169,6 +231,18 @@ class AnnotatedSteps:
                 keys.append(np.unique(values, return_inverse=True)[1])
         order = np.lexsort((*reversed(keys), heads))
         return usable[order][is_first]
+
+
+def chain_of(backend: Backend, reading: Reading, fact: WordFact) -> Step | None:
+    """How a pair of an equivalence that is kept as classes follows from pairs that are stored; None for these, and for
+    other facts."""
+    relation, row = fact
+    equivalences = backend.capabilities.equivalences
+    chain = equivalences.chain(relation, row) if equivalences is not None and relation in reading.equivalences else None
+    if chain is None:
+        return None
+    links = tuple((relation, tuple(link)) for link in chain.tolist())
+    return Step(None, links, closure=reading.closure(fact, links))
 
 
 def superseded(fact: Fact) -> ElastalogError:

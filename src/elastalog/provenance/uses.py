@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from elastalog.analysis.alternatives import alternatives_of
+from elastalog.analysis.findings import Findings
 from elastalog.analysis.query import Query, check_clause, constant
+from elastalog.analysis.scopes import variables_of
+from elastalog.analysis.substitute import substitute
 from elastalog.diagnostics.source import Source
 from elastalog.program import Program, rule_texts, shown_rule
 from elastalog.provenance.fact import Fact
@@ -16,20 +20,60 @@ from elastalog.syntax.printer import print_clause
 
 
 def direct_uses(fact: Fact, program: Program, ask: Callable[[Query], Relation]) -> Iterator[Fact]:
-    """The facts that a rule derives from a fact, which holds, and others. Each once; those that only negate it, or
-    count it in an aggregate, are none."""
+    """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
+    aggregate of the body ranges over. Each once; those that only negate it are none."""
     found: dict[Fact, None] = {}
     for text in rule_texts(program):
         tree, _ = parse(Source("<rule>", text))
         clause = tree.items[0]
         assert isinstance(clause, syntax.Clause)
-        for place, literal in enumerate(clause.body):
-            if isinstance(literal, syntax.Atom) and literal.relation == fact.relation:
-                query = check_clause(_with_fact(clause, place, fact), program.tree, program.checked)
-                for values in ask(query):
-                    found.setdefault(Fact(clause.heads[0].relation, values))
+        for wide in (clause, *_with_members(clause, (*clause.heads, *clause.body))):
+            first = 0 if wide is clause else len(clause.body)
+            for place, literal in enumerate(wide.body[first:], first):
+                if isinstance(literal, syntax.Atom) and literal.relation == fact.relation:
+                    query = check_clause(_with_fact(wide, place, fact), program.tree, program.checked)
+                    for values in ask(query):
+                        found.setdefault(Fact(clause.heads[0].relation, values))
     found.pop(fact, None)
     yield from found
+
+
+def _with_members(clause: syntax.Clause, nodes: Sequence[syntax.Literal], depth: int = 0) -> Iterator[syntax.Clause]:
+    """The clause with the body of an aggregate in some of its nodes added, so that a member of it is a fact of the
+    body. Names that are the aggregate's own are changed; of alternatives there is a clause each."""
+    around = {variable.name for variable in variables_of((*clause.heads, *clause.body), is_deep=False)}
+    for number, aggregate in enumerate(_aggregates(nodes)):
+        renamed: dict[str, syntax.Term] = {
+            variable.name: replace(variable, name=f"{variable.name}_member_{depth}_{number}")
+            for variable in variables_of(aggregate.body, is_deep=True)
+            if variable.name not in around
+        }
+        body = substitute(aggregate.body, renamed, lambda _, span: syntax.Wildcard(span))
+        for members in alternatives_of(body, 1, clause.span, Findings(Source("<rule>", ""))):
+            wide = replace(clause, body=(*clause.body, *members), plan=None)
+            yield wide
+            yield from _with_members(wide, members, depth + 1)
+
+
+def _aggregates(nodes: Iterable[syntax.Term | syntax.Literal]) -> Iterator[syntax.Aggregate]:
+    """The aggregates in nodes, not those inside of others."""
+    for node in nodes:
+        match node:
+            case syntax.Aggregate():
+                yield node
+            case syntax.Call() | syntax.Atom():
+                yield from _aggregates(node.arguments)
+            case syntax.Negation():
+                yield from _aggregates((node.atom,))
+            case syntax.Cast():
+                yield from _aggregates((node.term,))
+            case syntax.Comparison():
+                yield from _aggregates((node.left, node.right))
+            case syntax.Disjunction():
+                for alternative in node.alternatives:
+                    yield from _aggregates(alternative)
+            case _:
+                pass
 
 
 def rules_without(fact: Fact, program: Program) -> tuple[list[str], list[str]]:

@@ -8,6 +8,7 @@ finds something. Values for variables come from the facts that the other atoms t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -26,9 +27,11 @@ from elastalog.analysis.program import (
 )
 from elastalog.analysis.variable_names import is_wildcard_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.planning.solving import solve_equation
 from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, Status
 from elastalog.provenance.fact import Bindings, Fact
-from elastalog.provenance.ground import NoValue, Ordinal, Unbound, compare, define, holds, range_of, value_of
+from elastalog.provenance.functor_values import NoValue
+from elastalog.provenance.ground import Ordinal, Unbound, compare, define, holds, range_of, value_of
 from elastalog.provenance.instantiate import ground_values, match_atom, show
 from elastalog.provenance.joins import LookUp, aggregate_value, is_matched, matches, needed_by, variables_of
 
@@ -225,10 +228,11 @@ def explain_absence(
     given: Bindings,
     source: AbsenceSource,
     is_fixpoint: bool = True,
+    competes: bool = False,
 ) -> Absence:
     """The nearest failing instantiations of the rules, at most `limit`, but the best of every rule in any case.
     `given`: values of variables that are fixed beforehand. Without a fixpoint a rule may derive the fact after all:
-    E0615."""
+    E0615. It may, too, where the fact `competes` with others, and one of these has won."""
     best: list[Instantiation] = []
     others: list[Instantiation] = []
     impossible: list[tuple[Rule, str]] = []
@@ -249,12 +253,12 @@ def explain_absence(
             for expression, value in deferred
         ]
         search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)
-        search.run(bindings, least=1 if is_fixpoint else 0)
+        search.run(bindings, least=1 if is_fixpoint and not competes else 0)
         ranked = sorted(search.found.values(), key=lambda found: found.rank)
         is_exhaustive = is_exhaustive and not search.is_cut
         best += ranked[:1]
         others += ranked[1:limit]
-    if any(not found.failing for found in best):
+    if not competes and any(not found.failing for found in best):
         raise ElastalogError([_cut_short(fact)])
     others.sort(key=lambda found: found.rank)
     shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
@@ -273,41 +277,13 @@ def _cut_short(fact: Fact) -> Diagnostic:
 
 
 def invert_equations(comparisons: list[Comparison], bindings: dict[str, Value], ordinal: Ordinal) -> dict[str, Value]:
-    """Bindings extended by solving `known = x + known` and the like for the one variable without a value."""
+    """Bindings extended by what equations say of the one variable without a value that they have."""
     known = dict(bindings)
     for comparison in comparisons:
-        if comparison.operator != "=":
-            continue
-        for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left)):
-            try:
-                value = value_of(side, known, ordinal)
-            except (NoValue, Unbound):
-                continue
-            solved = _solve(other, value, known, ordinal)
-            if solved is not None:
-                known.setdefault(*solved)
+        solution = solve_equation(comparison, known, getattr(ordinal, "wraps", False))
+        if solution is not None:
+            with suppress(NoValue):
+                solved = {**known, solution.variable.name: value_of(solution.expression, known, ordinal)}
+                if holds(comparison, solved, ordinal):
+                    known = solved
     return known
-
-
-def _solve(expression: Expression, value: Value, known: Bindings, ordinal: Ordinal) -> tuple[str, Value] | None:
-    """The variable and its value for which an expression of sums and differences has a value."""
-    while isinstance(expression, Apply):
-        if expression.functor not in ("+", "-") or not isinstance(value, int):
-            return None
-        left, right = expression.arguments
-        is_left = any(name not in known for name in variables_of(left))
-        if is_left and any(name not in known for name in variables_of(right)):
-            return None
-        try:
-            other = value_of(right if is_left else left, known, ordinal)
-        except (NoValue, Unbound):
-            return None
-        assert isinstance(other, int)
-        if expression.functor == "+":
-            value = value - other
-        else:
-            value = value + other if is_left else other - value
-        expression = left if is_left else right
-    if isinstance(expression, Variable) and expression.name not in known:
-        return expression.name, value
-    return None

@@ -57,6 +57,25 @@ def as_base_column(
     return array
 
 
+def converted_values(schema: Schema, table: pa.Table) -> int:
+    """How many values of a table have another type than the declared one, and are taken because they say the same in
+    it (see `conversions`)."""
+    if [(field.name, field.type) for field in table.schema] == [(f.name, f.type) for f in schema.arrow()]:
+        return 0
+    return sum(
+        len(array) - array.null_count
+        for column, array in zip(schema.columns, columns_in_order(schema, table), strict=True)
+        if column.record is None
+        and not _suits(column.base, _value_type(array.type))
+        and not pa.types.is_null(array.type)
+    )
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, however they are stored."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def faults_of(columns: Sequence[Column], arrays: Sequence[pa.ChunkedArray]) -> dict[int, Fault]:
     """The first fault of every bad row, by row number from 0."""
     found: dict[int, Fault] = {}

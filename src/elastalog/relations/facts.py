@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.late import dataclass
 from elastalog.relations.display import html_table
 from elastalog.relations.limits import Words
+from elastalog.relations.pairs import Pairs, Rows
 from elastalog.relations.record_types import NotOfType
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -66,23 +68,33 @@ class Relation:
         fetch: Callable[[], FactWords],
         *,
         size: Callable[[], int] | None = None,
+        pairs: Callable[[], Pairs | None] | None = None,
         contains: Callable[[Words], bool] | None = None,
         filed: Callable[[bool], Any] | None = None,
         make_frame: FrameMaker | None = None,
     ) -> None:
-        """`make_frame` is what `to_spark` does, for floors that know Spark."""
+        """`pairs`: the facts of an equivalence that is kept as classes, to be written out in parts. `make_frame` is
+        what `to_spark` does, for floors that know Spark."""
         self.schema = schema
         self._dictionary = dictionary
         self._fetch = fetch
         self._size = size
+        self._pairs = pairs
         self._contains = contains
         self._filed = filed
         self._make_frame = make_frame
 
     @staticmethod
-    def of(schema: Schema, dictionary: Dictionary, words: Words, make_frame: FrameMaker | None = None) -> Relation:
+    def of(schema: Schema, dictionary: Dictionary, words: Rows, make_frame: FrameMaker | None = None) -> Relation:
         """A relation of given facts."""
-        return Relation(schema, dictionary, lambda: FactWords(words), make_frame=make_frame)
+        if isinstance(words, Pairs):
+            pairs = words
+            return Relation(
+                schema, dictionary, lambda: FactWords(pairs.words()), size=lambda: len(pairs), pairs=lambda: pairs,
+                make_frame=make_frame,
+            )  # fmt: skip
+        found = words
+        return Relation(schema, dictionary, lambda: FactWords(found), make_frame=make_frame)
 
     @property
     def name(self) -> str:
@@ -92,6 +104,10 @@ class Relation:
     def dictionary(self) -> Dictionary:
         """What its words mean."""
         return self._dictionary
+
+    def fact_words(self) -> FactWords:
+        """The facts as words. Of a session's relation: valid until its next update."""
+        return self._fetch()
 
     def filed(self, annotations: bool) -> Any:
         """The files that the facts are in, if a backend has them nowhere else; with annotations if these are
@@ -105,11 +121,17 @@ class Relation:
         return len(self) > 0
 
     def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        pairs = None if self._pairs is None else self._pairs()
+        if pairs is not None:
+            return self._named(chain.from_iterable(map(self._listed, pairs.blocks())))
         words = self._fetch().words
         if not self.schema.columns:
             return iter([()] * len(words))
+        return self._named(self._listed(words))
+
+    def _listed(self, words: Words) -> Iterator[tuple[Value, ...]]:
         columns = [self._values(column.base, words[:, i]) for i, column in enumerate(self.schema.columns)]
-        return self._named(zip(*columns, strict=True))
+        return zip(*columns, strict=True)
 
     def _named(self, facts: Iterator[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
         """The facts, the first of which knows the names of the columns: by that `pandas.DataFrame(relation)` has
@@ -181,8 +203,11 @@ class Relation:
     def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
         """The first facts, in no particular order."""
         require_number("number", number, 0, whole=True, or_none=False)
-        words = self._fetch().words[:number]
-        return list(Relation.of(self.schema, self._dictionary, words))
+        pairs = None if self._pairs is None else self._pairs()
+        words = self._fetch().words if pairs is None else next(pairs.blocks(), np.empty((0, 2), np.int32))
+        if pairs is not None and len(words) < number:
+            words = pairs.words()
+        return list(Relation.of(self.schema, self._dictionary, words[:number]))
 
     def filter(self, keep: Callable[..., object]) -> Relation:
         """The facts for which a function is true, which is called with their values: `lambda x, y: x < y`."""

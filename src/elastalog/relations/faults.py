@@ -12,6 +12,9 @@ ENCODING = "E0505"
 QUOTING = "E0506"
 JSON = "E0507"
 NAMES = "E0518"
+CHANGE = "E0520"
+UNKNOWN = "E0521"
+OPERATION = "E0522"
 
 MOST_SHOWN = 60
 
@@ -46,5 +49,8 @@ _HELP = {
     ENCODING: "convert the text to UTF-8",
     QUOTING: 'write a quote inside a quoted field as `""`, and close every quoted field',
     NAMES: "name every column as it is declared, or none",
+    CHANGE: "write one change a line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`",
+    UNKNOWN: "name a relation that the program declares",
+    OPERATION: "write `+` for an insertion, `-` for a deletion",
     JSON: "write one JSON object (by attribute name) or one array a line",
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Final
 from elastalog.analysis.program import Base, CheckedProgram, UserFunctor
 from elastalog.diagnostics.arguments import require_path
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
 
 _TYPES: Final = {
     Base.NUMBER: ctypes.c_int64,

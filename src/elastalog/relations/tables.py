@@ -136,8 +136,8 @@ def require_rows(schema: Schema, rows: Any) -> Iterable[Any]:
 
 def is_pandas(rows: Any) -> bool:
     """Whether rows are a pandas data frame. Does not import pandas if nobody has."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(rows, pandas.DataFrame)
+    frame = getattr(sys.modules.get("pandas"), "DataFrame", None)  # none yet while another thread imports it
+    return frame is not None and isinstance(rows, frame)
 
 
 def _table_of_pandas(frame: Any) -> pa.Table | None:

@@ -20,6 +20,7 @@ from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from elastalog.analysis.program import Base, Value
 from elastalog.analysis.values import Branch, Nil, Record, plain_text
@@ -181,6 +182,21 @@ class Dictionary:
             is_wide = values >= WIDE
             words[is_wide] = self.wide.intern(values[is_wide].view(np.int64)) + np.int32(WIDE)
         return words
+
+    def find_integers(self, base: Base, values: Integers | Unsigned) -> tuple[Words, NDArray[np.bool_] | None]:
+        """The words of numbers, or of unsigned numbers, and which of them there are (None: all): what the dictionary
+        would have to add has none."""
+        words = values.astype(np.int32)
+        is_wide = values >= WIDE
+        if base is Base.NUMBER:
+            is_wide |= values < LEAST_NARROW
+        if not is_wide.any():
+            return words, None
+        found = self.wide.find_all(values[is_wide].view(np.int64))
+        words[is_wide] = found + np.int32(WIDE)
+        is_known = ~is_wide
+        is_known[is_wide] = found >= 0
+        return words, is_known
 
     def floats(self, words: Words) -> Floats:
         """The floats of words, as a new array."""

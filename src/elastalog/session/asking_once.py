@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from elastalog.analysis.query import Query, check_query
 from elastalog.diagnostics.arguments import require_text
+from elastalog.late import dataclass
 from elastalog.planning.demand import with_demand
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.facts import Relation

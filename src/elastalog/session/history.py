@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
+    from elastalog.storage import equivalences
     from elastalog.storage import store as stores
     from elastalog.storage.history import Turn
     from elastalog.storage.store import Store
 else:  # only those who have a store need them
     differences = late.module("elastalog.evaluation.differences")
+    equivalences = late.module("elastalog.storage.equivalences")
     stored = late.module("elastalog.evaluation.stored")
     stores = late.module("elastalog.storage.store")
 
@@ -179,7 +181,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            earlier = now.another(program, now.dictionary)
+            earlier = now.another(program, now.dictionary, equivalences.equivalences_in(state.layout))
             stored.restore(state, earlier.epochs, earlier.backend)
             with stored.unmoved(store.root):
                 return earlier, History(earlier, stores.Store.open(store.root, read_only=True, until=epoch))
@@ -197,7 +199,7 @@ class History:
             text = state.program_text()
             is_same = text == now.program.tree.source.text
             program = now.program if is_same else Program.reopen(text, state.program_name)
-            latest = now.another(program)
+            latest = now.another(program, equivalences=equivalences.equivalences_in(state.layout))
             stored.restore(state, latest.epochs, latest.backend, latest.dictionary)
             return latest, History(latest, store)
 
@@ -245,7 +247,10 @@ class History:
             found = Reading(now.backend, now.dictionary).words(fact)
             if found is None:
                 return ()  # a value that no fact has ever had
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, np.array([found[1]], np.int32))
+            words = np.array([found[1]], np.int32)
+            if fact.relation in equivalences.equivalences_in(store.state().layout):
+                return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
+            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:

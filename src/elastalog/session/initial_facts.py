@@ -12,10 +12,12 @@ import numpy as np
 
 from elastalog.analysis.program import Relation
 from elastalog.pipeline.files.allowance import allowance
-from elastalog.pipeline.files.policy import Policy, Report
+from elastalog.pipeline.files.policy import Policy, Report, report_of
 from elastalog.pipeline.files.read import FactsRead, read_input
-from elastalog.pipeline.given_rows import read_rows
+from elastalog.pipeline.given_rows import place_of, read_rows
 from elastalog.pipeline.spark.engine import is_spark_rows, read_facts_folder, read_spark_rows
+from elastalog.relations.checks import converted_values
+from elastalog.relations.tables import as_table
 from elastalog.session.materialisation import Materialisation
 
 Rows: TypeAlias = Any
@@ -42,10 +44,14 @@ def initial_facts(
             if is_spark_rows(rows):
                 rows, report = read_spark_rows(target.schema(name), rows, policy, spark)
                 reports.append(report)
-            elif policy.mode != "fail":
+            elif policy.lets_pass:
                 read = read_rows(target.schema(name), rows, policy)
                 rows = read.table
                 reports.append(read.report)
+            elif (table := as_table(rows)) is not None:
+                rows, schema = table, target.schema(name)
+                converted = converted_values(schema, table)
+                reports.append(report_of(policy, name, [place_of(schema)], table.num_rows, [], converted))
             explicit.setdefault(name, []).append(target.encode(name, rows))
     elif facts is not None:
         inputs = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from elastalog.backends.engines import BackendMaker, backend_maker
 from elastalog.backends.watch import Progress, Watch, memory_as_limit, most_of_memory
 from elastalog.diagnostics.arguments import wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.epochs import EpochRecord, Epochs
 from elastalog.evaluation.rewriting import FACT
 from elastalog.evaluation.strategies import make_strategy
@@ -22,6 +24,7 @@ from elastalog.pipeline.files.allowance import MOST_EXPANSION, Allowance, readin
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.spark.engine import is_spark_rows, read_spark_rows
 from elastalog.planning.lower import lower
+from elastalog.planning.transition import Transition
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.metrics import metric_named
 from elastalog.relations.functions import Functions, functions_for
@@ -34,14 +37,13 @@ from elastalog.relations.words import Dictionary
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from elastalog.analysis.program import Value
     from elastalog.backends.protocol import Backend
     from elastalog.evaluation.strategies.protocol import Strategy
     from elastalog.planning.logical import LogicalProgram
-    from elastalog.planning.transition import Transition
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
 
@@ -56,7 +58,7 @@ class Settings:
     jobs: int
     memory: int | None
     timeout: float | None
-    budget: float | None
+    budget: Budget
     on_progress: Callable[[Progress], None] | None
     max_expansion: int = MOST_EXPANSION
     make_backend: BackendMaker | None = None
@@ -64,6 +66,9 @@ class Settings:
     libraries: tuple[str | os.PathLike[str], ...] = ()
     may_lack_functors: bool = False
     """Whoever only reads facts needs no functions."""
+    on_cluster: bool = False
+    equivalences: frozenset[str] | None = None
+    """Those that are kept as classes, all that can be unless given."""
 
 
 class Materialisation:
@@ -84,7 +89,7 @@ class Materialisation:
         functions_for(program.checked, functors, may_lack=settings.may_lack_functors)
         self.dictionary.functions = dict(functors or {})
         self.dictionary.wraps = program.checked.wraps
-        strategy, self.backend = self._strategy_and_backend(lower(program.checked))
+        strategy, self.backend = self._strategy_and_backend(self._lowered(program))
         if settings.levels == "global" and strategy.annotation.support is not Support.LEVELS:
             told = f"strategy `{settings.strategy}` does not keep global levels"
             advice = "choose strategy `elastic`, or leave out levels"
@@ -98,13 +103,43 @@ class Materialisation:
         self.program = program
         self.schemas = schemas_of(program.checked)
 
-    def another(self, program: Program, dictionary: Dictionary | None = None) -> Materialisation:
-        """One with the same settings, in this process, still without facts."""
-        return Materialisation(program, replace(self._settings, make_backend=None), dictionary)
+    def another(
+        self, program: Program, dictionary: Dictionary | None = None, equivalences: frozenset[str] | None = None
+    ) -> Materialisation:
+        """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
+        classes, unless given the same as here."""
+        if equivalences is None:
+            equivalences = self.backend.program.equivalences
+        settings = replace(self._settings, make_backend=None, on_cluster=False, equivalences=equivalences)
+        return Materialisation(program, settings, dictionary)
 
     def start_clock(self) -> None:
         """What follows may take as long as the settings say."""
         self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
+
+    def stop_clock(self) -> None:
+        """What follows may take as long as it takes."""
+        self._watch.deadline = None
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A block in which what is evaluated may take as long as is said here, under the lock."""
+        with self.lock:
+            usual, self.timeout = self.timeout, seconds
+            try:
+                yield
+            finally:
+                self.timeout = usual
+                self.stop_clock()
+
+    def own_watch(self, seconds: float | None) -> Watch:
+        """The limits of something that is evaluated beside this, without its lock."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return Watch(deadline, self._watch.memory)
+
+    @property
+    def strategy_name(self) -> str:
+        return self._settings.strategy
 
     def reading(self) -> AbstractContextManager[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
@@ -150,7 +185,9 @@ class Materialisation:
 
     def explicit_words(self, name: str) -> np.ndarray:
         """The explicit facts of a relation."""
-        words = self.backend.facts(name).words
+        backend = self.backend
+        is_by_classes = backend.program.relations[name].classes is not None
+        words = backend.states.of(name).words if is_by_classes else backend.facts(name).words
         explicit: np.ndarray = words[self.backend.is_explicit(name, words)]
         return explicit
 
@@ -165,6 +202,20 @@ class Materialisation:
                 return Fact(name, values_of_fact(self.schema(name), values))
         advice = 'write it as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`'
         raise wrong_kind("a fact is a text, or a relation and its values", given, advice)
+
+    def _lowered(self, program: Program) -> LogicalProgram:
+        """The program as the backend gets it. Global levels are exact, and tasks share facts out, only where an
+        equivalence is kept by its rules."""
+        settings = self._settings
+        by_rules = settings.levels == "global" or settings.on_cluster
+        if by_rules and settings.equivalences:
+            raise ElastalogError([_kept_as_classes(settings.equivalences)])
+        return lower(program.checked, equivalences=() if by_rules else settings.equivalences)
+
+    def written_out(self) -> Epochs:
+        """Epochs of the same program and facts, but with all pairs of all equivalences, to look for faults in."""
+        program = lower(self.program.checked, equivalences=())
+        return self.evaluate_anew(Transition(program, {}, frozenset()), {})
 
     # --- other programs --------------------------------------------------------------------------------------------
 
@@ -187,3 +238,12 @@ class Materialisation:
         annotation = replace(strategy.annotation, is_global=settings.levels == "global")
         backend = make(program, self.dictionary, annotation=annotation, jobs=settings.jobs, watch=self._watch)
         return strategy, backend
+
+
+def _kept_as_classes(equivalences: frozenset[str]) -> Diagnostic:
+    listed = ", ".join(f"`{name}`" for name in sorted(equivalences))
+    return Diagnostic(
+        "E0661",
+        f"the store keeps {listed} as equivalence classes, which tasks of Spark do not",
+        help='open it with `engine="local"`, and hand the relations over with `to_spark`',
+    )

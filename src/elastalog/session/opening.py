@@ -22,9 +22,11 @@ from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
+from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
-from elastalog.pipeline.files.policy import Mode, Policy
+from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
 from elastalog.program import Program, as_program, with_arithmetic
 from elastalog.relations.functions import Functions, digests_of
@@ -54,7 +56,7 @@ def open(  # noqa: A001  # its public name
     jobs: int | None = None,
     memory: int | None = None,
     timeout: float | None = None,
-    budget: float | None = 0.2,
+    budget: Budget = AUTO,
     bad_rows: Mode = "fail",
     max_bad_rows: int = 1000,
     quarantine: str | os.PathLike[str] = ".",
@@ -74,14 +76,17 @@ def open(  # noqa: A001  # its public name
     relation names to rows. `strategy`: how updates are done, one of `STRATEGIES`. `levels`: `local`, or `global`
     for exact heights of proofs. `metric`: which proofs are the best, by `height` or by `size`. `jobs`: threads.
     `memory` (bytes) and `timeout` (seconds): limits, beyond which evaluation stops with an error.
-    `budget`: the fraction of a bootstrap that an update may cost before a stratum is evaluated anew; None for no limit.
-    `bad_rows`: what happens to rows that are no facts, of files and of rows given: `fail`, `quarantine` or `skip`.
+    `budget`: what an update may cost before a stratum is evaluated anew: `auto`, chosen so that neither costs much more
+    than the other would have; a fraction of a bootstrap; None for no limit.
+    `bad_rows`: what happens to rows that are no facts, of files, of rows given and of updates: `fail`, `quarantine`
+    (they are written to `R.bad.jsonl` in the folder `quarantine`) or `skip` (at most `max_bad_rows` in a relation).
     `max_expansion`: how many times its size a file may hold, unpacked, before it is refused.
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
-    epoch. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there, `facts`
-    are not read, and a line of the log says so.
+    epoch. Folders of facts, and stores that are only read, may be addresses (`s3://bucket/folder`): their files are
+    fetched first. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there,
+    `facts` are not read, and a line of the log says so.
 
     `retention`: how many epochs can be gone back, 1000 unless given; of a store that is there, that from now on.
     Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
@@ -106,12 +111,13 @@ def open(  # noqa: A001  # its public name
     require_one_of("strategy", strategy or "elastic", tuple(STRATEGIES))
     require_one_of("levels", levels or "local", ("local", "global"))
     require_one_of("arithmetic", arithmetic or "check", ("check", "wrap"))
-    require_one_of("bad_rows", bad_rows, ("fail", "quarantine", "skip"))
+    require_one_of("bad_rows", bad_rows, MODES)
     require_number("jobs", jobs, 1, whole=True)
     require_number("memory", memory, 0, whole=True)
     require_number("device_memory", device_memory, 0, whole=True)
     require_number("timeout", timeout, 0)
-    require_number("budget", budget, 0)
+    if budget != AUTO:
+        require_number("budget", budget, 0)
     require_number("max_bad_rows", max_bad_rows, 0, whole=True, or_none=False)
     require_number("max_expansion", max_expansion, 1, whole=True, or_none=False)
     require_number("retention", retention, 1, whole=True)
@@ -123,11 +129,15 @@ def open(  # noqa: A001  # its public name
         strategy=strategy or "elastic", levels=levels or "local", metric=metric, jobs=jobs or 1, memory=memory,
         timeout=timeout, budget=budget, on_progress=on_progress, max_expansion=max_expansion,
         make_backend=backend_maker(engine, spark, device_memory), functors=functors, libraries=tuple(libraries),
+        on_cluster=spark is not None,
     )  # fmt: skip
+    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
     read_only = bool(read_only) or at is not None
     if read_only and store is None:
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
+    if is_address(store):
+        store = _fetched(str(store), read_only)
     if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
         from elastalog.evaluation.stored import unmoved
 
@@ -143,7 +153,7 @@ def open(  # noqa: A001  # its public name
             history.store.keep_epochs(retention)
         if facts is not None:
             log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
-        return Session(materialisation, history, heartbeats=heartbeats)
+        return Session(materialisation, history, heartbeats=heartbeats, policy=policy)
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
@@ -151,7 +161,10 @@ def open(  # noqa: A001  # its public name
 
         refuse_to_create(Path(store), settings.strategy)
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
-    policy = Policy(bad_rows, max_bad_rows, Path(quarantine))
+    if is_address(facts) and engine != "spark":
+        from elastalog.pipeline.remote import RemoteFolder
+
+        facts = RemoteFolder(str(facts)).fetch_all()
     with memory_as_limit(), materialisation.reading():
         explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
@@ -160,7 +173,7 @@ def open(  # noqa: A001  # its public name
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
         history.keep_in(Path(store), options)
-    return Session(materialisation, history, reports, heartbeats=heartbeats)
+    return Session(materialisation, history, reports, heartbeats=heartbeats, policy=policy)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
@@ -174,6 +187,14 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`on_progress` is a function", on_progress, "give a function of one argument, a `Progress`")
     if spark is not None and not hasattr(spark, "conf"):
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
+
+
+def _fetched(address: str, read_only: bool) -> Path:
+    from elastalog.storage.fetching import fetch_store, refuse_to_write
+
+    if not read_only:
+        raise refuse_to_write(address)
+    return fetch_store(address)
 
 
 def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:
@@ -196,13 +217,17 @@ def _open_store(
 ) -> tuple[Materialisation, History]:
     """What a store holds, as it was left or at an earlier epoch."""
     from elastalog.evaluation.stored import restore, stored_program
+    from elastalog.storage.equivalences import equivalences_in
     from elastalog.storage.store import Store
 
     store = Store.open(path, read_only=read_only, until=epoch)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)
-        settings = replace(settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only)
+        settings = replace(
+            settings, strategy=options.strategy, levels=options.levels, may_lack_functors=read_only,
+            equivalences=equivalences_in(state.layout),
+        )  # fmt: skip
         materialisation = Materialisation(stored, settings)
         given = digests_of(stored.checked, materialisation.dictionary.functions)
         _require_same_functors(path, options, given)

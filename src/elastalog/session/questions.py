@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from elastalog.backends.watch import memory_as_limit
 from elastalog.relations.functions import functions_for
 
 if TYPE_CHECKING:
@@ -12,8 +14,9 @@ if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.debugging.debugger import Debugger
     from elastalog.evaluation.changes import Changes
+    from elastalog.evaluation.epochs import Epochs
     from elastalog.program import Program
-    from elastalog.provenance.explain import Explainer
+    from elastalog.provenance.explain import Explainer, Setting
     from elastalog.provenance.proof import Proof
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
@@ -30,6 +33,17 @@ class Questions:
         self._history = history
         self.undo = undo
         self._program: Program | None = None
+        self._debugged = 0
+        self._is_written_out = False
+        self._apart: tuple[int, Questions] | None = None
+
+    def apart(self, make: Callable[[], Questions]) -> Questions:
+        """Questions to a world beside this one, made once an epoch: what is found there is kept as long."""
+        epoch = self._materialisation.epoch
+        if self._apart is None or self._apart[0] != epoch:
+            self._apart = None  # its memory first
+            self._apart = (epoch, make())
+        return self._apart[1]
 
     @property
     def explainer(self) -> Explainer:
@@ -41,7 +55,14 @@ class Questions:
     def debugger(self) -> Debugger:
         """Answers what broke it, for as long as the settings allow."""
         self._follow()
-        self._materialisation.start_clock()
+        now = self._materialisation
+        now.start_clock()
+        if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
+            # Its graphs are of facts and rules, and know nothing of classes.
+            with memory_as_limit():
+                epochs = now.written_out()
+            self._make_debugger(replace(now.setting, backend=epochs.backend), epochs)
+            self._is_written_out = True
         return self._debugger
 
     def _follow(self) -> None:
@@ -49,15 +70,23 @@ class Questions:
         if self._program is now.program:
             return
         # Most sessions are never asked.
-        from elastalog.debugging.debugger import Debugger
         from elastalog.debugging.past import Past
         from elastalog.provenance.explain import Explainer
 
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
+        self._is_written_out = False
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
-        self._debugger = Debugger(now.program, now.setting, now.epochs, past, now.fact, self.undo, now.evaluate_anew)
+        self._past = past
+        self._make_debugger(now.setting, now.epochs)
+
+    def _make_debugger(self, setting: Setting, epochs: Epochs) -> None:
+        from elastalog.debugging.debugger import Debugger
+
+        now = self._materialisation
+        self._debugger = Debugger(now.program, setting, epochs, self._past, now.fact, self.undo, now.evaluate_anew)
+        self._debugged = epochs.number
 
     def one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
         """Proofs, each looked for while no other thread updates."""

@@ -8,18 +8,17 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.analysis.query import Query, check_query
 from elastalog.analysis.values import NIL, Branch, Record
 from elastalog.diagnostics.arguments import require_text, wrong_kind
 from elastalog.evaluation.answers import answers
-from elastalog.evaluation.asking import ask
+from elastalog.evaluation.asking import ask, asking
 from elastalog.evaluation.statistics import Statistics, statistics_of
 from elastalog.pipeline.spark.engine import filed_in, make_frame
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows
 from elastalog.relations.schema import Column, Schema
 from elastalog.session.materialisation import Materialisation
 
@@ -40,11 +39,13 @@ class Reader:
         """A live relation: it shows the latest epoch whenever it is read."""
         now = self._materialisation
         backend = now.backend
+        equivalences = backend.capabilities.equivalences
         return Relation(
             now.schema(name),
             now.dictionary,
             self._between_updates(lambda: backend.facts(name)),
             size=self._between_updates(lambda: backend.size(name)),
+            pairs=None if equivalences is None else self._between_updates(lambda: equivalences.pairs(name)),
             contains=self._between_updates(lambda words: bool(backend.contains(name, words)[0])),
             filed=self._between_updates(lambda annotations: filed_in(backend, name, annotations)),
             make_frame=make_frame,
@@ -59,7 +60,7 @@ class Reader:
 
         return reading
 
-    def relation_of(self, schema: Schema, words: np.ndarray) -> Relation:
+    def relation_of(self, schema: Schema, words: Rows) -> Relation:
         """A relation of given facts."""
         return Relation.of(schema, self._materialisation.dictionary, words, make_frame)
 
@@ -80,6 +81,16 @@ class Reader:
                 pattern = parse_pattern(text, program.checked)
                 return answers(pattern, now.schemas[pattern.relation], now.dictionary, now.backend)
             return self.ask(check_query(text, program.tree, program.checked, values))
+
+    def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
+        """What answers a query over the facts of now, when it is called, without the lock."""
+        require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
+        values = {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
+        now = self._materialisation
+        with now.lock:
+            program, watch = now.program, now.own_watch(time_limit)
+            query = check_query(text, program.tree, program.checked, values)
+            return asking(query, now.backend, now.dictionary, watch, is_later=True)
 
     def ask(self, query: Query) -> Relation:
         """The answers to a query that has been checked."""

@@ -7,11 +7,14 @@ service is a file of its own beside them, and a method here.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
+from elastalog.pipeline.addresses import is_address
+from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import Program, as_program
 from elastalog.provenance.fact import Fact
 from elastalog.relations.display import html_table
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.evaluation.statistics import Statistics
     from elastalog.evaluation.update import RuleTexts, Update
-    from elastalog.pipeline.files.policy import Report
+    from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.provenance.absence import Absence
     from elastalog.provenance.proof import Proof
     from elastalog.relations.facts import Relation
@@ -62,8 +65,10 @@ class Session:
         reports: Sequence[Report] = (),
         *,
         heartbeats: bool = False,
+        policy: Policy = FAIL,
     ) -> None:
         self._heartbeats = heartbeats
+        self._policy = policy
         self._take(materialisation, history)
         self.reports = list(reports)
 
@@ -75,7 +80,7 @@ class Session:
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
-        self._updates = Updates(materialisation, history, self._reader, self._heartbeats)
+        self._updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
         self._questions = Questions(materialisation, history, self._undo)
 
     def _undo(self, suggestion: Suggestion) -> Changes:
@@ -116,6 +121,29 @@ class Session:
         """A block in which no other thread updates the session: updates and questions of others wait."""
         return self._lock
 
+    def within(self, seconds: float | None) -> AbstractContextManager[None]:
+        """A block in which an evaluation may take so long, instead of what the session was opened with; no other thread
+        uses the session meanwhile."""
+        return self._materialisation.within(seconds)
+
+    # --- twins -----------------------------------------------------------------------------------------------------
+
+    def twin(self) -> Session:
+        """A second session of this epoch, with facts of its own in memory, to be read while this one is updated. It is
+        not updated itself, it follows."""
+        from elastalog.session.following import twin_of
+
+        with self._lock:
+            return Session(*twin_of(self._materialisation, self._history))
+
+    def follow(self, update: Update, record: EpochRecord) -> bool:
+        """For a twin: does what the other session did, an update and what `commit` returned for it. Returns whether it
+        came to the same, which only numbers of `autoinc` and choices can prevent."""
+        from elastalog.session.following import follow
+
+        with self._lock:
+            return follow(self._materialisation, self._history, update, record)
+
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
@@ -149,6 +177,13 @@ class Session:
         or in `parameters`."""
         return self._reader.query(text, {**(parameters or {}), **values})
 
+    def asking(
+        self, text: str, parameters: Mapping[str, Value] | None = None, *, time_limit: float | None = None
+    ) -> Callable[[], Relation]:
+        """What answers a query over the facts of this epoch, called when it suits, in any thread: updates and other
+        questions do not wait for it, and it does not see them. After `time_limit` seconds from now it gives up."""
+        return self._reader.asking(text, parameters or {}, time_limit)
+
     def explicit(self, name: str) -> Relation:
         """The explicit facts of a relation: those that were given, whether or not they also follow from rules."""
         return self._reader.explicit(name)
@@ -165,11 +200,14 @@ class Session:
 
     # --- updating --------------------------------------------------------------------------------------------------
 
-    def update(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
+    def update(
+        self, source: str | None = None, batch: str | int | None = None, *, bad_rows: Mode | None = None
+    ) -> PendingUpdate:
         """An update to fill, as a context manager: it is committed on leaving, or dropped if an exception passes. An
         update that carries a batch that its source has sent before does nothing; one that changes neither explicit
-        facts nor rules makes no epoch, unless the session keeps heartbeats."""
-        return self._updates.begin(source, batch)
+        facts nor rules makes no epoch, unless the session keeps heartbeats. `bad_rows`: what happens to rows that are
+        no facts, as the session says unless given; `reports` of the update tell what was let pass."""
+        return self._updates.begin(source, batch, bad_rows)
 
     def apply(
         self,
@@ -178,9 +216,11 @@ class Session:
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
-        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed."""
-        return self._updates.apply(inserted, deleted, source=source, batch=batch)
+        """Applies an update, given as rows by relation or as the path of a diff file, and returns what it changed.
+        `bad_rows` as for `update`; the `reports` of the changes tell what was let pass."""
+        return self._updates.apply(inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
 
     def change_rules(
         self,
@@ -243,11 +283,13 @@ class Session:
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
         """`apply` for programs with an event loop: it is done in another thread, and the loop goes on."""
         import asyncio
 
-        return await asyncio.to_thread(self.apply, inserted, deleted, source=source, batch=batch)
+        applied = partial(self.apply, inserted, deleted, source=source, batch=batch, bad_rows=bad_rows)
+        return await asyncio.to_thread(applied)
 
     def on_commit(self, function: Listener) -> Listener:
         """Calls a function with the `Changes` of every epoch from now on, when it is durable, in the thread that made
@@ -357,19 +399,23 @@ class Session:
         epochs: tuple[int, int] | None = None,
         on_progress: Callable[[str], None] | None = None,
         over: str | None = None,
+        candidates: Mapping[str, Rows] | Sequence[Any] | None = None,
     ) -> Suggestion:
         """A smallest part of the last update, or of what happened between two epochs, whose undoing removes all faults.
         `rejected` elements (`+edge(1,2)`) stay applied; `weights` say how dear it is to undo an element, 1 by
-        default. `over`: `update`, or `facts` for a smallest set of explicit facts to delete, whenever they came; by
-        default the update, if there has been one. An unwanted fault may be a pattern: all facts that fit it."""
-        from elastalog.session.repair import as_facts, suggest_over_facts
+        default. An unwanted fault may be a pattern: all facts that fit it. `over`: `update`, or `facts` for a smallest
+        set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
+        unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
+        or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
+        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
         with self._lock:
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            if over == "facts" or (over is None and epochs is None and self._history.oldest == self.epoch):
-                now, undone = self._materialisation, self._questions.undo
-                return suggest_over_facts(now, undone, unwanted, missing, rejected, weights, time_limit, on_progress)
+            is_over_facts = candidates is not None or (epochs is None and self._history.oldest == self.epoch)
+            if over == "facts" or (over is None and is_over_facts):
+                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
+                return suggest_over_facts(self._materialisation, self._questions, asked)
             return self._questions.debugger.suggest(
                 unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
             )
@@ -384,6 +430,15 @@ class Session:
     def log(self) -> tuple[LogEntry, ...]:
         """What is known of every epoch: of this session, or of the store, back to its retention."""
         return self._history.log()
+
+    def epoch_at(self, moment: int | datetime) -> int:
+        """The epoch of a number, or that which was in force at a time (without a time zone: of this machine)."""
+        return self._history.epoch_at(moment)
+
+    @property
+    def store(self) -> Path | None:
+        """The folder that keeps the epochs, if there is one."""
+        return None if self._history.store is None else self._history.store.root
 
     def at(self, epoch: int | datetime) -> Session:
         """A read-only session of an earlier epoch, kept by the store back to its retention: by its number, or by a time
@@ -408,6 +463,10 @@ class Session:
         """Copies the store, with all epochs that it keeps, into a folder that is not there or is empty, while work goes
         on. Returns the epoch of the copy."""
         require_path("a copy of a store is a folder", path, "give its path")
+        if is_address(path):
+            from elastalog.storage.fetching import refuse_to_write
+
+            raise refuse_to_write(str(path))
         return self._history.back_up(Path(path))
 
     def diff(self, first: int, last: int) -> Differences:

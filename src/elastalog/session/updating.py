@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,8 +22,10 @@ from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Work
 from elastalog.evaluation.update import Update
-from elastalog.program import Program, difference
+from elastalog.pipeline.files.policy import FAIL, MODES, Mode, Policy
+from elastalog.program import Program
 from elastalog.relations.facts import Relation
+from elastalog.relations.pairs import Rows as FactRows
 from elastalog.relations.schema import Schema, schema_named
 from elastalog.session.history import History
 from elastalog.session.initial_facts import Rows
@@ -36,9 +39,15 @@ class Updates:
     """Takes a materialisation from epoch to epoch, and tells its history. It is what a pending update is for."""
 
     def __init__(
-        self, materialisation: Materialisation, history: History, reader: Reader, heartbeats: bool = False
+        self,
+        materialisation: Materialisation,
+        history: History,
+        reader: Reader,
+        heartbeats: bool = False,
+        policy: Policy = FAIL,
     ) -> None:
         self._heartbeats = heartbeats
+        self._policy = policy
         self._materialisation = materialisation
         self._history = history
         self._reader = reader
@@ -75,9 +84,15 @@ class Updates:
 
     # --- making updates --------------------------------------------------------------------------------------------
 
-    def begin(self, source: str | None = None, batch: str | int | None = None) -> PendingUpdate:
-        """An update to fill."""
-        return PendingUpdate(self, source, _batch_id(source, batch))
+    def begin(
+        self, source: str | None = None, batch: str | int | None = None, bad_rows: Mode | None = None
+    ) -> PendingUpdate:
+        """An update to fill. Bad rows are treated as the session says, unless it is said otherwise."""
+        policy = self._policy
+        if bad_rows is not None:
+            require_one_of("bad_rows", bad_rows, MODES)
+            policy = replace(policy, mode=bad_rows)
+        return PendingUpdate(self, source, _batch_id(source, batch), policy)
 
     def apply(
         self,
@@ -86,9 +101,10 @@ class Updates:
         *,
         source: str | None = None,
         batch: str | int | None = None,
+        bad_rows: Mode | None = None,
     ) -> Changes:
         """Applies an update, given as rows by relation or as the path of a diff file."""
-        update = self.begin(source, batch)
+        update = self.begin(source, batch, bad_rows)
         if isinstance(inserted, str | os.PathLike):
             update.read(inserted)
             inserted = None
@@ -186,13 +202,8 @@ class Updates:
             return self.preview(self._upgraded(program, None, None))
 
     def _upgraded(self, program: Program, source: str | None, batch: str | int | None) -> PendingUpdate:
-        found = difference(self.program, program)
         update = self.begin(source, batch)
-        if found.removed:
-            update.remove_rules(found.removed)
-        if found.added:
-            update.add_rules(found.added)
-        _fill(update, None, found.deleted)
+        update.become(program)
         return update
 
     # --- committing ------------------------------------------------------------------------------------------------
@@ -246,7 +257,7 @@ class Updates:
     def _changes(self, words: ChangedWords, schemas: Mapping[str, Schema]) -> Changes:
         reader = self._reader
 
-        def relation(name: str, words: np.ndarray | None) -> Relation:
+        def relation(name: str, words: FactRows | None) -> Relation:
             schema = schema_named(schemas, name)
             facts = np.empty((0, schema.arity), np.int32) if words is None else words
             return reader.relation_of(schema, facts)

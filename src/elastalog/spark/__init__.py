@@ -10,17 +10,49 @@ with elastalog.open("reach.dl", facts={"edge": elastalog.spark.parquet("edges")}
 
 from __future__ import annotations
 
-from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
-from elastalog.pipeline.spark.session import spark_session as session
-from elastalog.pipeline.spark.sources import Source
-from elastalog.pipeline.spark.streams import change_feed
-from elastalog.spark.results import bad_rows, write
-from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
-from elastalog.spark.stores import init_store, read_relation
-from elastalog.spark.updates import apply_diff_files, apply_table, apply_updates
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elastalog.pipeline.spark.applying import StreamHandle, StreamOptions
+    from elastalog.pipeline.spark.sources import Source
+    from elastalog.pipeline.spark.streams import change_feed
+    from elastalog.spark.native.source import ElastalogSource
+    from elastalog.spark.results import bad_rows, write
+    from elastalog.spark.sessions import session
+    from elastalog.spark.sources import csv, facts, jdbc, json, orc, parquet, table, tsv
+    from elastalog.spark.stores import init_store, read_relation
+    from elastalog.spark.updates import apply_diff_files, apply_table, apply_updates
+
+# Imported when they are asked for: every task and every plan of the data source begins with this package.
+_HOMES = {
+    "elastalog.pipeline.spark.applying": ("StreamHandle", "StreamOptions"),
+    "elastalog.pipeline.spark.sources": ("Source",),
+    "elastalog.pipeline.spark.streams": ("change_feed",),
+    "elastalog.spark.native.source": ("ElastalogSource",),
+    "elastalog.spark.results": ("bad_rows", "write"),
+    "elastalog.spark.sessions": ("session",),
+    "elastalog.spark.sources": ("csv", "facts", "jdbc", "json", "orc", "parquet", "table", "tsv"),
+    "elastalog.spark.stores": ("init_store", "read_relation"),
+    "elastalog.spark.updates": ("apply_diff_files", "apply_table", "apply_updates"),
+}
 
 __all__ = [
-    "Source", "StreamHandle", "StreamOptions", "apply_diff_files", "apply_table", "apply_updates", "bad_rows",
-    "change_feed", "csv", "facts", "init_store", "jdbc", "json", "orc", "parquet", "read_relation", "session", "table",
-    "tsv", "write",
+    "ElastalogSource", "Source", "StreamHandle", "StreamOptions", "apply_diff_files", "apply_table", "apply_updates",
+    "bad_rows", "change_feed", "csv", "facts", "init_store", "jdbc", "json", "orc", "parquet", "read_relation",
+    "session", "table", "tsv", "write",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from elastalog.late import dataclass
@@ -34,6 +34,18 @@ def read_checked(root: Path, entry: FileEntry) -> bytes:
     if sha256(data).hexdigest() != entry.sha256:
         raise faults.damaged(path, "its checksum does not match")
     return data
+
+
+def require_digest(path: Path, entry: FileEntry, source: Path) -> None:
+    """Raises StoreDamaged unless a file has its checksum, without holding it in memory. `source`: where it is from."""
+    try:
+        with path.open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != entry.sha256:
+                raise faults.damaged(source, "its checksum does not match")
+    except FileNotFoundError:
+        raise faults.missing(source) from None
+    except OSError as error:
+        raise faults.not_readable(source, error) from None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -89,6 +89,11 @@ def other_layout(path: Path) -> ElastalogError:
     return _error("E0812", message, path, "export the facts with the older version, and make the store anew")
 
 
+def kept_as_classes(path: Path, relation: str) -> ElastalogError:
+    message = f"the store keeps `{relation}` as equivalence classes, so that its files do not hold its pairs"
+    return _error("E0662", message, path, f'open the store, and hand the relation over: `db["{relation}"].to_spark()`')
+
+
 def epoch_unknown(path: Path | None, epoch: int, first: int, last: int, *, is_part: bool = False) -> ElastalogError:
     """Of a store, or, without a path, of a session that has none. `is_part`: later epochs may be kept too, but whoever
     asks does not look at them."""

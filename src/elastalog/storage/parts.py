@@ -16,7 +16,6 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +23,9 @@ import numpy as np
 from elastalog.backends.protocol import StateChanges
 from elastalog.relations.facts import FactWords
 from elastalog.storage import columns, faults
-from elastalog.storage.checked_files import FileEntry
+from elastalog.storage.checked_files import FileEntry, require_digest
 from elastalog.storage.entries import JournalRecord
+from elastalog.storage.equivalences import equivalences_in
 from elastalog.storage.manifest import Segment
 from elastalog.storage.state import StoredState
 
@@ -51,6 +51,8 @@ class RelationParts:
 def set_aside(state: StoredState, relation: str, folder: Path) -> RelationParts:
     """Puts the files of a relation into a folder, each checked: links where that is possible, so that a writer of the
     store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory."""
+    if relation in equivalences_in(state.layout):
+        raise faults.kept_as_classes(state.root, relation)
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot
@@ -60,7 +62,7 @@ def set_aside(state: StoredState, relation: str, folder: Path) -> RelationParts:
     changes = [record.changes[relation] for record in state.records if relation in record.changes]
     return RelationParts(
         str(facts),
-        str(_write(folder / "changes.parquet", columns.facts_bytes(_last_states(changes)))) if changes else None,
+        str(_write(folder / "changes.parquet", columns.facts_bytes(last_states(changes)))) if changes else None,
         _symbols(state, folder) if "symbol" in bases else (),
         _patterns(state, folder) if set(bases) - {"symbol"} else (),
     )
@@ -101,7 +103,7 @@ def _segments(state: StoredState, segments: Sequence[Segment], folder: Path) -> 
     return kept, segments[-1].last if segments else 0
 
 
-def _last_states(changes: Sequence[StateChanges]) -> FactWords:
+def last_states(changes: Sequence[StateChanges]) -> FactWords:
     """The state of every changed fact after the last of its changes."""
     words = np.concatenate([change.words for change in changes])[::-1]
     level = np.concatenate([change.level for change in changes])[::-1]
@@ -124,9 +126,7 @@ def _kept(root: Path, entry: FileEntry, folder: Path) -> Path:
             raise faults.missing(source) from None
         except OSError as error:
             raise faults.not_readable(source, error) from None
-    with kept.open("rb") as file:
-        if file_digest(file, "sha256").hexdigest() != entry.sha256:
-            raise faults.damaged(source, "its checksum does not match")
+    require_digest(kept, entry, source)
     return kept
 
 

@@ -57,17 +57,11 @@ class ComponentParser(DeclarationParser):
                 self.item(items)
         finally:
             self.components -= 1
-        self.expect_close("}", opened, "after what a component holds")
-        into.append(
-            Component(
-                self.texts[name],
-                tuple(parameters),
-                tuple(bases),
-                tuple(items),
-                self.span_of(name),
-                self.span_from(first),
-            )
-        )
+        try:
+            self.expect_close("}", opened, "after what a component holds")
+        finally:  # what it holds is known even where its end is missing
+            span, name_span = self.span_from(first), self.span_of(name)
+            into.append(Component(self.texts[name], tuple(parameters), tuple(bases), tuple(items), name_span, span))
 
     def component_type(self) -> ComponentType:
         """`C` or `C<number, T>`"""

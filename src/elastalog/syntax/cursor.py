@@ -235,7 +235,7 @@ class Cursor:
 
     def skip_item(self) -> None:
         """Moves behind the next `.`, or to what starts a new item: a directive, or a name at the start of a line that
-        is followed by `(` and does not continue a list."""
+        is followed by `(` and does not continue a list; or to a `}` at the start of a line that ends a component."""
         texts, kinds = self.texts, self.kinds
         position = self.position
         while kinds[position] != END:
@@ -244,6 +244,8 @@ class Cursor:
                 self.position = position + 1
                 return
             if kinds[position] == DIRECTIVE or self._starts_clause(position):
+                break
+            if text == "}" and self.components and self.is_first_on_line(position):
                 break
             position += 1
         self.position = position

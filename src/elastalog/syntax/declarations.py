@@ -268,7 +268,11 @@ class DeclarationParser(ClauseParser):
 
     def io_directive(self, first: int, kind: str, into: list[Item]) -> None:
         while True:
-            names = self.names("the name of a relation")
+            if self.texts[self.position] == "*":
+                names = [("*", self.span_of(self.position))]
+                self.position += 1
+            else:
+                names = self.names("the name of a relation")
             parameters = self.parameters() if self.texts[self.position] == "(" else ()
             span = self.span_from(first)
             into.extend(Directive(kind, name, parameters, name_span, span) for name, name_span in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -16,6 +17,8 @@ from elastalog.syntax.tree import Clause, Component, Item
 
 _INDENT: Final = "    "
 _REMARK: Final = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n\\]|\\\r?\n|\\)*", re.DOTALL | re.MULTILINE)
+_DOTTED: Final = re.compile(r'^([ \t]*)\.(include[ \t]*"|once\b)', re.MULTILINE)
+_MASKED: Final = re.compile(r"^([ \t]*)#\.(?=include|once)", re.MULTILINE)
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
 _OPERANDS: Final = frozenset((NAME, WILDCARD, INTEGER, FLOAT, STRING))
@@ -26,11 +29,14 @@ _TIGHT_IN_DIRECTIVES: Final = frozenset("<>-")
 def format_program(source: Source) -> tuple[str, tuple[Diagnostic, ...]]:
     """The text in its layout, and no diagnostics; or the text as it is, and the errors that keep it from being read.
     Lines for the preprocessor stay as they are, before it has seen them."""
+    # To the layout, `.include` and `.once` are lines for the preprocessor like those that begin with `#`.
+    source = replace(source, text=_DOTTED.sub(r"\1#.\2", source.text), pieces=())
     tree, found = parse(source)
     faults = tuple(fault for fault in found if fault.severity == "error" and fault.code != "E0197")
     if faults:
-        return source.text, faults
-    return _Layout(source, tokenize(source)[0], dict(_starts(tree.items))).text(), ()
+        return _MASKED.sub(r"\1.", source.text), faults
+    text = _Layout(source, tokenize(source)[0], dict(_starts(tree.items))).text()
+    return _MASKED.sub(r"\1.", text), ()
 
 
 def _starts(items: tuple[Item, ...]) -> Iterator[tuple[int, str]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pygments.lexer import RegexLexer, words
+from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
 from elastalog.syntax.keywords import AGGREGATES, CONSTRAINTS, DIRECTIVES, FUNCTORS, LATER_DIRECTIVES, QUALIFIERS
 
+_NAME = r"[A-Za-z_?][A-Za-z0-9_?]*"
 _END = r"(?![A-Za-z0-9_?])"
 
 
@@ -26,14 +27,34 @@ class DatalogLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
             (r"\s+", Whitespace),
             (r"//[^\n]*", Comment.Single),
             (r"/\*", Comment.Multiline, "comment"),
-            (r"#[^\n]*", Comment.Preproc),
+            (
+                r'(#[ \t]*include)([ \t]*)("[^"\n]*"|<[^>\n]*>)',
+                bygroups(Comment.Preproc, Whitespace, Comment.PreprocFile),
+            ),
+            (r"#(?:[^\n\\]|\\\r?\n|\\)*", Comment.Preproc),
+            (r"\.(?:include|once)" + _END, Comment.Preproc),
+            (
+                rf"(\.(?:comp|init))(\s+)({_NAME})",
+                bygroups(Keyword.Declaration, Whitespace, Name.Class),
+            ),
+            (
+                rf"(\.(?:type|number_type|symbol_type))(\s+)({_NAME})",
+                bygroups(Keyword.Declaration, Whitespace, Name.Class),
+            ),
+            (rf"(\.functor)(\s+)({_NAME})", bygroups(Keyword.Declaration, Whitespace, Name.Function.Magic)),
             (words(sorted(DIRECTIVES + LATER_DIRECTIVES), prefix=r"\.", suffix=_END), Keyword.Declaration),
             (words(("number", "unsigned", "float", "symbol"), suffix=_END), Keyword.Type),
             (words(("true", "false", "nil"), suffix=_END), Keyword.Constant),
+            (words(("as", "autoinc"), suffix=_END + r"(?=\s*\()"), Keyword),
             (words(sorted(FUNCTORS | AGGREGATES | CONSTRAINTS), suffix=_END), Name.Builtin),
-            (words(sorted(QUALIFIERS), suffix=_END + r"(?!\s*\()"), Keyword.Pseudo),
-            (r"[A-Za-z_?][A-Za-z0-9_?]*(?=\()", Name.Function),
-            (r"[A-Za-z_?][A-Za-z0-9_?]*", Name.Variable),
+            (r"choice-domain" + _END, Keyword.Pseudo),
+            (words((*sorted(QUALIFIERS), "stateful"), suffix=_END + r"(?!\s*\()(?![.,:)])"), Keyword.Pseudo),
+            (rf"(\$)({_NAME})", bygroups(Punctuation, Name.Constant)),
+            (rf"(@)({_NAME})", bygroups(Punctuation, Name.Function.Magic)),
+            (rf"({_NAME})(\.)(?={_NAME})", bygroups(Name.Namespace, Punctuation)),
+            (rf"{_NAME}(?=\()", Name.Function),
+            (rf"{_NAME}(?=\s*\{{)", Name.Constant),
+            (_NAME, Name.Variable),
             (r"0x[0-9a-fA-F]+u?", Number.Hex),
             (r"0b[01]+u?", Number.Bin),
             (r"[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+", Number),

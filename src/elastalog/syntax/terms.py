@@ -323,10 +323,11 @@ class TermParser(Cursor):
         """`$A(terms)` or `$A`"""
         index = self.position
         self.position += 1
-        name = self.texts[self.position]
+        name, name_span = self.qualified_name("a branch")
+        self.position -= 1  # arguments are read from the name on
         if self.texts[self.position + 1] == "(":
             fields = self.arguments()
         else:
             self.position += 1
             fields = ()
-        return Call(f"${name}", fields, Span(self.starts[index], self.ends[index + 1]), self.span_from(index))
+        return Call(f"${name}", fields, Span(self.starts[index], name_span.end), self.span_from(index))

@@ -5,7 +5,6 @@ end of a clause, the keys of the heads that are not known. One kernel on a devic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys
+from elastalog.late import dataclass
 
 _KNOWN = -1
 """In the place of a key: that of a fact that is known. Keys are not negative."""

@@ -7,7 +7,7 @@ made of bindings and one made of facts are equal when their words are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from elastalog.analysis.program import Constant, Variable
 from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.late import dataclass
 from elastalog.planning.logical import Clause, LogicalStratum, Test
 from elastalog.planning.variables import constructor_of, variables_of
 from elastalog.relations.words import Dictionary

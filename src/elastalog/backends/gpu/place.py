@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.words import Dictionary
 
@@ -61,7 +61,11 @@ class DevicePlace:
         self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
 
     def evaluate(
-        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], limits: Mapping[str, int]
+        self,
+        stratum: LogicalStratum,
+        facts: Mapping[str, npt.NDArray[np.int32]],
+        limits: Mapping[str, int],
+        levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
     ) -> Begun | None:
         size = sum(map(len, facts.values()))
         if not self._is_asked and (size < LEAST_FACTS or not stratum.is_recursive):
@@ -75,7 +79,7 @@ class DevicePlace:
         try:
             rounds = StratumRounds(
                 stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
-                self._chunk,
+                self._chunk, levels,
             )  # fmt: skip
             begun = rounds.run(limits)
         except out_of_memory() as fault:

@@ -15,7 +15,7 @@ from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
-from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.logical import Absent, Clause, LogicalStratum, Scan
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
@@ -23,6 +23,7 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 Matrix = npt.NDArray[np.int32]
+Vector = npt.NDArray[np.int32]
 
 
 FEW = 20_000
@@ -181,8 +182,32 @@ class _Found:
         return FactWords(words, levels, counts)
 
 
+class _Arriving:
+    """The facts of a relation that is read, which come in by their levels: a round derives what follows from facts of
+    the level before."""
+
+    def __init__(self, arrays: Arrays, relation: DeviceRelation, words: Matrix, levels: Vector) -> None:
+        self._relation = relation
+        order = np.argsort(levels, kind="stable")
+        self._words, self._levels = words[order], levels[order]
+        self._arrays = arrays
+
+    def next_level(self) -> int | None:
+        """The lowest level of facts that have not come yet; None if all have."""
+        return int(self._levels[0]) if len(self._levels) else None
+
+    def bring(self, level: int) -> None:
+        """The facts of a level come in; there may be none."""
+        number = int(np.searchsorted(self._levels, level, side="right"))
+        rows = self._words[:number]
+        columns = [self._arrays.to_device(np.ascontiguousarray(rows[:, column])) for column in range(rows.shape[1])]
+        self._relation.take(self._relation.natural.keys(columns))
+        self._words, self._levels = self._words[number:], self._levels[number:]
+
+
 class StratumRounds:
-    """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones)."""
+    """The evaluation of one stratum; `facts` are those of all its relations (of its own the explicit ones). `levels`:
+    those of the relations that it reads, where levels are global; a relation without any is at level 0."""
 
     def __init__(
         self,
@@ -194,37 +219,49 @@ class StratumRounds:
         statistics: Statistics,
         watch: Watch,
         chunk: int,
+        levels: Mapping[str, Vector] | None = None,
     ) -> None:
         self._stratum = stratum
         self._arrays = arrays
         self._watch = watch
         self._chunk = chunk
         ranges = ranges_of(stratum, facts, dictionary)
-        own = frozenset(stratum.relations)
-        self._relations = {
-            name: DeviceRelation(arrays, words, ranges[name], name in own) for name, words in facts.items()
+        growing = frozenset(stratum.relations)
+        self._is_global = levels is not None
+        if levels is not None:
+            growing |= frozenset(stratum.reads)
+        self._whole = {
+            name: DeviceRelation(arrays, facts[name], ranges[name], is_own=False)
+            for name in (_negated(stratum) if levels is not None else ())
         }
+        """Relations that grow here, as negations see them: they are known to the end."""
+        first = {name: facts[name][:0] if levels is not None and name in levels else facts[name] for name in facts}
+        self._relations = {
+            name: DeviceRelation(arrays, words, ranges[name], name in growing) for name, words in first.items()
+        }
+        self._arriving = [
+            _Arriving(arrays, self._relations[name], facts[name], there) for name, there in (levels or {}).items()
+        ]
 
         def bound(variant: Variant) -> DeviceVariant:
             head = self._relations[variant.clause.head].natural
             return DeviceVariant(variant, arrays, self._index, head, dictionary, source, chunk)
 
-        clauses = stratum.clauses
-        self._once = [bound(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
-        self._by_delta = [
-            bound(plan_from_goal(clause, goal, statistics)) for clause in clauses for goal in clause.recursive_goals
-        ]
+        starts = [(clause, _scans(clause) if self._is_global else clause.recursive_goals) for clause in stratum.clauses]
+        self._once = [bound(plan_full(clause, statistics)) for clause, goals in starts if not goals]
+        self._by_delta = [bound(plan_from_goal(clause, goal, statistics)) for clause, goals in starts for goal in goals]
         for variant in self._by_delta:
             for probe in variant.variant.probes:
-                if probe.is_before and probe.relation in own:
+                if probe.is_before and probe.relation in growing and not probe.is_negated:
                     self._relations[probe.relation].keep_old(probe.key_columns)
 
     def bytes(self) -> dict[str, int]:
         """What the facts of each relation take."""
         return {name: relation.bytes for name, relation in self._relations.items()}
 
-    def _index(self, relation: str, columns: tuple[int, ...]) -> SortedIndex:
-        return self._relations[relation].index(columns)
+    def _index(self, relation: str, columns: tuple[int, ...], is_negated: bool) -> SortedIndex:
+        relations = self._whole if is_negated and relation in self._whole else self._relations
+        return relations[relation].index(columns)
 
     def run(self, limits: Mapping[str, int]) -> Begun:
         """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
@@ -235,6 +272,7 @@ class StratumRounds:
         level = 1
         small = 0
         is_complete = is_done = True
+        self._let_in(0)
         while True:
             heads = {name: _Heads(self._arrays, relation, self._chunk) for name, relation in own.items()}
             self._round(heads, is_first=level == 1)
@@ -245,18 +283,33 @@ class StratumRounds:
             for name, (keys, counts) in closed.items():
                 own[name].take(keys)
                 found[name].add(keys, counts, level)
-            if not number or not self._by_delta:
+            following = self._following(level, number)
+            if following is None or not self._by_delta:
                 break
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
             small = small + 1 if number <= FEW else 0
-            if small >= max(PATIENCE, sum(len(relation.natural) for relation in own.values()) // INDEXED):
+            held = sum(len(relation.natural) for relation in own.values())
+            if small >= max(PATIENCE, held // INDEXED) and not self._is_global:
                 is_done = False
                 break
-            level += 1
+            level = following
+            self._let_in(level - 1)
         relations = {name: facts.brought() for name, facts in found.items()}
         return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
+
+    def _following(self, level: int, found: int) -> int | None:
+        """The round after one that found some facts; None if there is none."""
+        pending = [after for arriving in self._arriving if (after := arriving.next_level()) is not None]
+        if found:
+            return level + 1
+        return min(pending) + 1 if pending else None
+
+    def _let_in(self, level: int) -> None:
+        """The facts of a level that are read come in."""
+        for arriving in self._arriving:
+            arriving.bring(level)
 
     def _round(self, heads: Mapping[str, _Heads], is_first: bool) -> None:
         for variant in self._once if is_first else ():
@@ -275,3 +328,12 @@ class StratumRounds:
         for number, found in variant.run(keys, start):
             self._watch.derived(number)
             head.add(found)
+
+
+def _scans(clause: Clause) -> tuple[int, ...]:
+    """The numbers of its goals that are facts."""
+    return tuple(number for number, goal in enumerate(clause.goals) if isinstance(goal, Scan))
+
+
+def _negated(stratum: LogicalStratum) -> set[str]:
+    return {goal.relation for clause in stratum.clauses for goal in clause.goals if isinstance(goal, Absent)}

@@ -16,8 +16,8 @@ from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Gather, Probe, Variant
 from elastalog.relations.words import Dictionary
 
-Indexes: TypeAlias = Callable[[str, tuple[int, ...]], SortedIndex]
-"""The index of a relation whose order begins with some columns."""
+Indexes: TypeAlias = Callable[[str, tuple[int, ...], bool], SortedIndex]
+"""The index of a relation whose order begins with some columns, to find facts or their absence."""
 
 
 class DeviceVariant:
@@ -70,7 +70,7 @@ class DeviceVariant:
             yield size, tuple(part[is_new] for part in keys)
             return
         probe = self.variant.probes[depth]
-        index = self._indexes(probe.relation, probe.key_columns)
+        index = self._indexes(probe.relation, probe.key_columns, probe.is_negated)
         if probe.is_filter:
             mask = self._held(probe, index, columns)
             yield from self._go_on(_kept(columns, probe, mask), int(mask.sum()), self._actions[depth + 1], depth + 1)

@@ -11,6 +11,7 @@ from elastalog.backends.kernel.bootstrap.begun import OtherPlace
 from elastalog.backends.kernel.changing import KernelChanges, KernelStates
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
+from elastalog.backends.kernel.replaying import KernelReplays
 from elastalog.backends.kernel.shifting import KernelShifts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.store.memory import Matrix, Vector
@@ -54,7 +55,11 @@ class KernelBackend:
         self.reached = self.updates.reached
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
-        self.capabilities = Capabilities(shifts=KernelShifts(self.updates) if annotation.has_levels_only else None)
+        self.capabilities = Capabilities(
+            shifts=KernelShifts(self.updates) if annotation.has_levels_only else None,
+            equivalences=self.held,
+            replays=KernelReplays(self.evaluation),
+        )
 
     @property
     def program(self) -> LogicalProgram:

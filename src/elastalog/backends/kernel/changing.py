@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from elastalog.backends.kernel.bootstrap import rebuild
+from elastalog.backends.kernel.execution.classes import changed_classes
 from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.backends.protocol import ChangedWords, StateChanges
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs
 
 
 class KernelChanges:
@@ -27,10 +29,30 @@ class KernelChanges:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._updates.transaction, self._updates.held
         stored = self._updates.evaluation.program.relations
-        visible = {name: e for name, e in done.changed.items() if with_hidden or not stored[name].is_hidden}
+        equivalences = {name for name, relation in stored.items() if relation.classes is not None}
+        found: ChangedWords = {
+            name: changed
+            for name, changed in self._stored({n for n in done.changed if with_hidden or not stored[n].is_hidden})
+            if name not in equivalences
+        }
+        for name in equivalences:
+            classes = stored[name].classes
+            if classes is not None and classes in done.changed:
+                nothing = held.relations[classes].rows[:0]
+                came, went = dict(self._stored({classes})).get(classes, (nothing, nothing))
+                before, now = changed_classes(held.relations[classes], came, went)
+                found[name] = Pairs.between(now, before), Pairs.between(before, now)
+        return found
+
+    def _stored(self, names: Collection[str]) -> Iterator[tuple[str, tuple[Matrix, Matrix]]]:
+        """What has changed in what is stored of some relations."""
+        done, held = self._updates.transaction, self._updates.held
         if held.annotation.is_kept:
-            return transaction.changed_words(held.relations, visible)
-        return {name: rebuild.changed_facts(held.relations[name], done.replaced[name]) for name in visible}
+            changed = {name: done.changed[name] for name in done.changed if name in names}
+            yield from transaction.changed_words(held.relations, changed).items()
+        else:
+            for name in names:
+                yield name, rebuild.changed_facts(held.relations[name], done.replaced[name])
 
 
 class KernelStates:
@@ -64,6 +86,9 @@ class KernelStates:
         """The same of one relation."""
         held = self._held
         new, old = held.relations[relation], self._updates.transaction.replaced.get(relation)
+        if relation in held.set_aside:
+            # What a store has of it are the pairs that generate it.
+            old, _ = held.set_aside[relation]
         if old is None:
             return snapshot.maintained_changes(new)
         if held.annotation.is_kept:

@@ -10,7 +10,7 @@ from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, evaluate
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
@@ -87,6 +87,8 @@ class KernelEvaluation:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
                 aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+            elif stratum.equivalence is not None:
+                classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:
                 self._choose(stratum)
             else:
@@ -138,6 +140,8 @@ class KernelEvaluation:
     def _derive_globally(self, stratum: LogicalStratum) -> None:
         from elastalog.backends.kernel.bootstrap.global_levels import GlobalLevelEvaluation
 
+        if self._evaluated_elsewhere(stratum) is not None:
+            return
         relations = self.held.relations
         GlobalLevelEvaluation(stratum, self.program, relations, self.dictionary, self._workers, self.watch).run()
 
@@ -147,7 +151,12 @@ class KernelEvaluation:
             return None
         held = self.held
         facts = {name: held.facts_now(name) for name in (*stratum.reads, *stratum.relations)}
-        begun = self._place.evaluate(stratum, facts, self._limits)
+        levels = None
+        if held.annotation.is_global:
+            flat = self.program.flat
+            below = [name for name in stratum.reads if name not in stratum.relations]
+            levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+        begun = self._place.evaluate(stratum, facts, self._limits, levels)
         if begun is not None:
             for name, found in begun.relations.items():
                 width = self.program.relations[name].width

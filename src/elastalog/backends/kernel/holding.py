@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution.equivalence import Equivalence
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import ResidentRelations
+from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
+from elastalog.relations.pairs import Pairs
 
 T = TypeVar("T")
 
@@ -24,6 +27,8 @@ T = TypeVar("T")
 class KernelFacts:
     """The relations of a program. What `count` and `level` of a relation hold depends on the annotation; `vectors` are
     those of the dense strategy. Without annotations, the `explicit` facts are the first rows of a relation, so many.
+
+    `set_aside`: pairs and classes of equivalences of which, within an update, all pairs have been written out.
 
     With `fetch`, relations may be `evicted`: it gets one back when somebody looks at it."""
 
@@ -38,6 +43,8 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
+        self._classes = _classes_of(program)
+        self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
 
@@ -54,10 +61,14 @@ class KernelFacts:
 
     def size(self, relation: str) -> int:
         """The number of facts."""
+        if relation in self._classes:
+            return self.equivalence(relation).size()
         return self.relations[relation].present
 
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).facts()
         stored = self.relations[relation]
         rows = stored.present_rows()
         words = stored.rows[: stored.used] if stored.is_settled else stored.rows[rows]
@@ -67,13 +78,33 @@ class KernelFacts:
             return FactWords(words, stored.level[: stored.used], stored.count[: stored.used])
         return FactWords(words, stored.level[rows], stored.count[rows])
 
+    def pairs(self, relation: str) -> Pairs | None:
+        """The facts of an equivalence that is kept as classes, outside an update."""
+        return self.equivalence(relation).all_pairs() if relation in self._classes else None
+
+    def chain(self, relation: str, pair: Sequence[int]) -> Matrix | None:
+        """See `backends.protocol.Equivalences`, outside an update."""
+        return self.equivalence(relation).chain(*pair) if relation in self._classes else None
+
+    def equivalence(self, relation: str) -> Equivalence:
+        """An equivalence that is kept as classes."""
+        classes = self.relations[self._classes[relation]]
+        return Equivalence(self.relations[relation], classes, self.annotation.has_levels)
+
     def facts_now(self, relation: str) -> Matrix:
         """The facts of a relation in the state under way."""
         stored = self.relations[relation]
         return stored.rows[: stored.used] if stored.is_settled else stored.rows[aggregates.present_now(stored)]
 
+    def levels_now(self, relation: str) -> Vector:
+        """Their levels, in the same order."""
+        stored = self.relations[relation]
+        return levels_now(stored, slice(0, stored.used) if stored.is_settled else aggregates.present_now(stored))
+
     def contains(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are present, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).contains(words)
         stored = self.relations[relation]
         found = stored.find(words)
         is_found = found >= 0
@@ -106,6 +137,8 @@ class KernelFacts:
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:
         """The facts with given words in some columns, outside an update."""
+        if relation in self._classes:
+            return self.equivalence(relation).select(columns, key)
         stored = self.relations[relation]
         index = stored.indexes.get(columns)
         if index is not None:
@@ -128,6 +161,7 @@ class KernelFacts:
 
     def follow(self, program: LogicalProgram, renamed: Mapping[str, str], guards: Mapping[str, bool]) -> None:
         """Has the relations of another program: see `Backend.reprogram`."""
+        self._write_out(program)
         evicted = {renamed.get(name, name) for name in self.evicted}
         # Their names change without anybody looking at them.
         self.evicted.clear()
@@ -143,7 +177,32 @@ class KernelFacts:
                     self.vectors[name] = Vectors()
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
+        self._classes = _classes_of(program)
         self.evicted.update(evicted.intersection(program.relations))
+
+    def _write_out(self, program: LogicalProgram) -> None:
+        """Equivalences that another program keeps by their rules are written out; those that were, and are to be kept
+        as classes again since the update is taken back, become what they were."""
+        aside = {}
+        for name, classes in self._classes.items():
+            stored = program.relations.get(name)
+            if stored is not None and stored.classes is None:
+                pairs = self.relations[name]
+                written = KernelRelation(name, pairs.width, pairs.is_annotated)
+                words = self.equivalence(name).all_pairs().words()
+                explicit = pairs.rows[: pairs.used][self.explicit_rows(pairs)]
+                written.load(explicit)
+                written.load(words)
+                if written.is_annotated:
+                    written.level[len(explicit) : written.used] = 1
+                aside[name] = pairs, self.relations[classes]
+                self.relations[name] = written
+        for name, (pairs, classes_of_it) in self.set_aside.items():
+            stored = program.relations.get(name)
+            if stored is not None and stored.classes is not None:
+                self.relations[name] = pairs
+                self.relations[stored.classes] = classes_of_it
+        self.set_aside = aside
 
     def _set_guard(self, name: str, is_on: bool) -> None:
         fact = np.zeros((1, 1), np.int32)
@@ -155,6 +214,10 @@ class KernelFacts:
         elif self.annotation.is_kept:
             # A row, though absent, tells the planner how small the relation is.
             transaction.add_rows(self.relations[name], fact)
+
+
+def _classes_of(program: LogicalProgram) -> dict[str, str]:
+    return {name: stored.classes for name, stored in program.relations.items() if stored.classes is not None}
 
 
 def _rename(kept: dict[str, T], renamed: Mapping[str, str], names: Container[str]) -> None:

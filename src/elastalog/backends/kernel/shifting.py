@@ -56,3 +56,4 @@ class KernelShifts:
             changed[relation] = found
         else:
             changed.pop(relation, None)
+            self._updates.follow_again()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.evaluating import KernelEvaluation
-from elastalog.backends.kernel.execution import aggregates
+from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.machine.workspace import Workspace
@@ -55,10 +56,17 @@ class KernelUpdates:
         self._flat = program.flat
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._owner = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self._readers: dict[str, list[int]] = {}
+        for stratum in program.strata:
+            for name in stratum.reads:
+                self._readers.setdefault(name, []).append(stratum.number)
+        self._concerned: set[int] = set()
+        self._changes_followed = 0
         self._explicit_only = frozenset(
             name
             for stratum in program.strata
-            if not stratum.clauses and stratum.aggregate is None
+            if not stratum.clauses and not stratum.is_folded
             for name in stratum.relations
         )
 
@@ -92,6 +100,7 @@ class KernelUpdates:
     ) -> None:
         """Starts an update: see `Backend.begin`."""
         done = self.transaction = Transaction(anew=anew)
+        self._changes_followed = 0
         self._was_complete = self.evaluation.is_complete
         for name in (*deleted, *(n for n in inserted if n not in deleted)):
             come = inserted.get(name)
@@ -108,16 +117,22 @@ class KernelUpdates:
                     go = go[~are_in(go, come)]
                 if len(go):
                     done.deleted[name] = go
+        given = (name for names in (done.deleted, done.inserted, anew) for name in names)
+        self._concerned = {self._owner[name] for name in given if name in self._owner}
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum: see `Backend.reached`."""
         done = self.transaction
+        if len(done.changed) != self._changes_followed:
+            self._follow_changes()
+        if stratum.number not in self._concerned:
+            return None
         own, reads = self._own[stratum.number], self._reads[stratum.number]
         if (
             reads.isdisjoint(done.changed)
             and own.isdisjoint(done.deleted)
             and own.isdisjoint(done.inserted)
-            and (not done.anew or own.isdisjoint(done.anew))
+            and own.isdisjoint(done.anew)
         ):
             return None
         size = 0
@@ -126,6 +141,17 @@ class KernelUpdates:
         for name in reads:
             size += len(done.changed.get(name, ()))
         return Reach(size, self.must_rebuild(stratum))
+
+    def follow_again(self) -> None:
+        """Somebody has taken changes back."""
+        self._changes_followed = 0
+
+    def _follow_changes(self) -> None:
+        """Finds the strata that read what has changed meanwhile: most do not, and are asked about all the same."""
+        changed = self.transaction.changed
+        for name in islice(changed, self._changes_followed, None):
+            self._concerned.update(self._readers.get(name, ()))
+        self._changes_followed = len(changed)
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
@@ -215,10 +241,15 @@ class KernelUpdates:
         return {name: changed[name] for name in self._reads[stratum.number] if name in changed}
 
     def refold(self, stratum: LogicalStratum) -> None:
-        """Maintains an aggregate: folds the groups with changed members again, and only those, and gives groups that
-        are new to its domain their fact."""
-        assert stratum.aggregate is not None
+        """Maintains an aggregate, or the classes of an equivalence: see `Backend.refold`."""
         evaluation, done = self.evaluation, self.transaction
+        equivalence = stratum.equivalence
+        if equivalence is not None:
+            changed = classes.refold(equivalence, done.changed[equivalence.pairs], self.held.relations)
+            if len(changed):
+                done.changed[equivalence.relation] = changed
+            return
+        assert stratum.aggregate is not None
         changed = aggregates.refold(
             stratum.aggregate, self._below(stratum), self.held.relations, evaluation.dictionary,
             evaluation.program, self.held.annotation.is_global,

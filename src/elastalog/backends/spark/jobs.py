@@ -6,6 +6,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("elastalog.spark")
+
+GROUP = "elastalog"
+"""The group of all our jobs, by which they can be cancelled."""
 
 _ATTEMPTS = 4
 _PATIENCE = 0.05
@@ -35,13 +39,16 @@ def run_tasks(
     *,
     are_together: bool,
     check: Callable[[], None] = lambda: None,
+    title: str = "",
 ) -> list[Result]:
     """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all
-    do, and the job is repeated. `check` is called while they run: it may raise to give them up."""
+    do, and the job is repeated, unless somebody has cancelled it. `check` is called while they run: it may raise to
+    give them up. `title`: what Spark's pages call the job."""
     if not shares:  # of which Spark would make a job without partitions, or none
         return []
     task: Callable[[Iterable[int]], Iterator[Result]] = partial(run_shares, work, tuple(shares))
 
+    @titled(spark, title)
     def job() -> list[Result]:
         # An RDD, since a DataFrame of as few rows takes twice as long to plan as to run.
         positions: Any = spark.sparkContext.parallelize(range(len(shares)), len(shares))
@@ -58,10 +65,26 @@ def run_tasks(
         except Exception as error:
             if not _is_spark_error(error):
                 raise
-            if attempt == attempts or _is_missing_package(error):
+            if attempt == attempts or _is_missing_package(error) or _is_cancelled(error):
                 raise ElastalogError([_failure(error)]) from error
             log.warning("a task failed, the stratum is evaluated again: %s", _reason(error))
     raise AssertionError("unreachable")
+
+
+@contextmanager
+def titled(spark: SparkSession, title: str) -> Iterator[None]:
+    """Spark's pages show jobs that this thread starts under a title, in the group `elastalog`; in that of the caller if
+    there is one, since whoever set it will cancel by it."""
+    context = spark.sparkContext
+    names = ("spark.job.description", "spark.jobGroup.id")
+    before = {name: context.getLocalProperty(name) for name in names}
+    context.setLocalProperty(names[0], title)
+    context.setLocalProperty(names[1], before[names[1]] or GROUP)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None removes it
 
 
 def cancellable(
@@ -105,6 +128,11 @@ def _is_spark_error(error: BaseException) -> bool:
     return type(error).__module__.split(".")[0] in ("py4j", "pyspark")
 
 
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether somebody has cancelled the job: by its group or tag, or on Spark's pages."""
+    return re.search(r"Job \d+ cancelled", str(error)) is not None
+
+
 def _is_missing_package(error: BaseException) -> bool:
     return "No module named 'elastalog" in str(error)
 
@@ -122,6 +150,13 @@ def _failure(error: BaseException) -> Diagnostic:
             code="E1106",
             message="the Python of the executors has no package `elastalog`",
             help="give Spark the wheel, renamed: spark-submit --py-files elastalog.zip",
+        )
+    if _is_cancelled(error):
+        return Diagnostic(
+            code="E0874",
+            message="the job was cancelled",
+            notes=(_reason(error),),
+            help="nothing was changed; do it again when you want it after all",
         )
     return Diagnostic(
         code="E1107",

@@ -23,6 +23,7 @@ from elastalog.backends.spark.message_operators import distribute
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
 _LENGTH = 8
 _WORD = 4
+_ROUND = ".round"
 
 
 class TaskFailed(Exception):
@@ -154,7 +155,13 @@ class Messages:
         return path
 
     def _path(self, share: int, number: int) -> Path:
-        return self.folder / f"{number}-{share}.round"
+        return self.folder / f"{number}-{share}{_ROUND}"
+
+
+def rounds_reached(folder: Path) -> int:
+    """The latest round of the tasks whose attempts have their folders in one; 0 if there is none. For the driver, which
+    looks while they go on."""
+    return max((int(path.name.partition("-")[0]) for path in folder.glob(f"*/*{_ROUND}")), default=0)
 
 
 def _words(file: Any, offset: int, number: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.filed import FiledRelation, Pending
 from elastalog.backends.spark.jobs import Work, run_tasks
+from elastalog.backends.spark.news import StratumNews
 from elastalog.backends.spark.outcome import Outcome, outcome_of
 from elastalog.backends.spark.renumber import with_numbers_of_driver
 from elastalog.backends.spark.results import Failed, Fault
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 100_000
 """Facts read below which a task costs more than it saves (`spark.elastalog.leastRows`)."""
-
-_SECONDS_OF_A_JOB = 3.0
-_SECONDS_A_FACT = 1e-6
-"""What an update takes in tasks before it begins: a job is started, and the state of shares is read."""
 
 Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
@@ -140,7 +137,8 @@ class StratumJobs:
         self._routings[plan.stratum.number] = routings(plan, self.shares(plan), heavy.words)
         spec = self._spec(plan, files, explicit, is_rebuilt)
         work = partial(evaluate_alone if plan.decomposes else evaluate_together, spec)
-        return self._run(spec, work, tuple(range(spec.shares)))
+        what = "evaluation anew" if is_rebuilt else "evaluation"
+        return self._run(spec, work, tuple(range(spec.shares)), what)
 
     def maintain(
         self,
@@ -156,14 +154,14 @@ class StratumJobs:
         files = {name: pending.changes for name, pending in below.items()}
         shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
         update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
-        self._watch.grant(_SECONDS_OF_A_JOB + _SECONDS_A_FACT * sum(filed.size for filed in before.values()))
         over_budget = Path(spec.folder) / OVER_BUDGET
 
         def check() -> None:
             if over_budget.exists():
                 raise BudgetExceeded
 
-        return self._run(spec, partial(update_share if plan.decomposes else update_together, update), shares, check)
+        work = partial(update_share if plan.decomposes else update_together, update)
+        return self._run(spec, work, shares, "update", check)
 
     def _concerned(
         self,
@@ -201,11 +199,24 @@ class StratumJobs:
         )  # fmt: skip
 
     def _run(
-        self, spec: StratumSpec, work: Work, shares: tuple[int, ...], check: Callable[[], None] = lambda: None
+        self,
+        spec: StratumSpec,
+        work: Work,
+        shares: tuple[int, ...],
+        what: str,
+        check: Callable[[], None] = lambda: None,
     ) -> Outcome | None:
         folder, plan = Path(spec.folder), spec.plan
+        news = StratumNews(self._watch, plan, folder, what, len(shares))
+
+        def look() -> None:
+            check()
+            news.look()
+
         try:
-            found = run_tasks(self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=check)
+            found = run_tasks(
+                self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=look, title=news.title
+            )
             if not any(isinstance(result, Failed) for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
@@ -219,6 +230,7 @@ class StratumJobs:
             return None
         _remove_others(folder, set().union(*(written.paths for written in outcome.written.values())))
         self._watch.derivations += outcome.derivations
+        news.done(outcome)
         return outcome
 
 

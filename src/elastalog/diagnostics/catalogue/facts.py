@@ -231,4 +231,24 @@ FACTS: tuple[Entry, ...] = (
         example="elastalog run reach.dl -F facts  # edge.facts.gz: 5 MB, and 5 GB unpacked",
         fix="elastalog run reach.dl -F facts --max-expansion 2000",
     ),
+    Entry(
+        code="E0525",
+        title="values of a table were given in another type",
+        explanation=(
+            "A note, no error. A column of a table need not have the declared type if its values say the same in it: "
+            "whole floats, decimals without fraction and truth values for `number`, decimals for `float`, dates, "
+            "times, decimals and truth values for `symbol`. How many values that were is counted, since it may be a "
+            "column that was meant for something else."
+        ),
+        example=".decl age(person: symbol, years: number)\n.input age\n\nage.parquet: years is a column of float64",
+        fix="store the column as int64",
+    ),
+    Entry(
+        "E0671",
+        "chosen columns that do not fit",
+        "`columns` says which columns of a text file are those of the relation, in its order, counted from 0. It must"
+        " name as many as the relation has attributes.",
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:1:2")',
+        '.decl edge(x: number, y: number)\n.input edge(columns="0:2")',
+    ),
 )

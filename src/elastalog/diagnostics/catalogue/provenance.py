@@ -94,4 +94,21 @@ PROVENANCE: tuple[Entry, ...] = (
         'db.explain_absence("path(4, 1)", rule=2, bindings={"w": 3})',
         'db.explain_absence("path(4, 1)", rule=2, bindings={"y": 3})',
     ),
+    Entry(
+        "E0712",
+        "a missing fact that no candidate brings about",
+        "Without an update to undo, a missing fact is mended by inserting explicit facts, or deleting those that rules"
+        " negate. Which ones come into question is given as `candidates`, or found by asking why it does not hold: the"
+        " nearest failing derivations, and those of what they lack. Values that no fact has are not invented.",
+        "db.suggest(missing=['path(1, 9)'], candidates=['edge(7, 8)'])",
+        "db.suggest(missing=['path(1, 9)'], candidates=['edge(4, 9)', 'edge(7, 8)'])",
+    ),
+    Entry(
+        "E0713",
+        "unwanted and missing facts at once, over facts",
+        "Unwanted facts are mended by deleting explicit facts, missing ones by inserting some. What is the least for"
+        " both depends on each other; over facts they are asked about one after the other.",
+        "db.suggest(unwanted=['path(1, 4)'], missing=['path(1, 9)'], over='facts')",
+        "db.suggest(unwanted=['path(1, 4)'], over='facts').apply(); db.suggest(missing=['path(1, 9)'], over='facts')",
+    ),
 )

@@ -6,6 +6,47 @@ from elastalog.diagnostics.catalogue.entry import Entry
 
 SPARK: tuple[Entry, ...] = (
     Entry(
+        "E0870",
+        "option of the data source",
+        "Format `elastalog` reads a relation of a store, or what epochs change in it, and applies updates. What it"
+        " needs to know is said by options; one that it does not know, or that has no meaning as given, is refused"
+        " rather than passed over.",
+        'spark.read.format("elastalog").option("relation", "path").option("epcoh", 7).load("reach.store")',
+        'spark.read.format("elastalog").option("relation", "path").option("epoch", 7).load("reach.store")',
+    ),
+    Entry(
+        "E0871",
+        "a store is not overwritten",
+        "Rows that are written to a store are an update of its explicit facts: `op` says what comes and what goes. What"
+        " is derived follows, and nothing is replaced as a whole.",
+        'rows.write.format("elastalog").mode("overwrite").save("reach.store")',
+        'rows.write.format("elastalog").mode("append").option("relation", "edge").save("reach.store")',
+    ),
+    Entry(
+        "E0872",
+        "epoch that is not kept any more",
+        "A DataFrame of format `elastalog` is of one epoch. Its tasks read the store's files when it is used, and by"
+        " then a writer has gone on so far that the store has dropped them.",
+        'frame = spark.read.format("elastalog").option("relation", "path").load("reach.store")  # used much later',
+        'elastalog.open("reach.dl", store="reach.store", retention=1000)',
+    ),
+    Entry(
+        "E0873",
+        "stream of another store",
+        "A stream of changes knows by its checkpoint how far it has been read, and of which store. Another store has"
+        " other epochs under the same numbers, so it cannot be continued with that one.",
+        'spark.readStream.format("elastalog")…load("other.store")  # with the checkpoint of reach.store',
+        'changes.writeStream.option("checkpointLocation", "other.checkpoint")',
+    ),
+    Entry(
+        "E0874",
+        "job cancelled",
+        "A job that evaluates or updates a stratum was cancelled from outside: by its group `elastalog`, by the group"
+        " of whoever started it, or on Spark's pages. It is not repeated, and the epoch before stands.",
+        'spark.sparkContext.cancelJobGroup("elastalog")  # while an update runs',
+        'db.apply({"edge": [(1, 2)]})  # again',
+    ),
+    Entry(
         "E1101",
         "no Java",
         "Spark runs on Java 17 or later. It is looked for in JAVA_HOME, on the PATH, and in the Python package"

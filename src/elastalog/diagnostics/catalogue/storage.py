@@ -163,6 +163,23 @@ STORAGE: tuple[Entry, ...] = (
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
     ),
     Entry(
+        "E0875",
+        "address that cannot be read",
+        "Folders of facts, and stores that are only read, may be at an address: `s3://`, `gs://`, `abfs://`, `hdfs://`."
+        " pyarrow reads it, with the rights that the environment or the files of the cloud's own tools give. The note"
+        " has what it says.",
+        'elastalog.open("reach.dl", facts="s3://buckett/facts")',
+        'elastalog.open("reach.dl", facts="s3://bucket/facts")',
+    ),
+    Entry(
+        "E0876",
+        "a store at an address is only read",
+        "One process at a time writes a store, and a lock of the file system sees to it. Object stores have none, so a"
+        " store is written on a disk; a copy of it may be put anywhere, and be read there.",
+        'elastalog.open(store="s3://bucket/reach.store")',
+        'elastalog.open(store="s3://bucket/reach.store", read_only=True)',
+    ),
+    Entry(
         "E0820",
         "a relation is declared in another way",
         "A store, or a session, goes over to another program by changes of its rules; the facts stay. So a relation"

@@ -38,6 +38,29 @@ VALUES: Final[tuple[Entry, ...]] = (
         "def half(x):\n    return x // 2",
     ),
     Entry(
+        "E0660",
+        "more pairs than can be written out together",
+        "An `eqrel` relation is kept as classes, and a class of n members has n² pairs. They can be counted, looked up "
+        "and iterated over, but not all be put into one table.",
+        'db["same"].to_arrow()',
+        'db.query("same(1, X)").to_arrow()',
+    ),
+    Entry(
+        "E0661",
+        "store of equivalence classes under Spark",
+        "A store that was made in one process keeps `eqrel` relations as classes. Tasks of Spark maintain pairs.",
+        'elastalog.open(store="db", engine="spark")',
+        'elastalog.open(store="db", engine="local")',
+    ),
+    Entry(
+        "E0662",
+        "files of a store that hold no pairs",
+        "A store keeps an `eqrel` relation as classes; whoever reads its files without opening it would find only the "
+        "pairs that generate the relation.",
+        'elastalog.spark.read_store(spark, "db", "same")',
+        'elastalog.open(store="db")["same"].to_spark()',
+    ),
+    Entry(
         "E0740",
         "fact that rests on what was superseded",
         "Subsumption takes facts away that others dominate, and what they have given before stays. A proof of such a "

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 
 from elastalog import late
 from elastalog.backends.watch import Watch
+from elastalog.evaluation.costs import Budget
 from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.elastic import Elastic
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.evaluation.strategies.protocol import Strategy
 
-STRATEGIES: Mapping[str, Callable[[Watch, float | None], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[[Watch, Budget], Strategy]] = {
     "elastic": Elastic,
     "recompute": lambda watch, budget: late.function(f"{__name__}.recompute:Recompute")(),
     "dense": late.function(f"{__name__}.dense:Dense"),
@@ -28,6 +29,6 @@ def marks_of(strategy: Strategy) -> tuple[Marks, ...]:
     return strategy.marks if isinstance(strategy, MaintainingStrategy) else (Marks.NONE,)
 
 
-def make_strategy(name: str, watch: Watch, budget: float | None) -> Strategy:
-    """A strategy with its budget, the fraction of a bootstrap that an update may cost."""
+def make_strategy(name: str, watch: Watch, budget: Budget) -> Strategy:
+    """A strategy with its budget: what an update may cost."""
     return STRATEGIES[name](watch, budget)

@@ -12,7 +12,7 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Reach
 from elastalog.backends.sets import NO_MARK, Change, Evaluation, Mark, SetMaintenance
 from elastalog.backends.watch import Watch
-from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.costs import Budget, Forecast
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.marking import Marking, Marks
@@ -34,7 +34,7 @@ class MaintainingStrategy:
     is_memoryless: ClassVar[bool] = False
     """Whether `maintain` uses nothing but the stratum it is given, so that it may be called where the facts are."""
 
-    def __init__(self, watch: Watch, budget: float | None = None) -> None:
+    def __init__(self, watch: Watch, budget: Budget = None) -> None:
         self.watch = watch
         self.marking = self.make_marking()
 
@@ -83,9 +83,9 @@ class MaintainingStrategy:
         if reach.must_rebuild:
             backend.rebuild(stratum)
             how, why = REBUILT
-        elif stratum.aggregate is not None:
+        elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "an aggregate"
+            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self.update_rules(backend, stratum, counters)
             how, why = "update", self.name

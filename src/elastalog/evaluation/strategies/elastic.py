@@ -10,8 +10,8 @@ Invariant (the sparse state of the papers, exact after every epoch): an explicit
 where facts of lower strata count as level 0 (local levels) or as their own level (global levels: level(t) is then the
 height of the lowest proof of t).
 
-An update of a stratum has a budget, a fraction of what its last bootstrap cost. Beyond it, the stratum alone is
-abandoned and bootstrapped; the strata above see only what changed.
+An update of a stratum has a budget (see `evaluation.costs`). Beyond it, the stratum alone is abandoned and
+bootstrapped; the strata above see only what changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -32,7 +32,7 @@ class Elastic:
     name: ClassVar[str] = "elastic"
     annotation: ClassVar[Annotation] = Annotation()
 
-    def __init__(self, watch: Watch, budget: float | None = 0.2) -> None:
+    def __init__(self, watch: Watch, budget: Budget = AUTO) -> None:
         self.watch = watch
         self.costs = CostModel(budget)
 
@@ -52,31 +52,35 @@ class Elastic:
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began = time.perf_counter()
-        before = self.watch.derivations
+        before, effort = self.watch.derivations, self.watch.effort
         if reach.must_rebuild:
             how, why = REBUILT
-        elif stratum.aggregate is not None:
+        elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "an aggregate"
+            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
         else:
             forecast = self.costs.choose(stratum, reach.changes)
             how, why = forecast.how, forecast.why
             if how == "update":
-                self.watch.allow(forecast.derivations_allowed, forecast.seconds_allowed)
+                self.watch.allow(forecast.derivations_allowed)
                 try:
                     backend.maintain(stratum, maintain, is_portable=True)
                 except BudgetExceeded as exceeded:
-                    allowed = f"the update cost more than {self.costs.budget or 0:.0%} of the last bootstrap"
-                    how, why = "switch", str(exceeded) or allowed
-                    self.costs.abandoned(stratum, reach.changes, self.watch.derivations - before)
+                    spent = self.watch.effort - effort
+                    how, why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+                    self.costs.abandoned(stratum, reach.changes, spent)
                 else:
-                    self.costs.updated(stratum, reach.changes, self.watch.derivations - before)
+                    spent = self.watch.effort - effort
+                    why = f"{why}; it cost {spent:,}, a bootstrap takes {forecast.bootstrap:,}"
+                    self.costs.updated(stratum, reach.changes, spent)
                 finally:
                     self.watch.allow(None)
         if how in ("bootstrap", "switch"):
             again = time.perf_counter()
             derivations = backend.rebuild(stratum)
             self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
+            if how == "switch":
+                why = f"{why}, a bootstrap took {derivations:,}"
         derivations = self.watch.derivations - before
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 

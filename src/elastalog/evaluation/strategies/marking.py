@@ -231,7 +231,7 @@ class Marking:
 
 def _has_no_rules(backend: Backend, name: str) -> bool:
     return any(
-        name in stratum.relations and not stratum.clauses and stratum.aggregate is None
+        name in stratum.relations and not stratum.clauses and not stratum.is_folded
         for stratum in backend.program.strata
     )
 

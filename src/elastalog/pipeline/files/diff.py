@@ -9,8 +9,9 @@ Text: one change a line, `+edge(1, 2).` or `-edge(3, 4).`, constants as in the l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,11 @@ from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
-from elastalog.pipeline.files.policy import MOST_REPORTED, Policy, settle
+from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, Policy, settle
 from elastalog.pipeline.files.read import file_bytes
 from elastalog.pipeline.files.text import read_text
-from elastalog.relations.faults import shown
+from elastalog.relations import faults
+from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.tables import joined, table_of_columns
@@ -39,6 +41,8 @@ pc = late.module("pyarrow.compute")
 
 TABULAR = (".csv", ".tsv", ".parquet")
 TEXTUAL = (".diff", ".update", ".txt", ".dl")
+LINES = "diff"
+"""What bad lines are gathered under that do not tell their relation."""
 
 _CHANGE = re.compile(r"\s*([+-])\s*([A-Za-z_?][\w?.]*)\s*\(", re.ASCII)
 _RULE = re.compile(r"\s*([+-])\s*rule\s*:(.*)", re.DOTALL)
@@ -62,6 +66,8 @@ class Diff:
     deleted: dict[str, pa.Table] = field(default_factory=dict)
     added_rules: tuple[str, ...] = ()
     removed_rules: tuple[str, ...] = ()
+    bad: dict[str, list[BadRow]] = field(default_factory=dict)
+    """What is no change, by relation, if it was kept; lines that do not tell their relation under `LINES`."""
 
     @property
     def changes_rules(self) -> bool:
@@ -72,20 +78,23 @@ Redeclare = Callable[[tuple[str, ...]], Mapping[str, Schema]]
 """The relations that there are once some rules have been added."""
 
 
-def read_diff(path: Path | str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None) -> Diff:
-    """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each. With
-    `redeclare`, facts may belong to relations that the same file declares."""
+def read_diff(
+    path: Path | str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None, *, keep_bad: bool = False
+) -> Diff:
+    """The update in a diff file, or in a folder of them. Bad lines are an ElastalogError that names each; with
+    `keep_bad` they are kept apart instead. With `redeclare`, facts may belong to relations that the same file
+    declares."""
     path = Path(path)
     if path.is_dir():
         parts = update_files(path)
         if not parts:
             raise ElastalogError([_no_updates(path)])
-        return _union([read_diff(part, schemas, redeclare) for part in parts])
+        return _union([read_diff(part, schemas, redeclare, keep_bad=keep_bad) for part in parts])
     form = Format.of({}, path.name)
     data = file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET)
     if _suffix(path) in TABULAR:
-        return _read_tabular(path, data, form, schemas)
-    return parse_diff(_decoded(data, str(path)), str(path), schemas, redeclare)
+        return _read_tabular(path, data, form, schemas, keep_bad)
+    return parse_diff(_decoded(data, str(path)), str(path), schemas, redeclare, keep_bad=keep_bad)
 
 
 def update_files(folder: Path | str) -> list[Path]:
@@ -97,7 +106,14 @@ def update_files(folder: Path | str) -> list[Path]:
     return sorted((path for path in entries if path.is_dir() or _suffix(path) in TABULAR + TEXTUAL), key=natural_order)
 
 
-def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: Redeclare | None = None) -> Diff:
+def parse_diff(
+    text: str,
+    file: str,
+    schemas: Mapping[str, Schema],
+    redeclare: Redeclare | None = None,
+    *,
+    keep_bad: bool = False,
+) -> Diff:
     """The update written in a text."""
     facts: list[tuple[int, str]] = []
     rules: dict[str, list[str]] = {"+": [], "-": []}
@@ -111,19 +127,22 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: R
         with noted(f"in {file}"):
             schemas = redeclare(tuple(rules["+"]))
     rows: dict[tuple[str, str], list[list[Any]]] = {}
-    bad: list[Diagnostic] = []
+    bad: list[tuple[BadRow, str, _BadLineError]] = []
     for number, line in facts:
         if not number & 0xFFF:
             allowance().check()
         try:
-            sign, relation, row = _change(line, schemas)
+            sign, relation, values = _change(line, schemas)
         except _BadLineError as error:
-            bad.append(_bad_line(error, line, f"{file}:{number}"))
+            row = BadRow(file, number, Fault(error.code, error.reason), line.rstrip())
+            bad.append((row, _relation_of(line, schemas), error))
         else:
-            rows.setdefault((sign, relation), []).append(row)
-    if bad:
-        raise ElastalogError(_first_of(bad))
+            rows.setdefault((sign, relation), []).append(values)
+    if bad and not keep_bad:
+        raise ElastalogError(_first_of([_bad_line(error, row) for row, _, error in bad]))
     diff = Diff(added_rules=tuple(rules["+"]), removed_rules=tuple(rules["-"]))
+    for row, relation, _ in bad:
+        diff.bad.setdefault(relation, []).append(row)
     for (sign, relation), found in rows.items():
         side = diff.inserted if sign == "+" else diff.deleted
         side[relation] = _table(schemas[relation], found)
@@ -134,11 +153,9 @@ def parse_diff(text: str, file: str, schemas: Mapping[str, Schema], redeclare: R
 
 
 class _BadLineError(Exception):
-    def __init__(self, reason: str, code: str = "E0520", advice: str | None = None) -> None:
+    def __init__(self, reason: str, code: str = faults.CHANGE, advice: str | None = None) -> None:
         self.reason, self.code = reason, code
-        self.advice = (
-            advice or "write one change a line, as `+edge(1, 2).`, `-edge(3, 4).` or `+rule: path(x, y) :- edge(x, y).`"
-        )
+        self.advice = advice or faults.helps(faults.CHANGE)
 
 
 def _change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[Any]]:
@@ -174,6 +191,12 @@ def _change(line: str, schemas: Mapping[str, Schema]) -> tuple[str, str, list[An
     return sign, relation, row
 
 
+def _relation_of(line: str, schemas: Mapping[str, Schema]) -> str:
+    """The relation that a bad line is about, if it tells."""
+    start = _CHANGE.match(line)
+    return start[2] if start is not None and start[2] in schemas else LINES
+
+
 def _column(line: str, position: int) -> int:
     """The column, from 1, of the first character at or after a position that is not blank."""
     rest = line[position:].rstrip()
@@ -203,13 +226,13 @@ def _value(column: Column, found: re.Match[str]) -> Any:
 def _unknown_relation(relation: str, schemas: Mapping[str, Schema]) -> _BadLineError:
     near = nearest(relation, schemas)
     advice = f"did you mean `{near}`?" if near else f"the relations are {', '.join(schemas) or 'none'}"
-    return _BadLineError(f"no relation `{relation}`", "E0521", advice)
+    return _BadLineError(f"no relation `{relation}`", faults.UNKNOWN, advice)
 
 
 # --- tables --------------------------------------------------------------------------------------------------------
 
 
-def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, Schema]) -> Diff:
+def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, Schema], keep_bad: bool) -> Diff:
     relation = re.sub(r"^[0-9]+[-_.]", "", path.name.split(_suffix(path))[0])
     if relation not in schemas:
         error = _unknown_relation(relation, schemas)
@@ -225,18 +248,32 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
         if data and b"op" not in re.split(rb"[,\t\r]", header):
             raise ElastalogError([_no_op(path)])
         table, bad = read_text(wanted, data, str(path), written, ("op",))
-    settle(Policy(), relation, [str(path)], table.num_rows, bad)
+    if not keep_bad:
+        settle(Policy(), relation, [str(path)], table.num_rows, bad)
     ops = table.column("op")
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")
-    if wrong := pc.invert(pc.or_(is_insertion, is_deletion)).to_pylist().count(True):
-        raise ElastalogError([_wrong_op(path, ops, wrong)])
-    diff = Diff()
+    if wrong := pc.indices_nonzero(pc.invert(pc.or_(is_insertion, is_deletion))).to_pylist():
+        if not keep_bad:
+            raise ElastalogError([_wrong_op(path, ops, len(wrong))])
+        bad = sorted([*bad, *_bad_ops(path, form, table, wrong, bad)], key=lambda row: row.line)
+    diff = Diff(bad={relation: bad} if bad else {})
     for side, mask in ((diff.inserted, is_insertion), (diff.deleted, is_deletion)):
         chosen = table.filter(mask)
         if chosen.num_rows:
             columns = list(chosen.columns)[1:]
             side[relation] = table_of_columns(schema.arrow(), chosen.num_rows, columns)
     return diff
+
+
+def _bad_ops(path: Path, form: Format, table: pa.Table, wrong: list[int], bad: list[BadRow]) -> Iterator[BadRow]:
+    """Rows whose `op` is neither, placed in the file: between them rows are bad for other reasons."""
+    taken = {row.line for row in bad}
+    lines = (line for line in count(1 if form.kind is Kind.PARQUET else 2) if line not in taken)
+    numbers = list(islice(lines, table.num_rows))
+    for row in wrong:
+        values = [column[row].as_py() for column in table.columns]
+        reason = f"`op` is {shown(values[0])}, neither `+` nor `-`"
+        yield BadRow(str(path), numbers[row], Fault(faults.OPERATION, reason), ", ".join(map(repr, values)))
 
 
 def _table(schema: Schema, rows: list[list[Any]]) -> pa.Table:
@@ -250,11 +287,16 @@ def _union(diffs: list[Diff]) -> Diff:
         names = dict.fromkeys(name for diff in diffs for name in side(diff))
         return {name: joined([side(diff)[name] for diff in diffs if name in side(diff)]) for name in names}
 
+    bad: dict[str, list[BadRow]] = {}
+    for diff in diffs:
+        for name, rows in diff.bad.items():
+            bad.setdefault(name, []).extend(rows)
     return Diff(
         united(lambda diff: diff.inserted),
         united(lambda diff: diff.deleted),
         tuple(rule for diff in diffs for rule in diff.added_rules),
         tuple(rule for diff in diffs for rule in diff.removed_rules),
+        bad,
     )
 
 
@@ -279,13 +321,13 @@ def _decoded(data: bytes, file: str) -> str:
         ) from None
 
 
-def _bad_line(error: _BadLineError, line: str, location: str) -> Diagnostic:
+def _bad_line(error: _BadLineError, row: BadRow) -> Diagnostic:
     return Diagnostic(
         code=error.code,
         message=f"bad change: {error.reason}",
-        notes=(f"the line is {shown(line.rstrip())}",),
+        notes=(f"the line is {shown(row.text)}",),
         help=error.advice,
-        location=location,
+        location=row.location,
     )
 
 
@@ -293,13 +335,13 @@ def _first_of(bad: list[Diagnostic]) -> list[Diagnostic]:
     if len(bad) <= MOST_REPORTED:
         return bad
     more = len(bad) - MOST_REPORTED
-    note = Diagnostic("E0520", f"{more:,} more bad line{'' if more == 1 else 's'}", severity="note")
+    note = Diagnostic(faults.CHANGE, f"{more:,} more bad line{'' if more == 1 else 's'}", severity="note")
     return [*bad[:MOST_REPORTED], note]
 
 
 def _no_op(path: Path) -> Diagnostic:
     return Diagnostic(
-        code="E0522",
+        code=faults.OPERATION,
         message=f"`{path.name}` has no column `op`",
         help="begin with a header that names `op` and the attributes, as `op,x,y`",
         location=f"{path}:1",
@@ -310,10 +352,10 @@ def _wrong_op(path: Path, ops: pa.ChunkedArray, wrong: int) -> Diagnostic:
     row, text = next((i, text) for i, text in enumerate(ops.to_pylist(), 1) if text not in ("+", "-"))
     more = (f"{wrong - 1:,} more row{' is' if wrong == 2 else 's are'} bad",) if wrong > 1 else ()
     return Diagnostic(
-        code="E0522",
+        code=faults.OPERATION,
         message=f"`op` is {shown(text)}, neither `+` nor `-`",
         notes=more,
-        help="write `+` for an insertion, `-` for a deletion",
+        help=faults.helps(faults.OPERATION),
         location=f"{path}, row {row}",
     )
 

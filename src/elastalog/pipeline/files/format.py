@@ -26,6 +26,8 @@ class Format:
     has_header: bool = False
     is_rfc4180: bool = False
     is_gzip: bool = False
+    columns: tuple[int, ...] = ()
+    """Which columns of a text file are those of the relation; none: all, in order."""
 
     @staticmethod
     def of(parameters: Mapping[str, str], name: str) -> Format:
@@ -49,6 +51,7 @@ class Format:
             has_header=_truth(parameters, "headers"),
             is_rfc4180=is_rfc4180,
             is_gzip=is_gzip or _truth(parameters, "compress"),
+            columns=tuple(int(column) for column in parameters.get("columns", "").split(":") if column.isdecimal()),
         )
 
 

@@ -29,15 +29,11 @@ BATCH = 1 << 15
 """Rows read at a time."""
 
 
-def read_parquet(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
-    """The good rows of a Parquet file and the bad ones (nulls, values out of range), which are placed by row number."""
-    return read_parquet_table(schema, parquet_table(data, file), file)
-
-
 def read_parquet_table(
     schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = ()
 ) -> tuple[pa.Table, list[BadRow]]:
-    """The same for a table already read. `apart` as in `column_order`."""
+    """The good rows of the table of a file and the bad ones (nulls, values out of range), which are placed by row
+    number. `apart` as in `column_order`."""
     if schema.arity == 0 and table.column_names == [NULLARY]:
         return table_of_columns(schema.arrow(), table.num_rows, []), []
     columns = columns_in_order(schema, table, file, apart)

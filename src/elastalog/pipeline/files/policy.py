@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.late import dataclass
@@ -17,6 +17,7 @@ MOST_REPORTED = 5
 MAX_BAD_ROWS = 1000
 
 Mode = Literal["fail", "quarantine", "skip"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,19 @@ class Policy:
     mode: Mode = "fail"
     max_bad_rows: int = MAX_BAD_ROWS
     folder: Path = Path(".")
+
+    @property
+    def lets_pass(self) -> bool:
+        """Whether good rows are taken though others are bad."""
+        return self.mode != "fail"
+
+    def quarantine(self, relation: str) -> Path:
+        """The file that bad rows of a relation are set aside in."""
+        return self.folder / f"{relation}.bad.jsonl"
+
+
+FAIL = Policy()
+"""Bad rows are errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,8 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What reading the facts of one relation came to."""
+    """What reading the facts of one relation came to. `converted`: values of tables that were given in another type
+    than the declared one, and say the same in it."""
 
     relation: str
     files: tuple[str, ...]
@@ -54,29 +69,45 @@ class Report:
     bad: int
     first_bad: tuple[BadRow, ...] = ()
     quarantine: Path | None = None
+    converted: int = 0
 
 
-def settle(policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow]) -> Report:
+def settle(
+    policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
+) -> Report:
     """Applies the policy to the bad rows of a relation: an error, or the report of what was done."""
-    first = tuple(bad[:MOST_REPORTED])
+    refuse(policy, relation, bad)
+    if policy.mode == "quarantine":
+        path = policy.quarantine(relation)
+        if bad:
+            with replacing(path) as out:
+                out.write(quarantine_lines(bad))
+        else:
+            path.unlink(missing_ok=True)  # of an earlier run: it would speak of rows that are fine now
+    return report_of(policy, relation, files, loaded, bad, converted)
+
+
+def refuse(policy: Policy, relation: str, bad: list[BadRow]) -> None:
+    """Raises ElastalogError if the policy does not let these bad rows of a relation pass."""
     match policy.mode:
         case "fail":
             if bad:
                 raise ElastalogError(_diagnostics(relation, bad))
-            return Report(relation, tuple(files), loaded, 0)
-        case "quarantine":
-            path = policy.folder / f"{relation}.bad.jsonl"
-            if not bad:
-                path.unlink(missing_ok=True)  # of an earlier run: it would speak of rows that are fine now
-                return Report(relation, tuple(files), loaded, 0)
-            _write_quarantine(path, bad)
-            return Report(relation, tuple(files), loaded, len(bad), first, path)
         case "skip":
             if len(bad) > policy.max_bad_rows:
                 raise LimitReached([_too_many(policy, relation, bad), *_diagnostics(relation, bad)])
-            return Report(relation, tuple(files), loaded, len(bad), first)
+        case "quarantine":
+            pass
         case _:
             assert_never(policy.mode)
+
+
+def report_of(
+    policy: Policy, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0
+) -> Report:
+    """The report of bad rows that the policy lets pass."""
+    place = policy.quarantine(relation) if bad and policy.mode == "quarantine" else None
+    return Report(relation, tuple(files), loaded, len(bad), tuple(bad[:MOST_REPORTED]), place, converted)
 
 
 def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
@@ -90,6 +121,18 @@ def bad_row_diagnostic(relation: str, row: BadRow, more: int = 0) -> Diagnostic:
         notes=tuple(notes),
         help=faults.helps(row.fault.code),
         location=row.location,
+    )
+
+
+def converted_diagnostic(report: Report) -> Diagnostic:
+    """A note of how many values were given in another type."""
+    were = "value was" if report.converted == 1 else "values were"
+    return Diagnostic(
+        code="E0525",
+        message=f"{report.converted:,} {were} given for `{report.relation}` in another type than the declared one",
+        help="whole floats, decimals, truth values and times are taken where they say the same",
+        severity="note",
+        location=", ".join(report.files),
     )
 
 
@@ -112,14 +155,10 @@ def _too_many(policy: Policy, relation: str, bad: list[BadRow]) -> Diagnostic:
     )
 
 
-def _write_quarantine(path: Path, bad: list[BadRow]) -> None:
-    with replacing(path) as out:
-        for row in bad:
-            record = {
-                "file": row.file,
-                "line": row.line,
-                "code": row.fault.code,
-                "reason": row.fault.reason,
-                "text": row.text,
-            }
-            out.write(json.dumps(record).encode() + b"\n")
+def quarantine_lines(bad: Iterable[BadRow]) -> bytes:
+    """Bad rows as a quarantine holds them: JSON, one a line."""
+    records = (
+        {"file": row.file, "line": row.line, "code": row.fault.code, "reason": row.fault.reason, "text": row.text}
+        for row in bad
+    )
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)

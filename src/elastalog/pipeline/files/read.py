@@ -6,7 +6,7 @@ import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, assert_never
+from typing import BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -14,16 +14,21 @@ from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
+from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format, Kind, medium
 from elastalog.pipeline.files.json_lines import read_json_lines
 from elastalog.pipeline.files.json_list import read_json_list
-from elastalog.pipeline.files.parquet import read_parquet
+from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, require_file
-from elastalog.pipeline.files.policy import BadRow, Policy, Report, settle
+from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report, settle
 from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 from elastalog.pipeline.files.text import read_text
+from elastalog.relations.checks import converted_values
 from elastalog.relations.schema import Schema
 from elastalog.relations.tables import joined
+
+_Read: TypeAlias = tuple[pa.Table, list[BadRow], int]
+"""The good rows, the bad ones, and how many values were given in another type."""
 
 NO_PARAMETERS: Mapping[str, str] = {}
 
@@ -40,8 +45,8 @@ def read_facts(
     schema: Schema, path: Path | str, parameters: Mapping[str, str] = NO_PARAMETERS, policy: Policy | None = None
 ) -> FactsRead:
     """The facts in one file. Its format follows from its name and the parameters (see `Format.of`)."""
-    table, bad = _read_file(schema, Path(path), parameters)
-    return FactsRead(table, settle(policy or Policy(), schema.name, [str(path)], table.num_rows, bad))
+    table, bad, converted = _read_file(schema, Path(path), parameters)
+    return FactsRead(table, settle(policy or FAIL, schema.name, [str(path)], table.num_rows, bad, converted))
 
 
 def read_input(
@@ -54,6 +59,7 @@ def read_input(
     tables: list[pa.Table] = []
     bad: list[BadRow] = []
     files: list[str] = []
+    converted = 0
     for directive in relation.directives:
         if directive.kind != "input":
             continue
@@ -65,22 +71,24 @@ def read_input(
             files.append(str(path))
         elif source in ("json", "jsonfile"):
             path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
-            table, bad_here = read_json_list(schema, file_bytes(path, False), str(path))
+            table, bad_here = read_json_list(schema, file_bytes(path, _is_packed(path)), str(path))
             files.append(str(path))
         elif source == "stdin":
             data = read_stream(stdin or sys.stdin.buffer)
-            table, bad_here = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
+            table, bad_here, given = _read_bytes(schema, data, "<stdin>", Format.of(parameters, ""))
+            converted += given
             files.append("<stdin>")
         else:
             named = parameters.get("filename")
             path = find_facts(root, relation.name) if named is None else require_file(root, relation.name, named)
-            table, bad_here = _read_file(schema, path, parameters)
+            table, bad_here, given = _read_file(schema, path, parameters)
+            converted += given
             files.append(str(path))
         tables.append(table)
         bad += bad_here
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
     table = tables[0] if len(tables) == 1 else joined(tables or [schema.arrow().empty_table()])
-    return FactsRead(table, settle(policy or Policy(), relation.name, files, table.num_rows, bad))
+    return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
 
 
 def file_bytes(path: Path, is_gzip: bool) -> bytes:
@@ -91,19 +99,32 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
         raise ElastalogError([_unreadable(path, error, is_gzip)]) from None
 
 
-def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> tuple[pa.Table, list[BadRow]]:
+def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
     form = Format.of(parameters, path.name)
-    return _read_bytes(schema, file_bytes(path, form.is_gzip and form.kind is not Kind.PARQUET), str(path), form)
+    is_gzip = form.kind is not Kind.PARQUET and (form.is_gzip or _is_packed(path))
+    return _read_bytes(schema, file_bytes(path, is_gzip), str(path), form)
 
 
-def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+def _is_packed(path: Path) -> bool:
+    """Whether a file begins as gzip does: no text in UTF-8 has these bytes."""
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"\x1f\x8b"
+    except (OSError, ValueError):
+        return False  # reading it will tell why
+
+
+def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
     match form.kind:
         case Kind.TEXT:
-            return read_text(schema, data, file, form)
+            if form.columns:
+                data = chosen_columns(data, schema, form)
+            return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
-            return read_parquet(schema, data, file)
+            given = parquet_table(data, file)
+            return *read_parquet_table(schema, given, file), converted_values(schema, given)
         case Kind.JSON_LINES:
-            return read_json_lines(schema, data, file)
+            return *read_json_lines(schema, data, file), 0
         case _:
             assert_never(form.kind)
 

@@ -51,7 +51,11 @@ def path_of(uri: str) -> str:
 def frame_to_arrow(frame: DataFrame) -> pa.Table:
     """The rows of a DataFrame, in the driver. Decimals without fraction become integers, since Spark's unsigned numbers
     are such."""
-    table: pa.Table = frame.toArrow()
+    return with_integers(frame.toArrow())
+
+
+def with_integers(table: pa.Table) -> pa.Table:
+    """The table with integers for decimals without fraction."""
     for i, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type) and field.type.scale == 0:
             table = table.set_column(i, field.name, _integers(table.column(i)))

@@ -70,6 +70,7 @@ def local_settings(cores: int, memory: str) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
         "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.executorEnv.PYTHONPATH": path,
     }

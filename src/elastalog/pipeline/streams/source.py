@@ -26,16 +26,17 @@ class StreamedUpdate:
     diff: Diff
 
 
-def read_stream(path: Path | str, program: Program) -> Iterator[StreamedUpdate]:
+def read_stream(path: Path | str, program: Program, *, keep_bad: bool = False) -> Iterator[StreamedUpdate]:
     """The updates of a stream of a program in order. Those of a folder are read when they are asked for; facts may
-    belong to relations that an update before declares."""
+    belong to relations that an update before declares. `keep_bad` as in `read_diff`; a single file of all updates is
+    right or wrong as a whole."""
     path = Path(path)
     if path.is_file():
         for step, diff in read_steps(path, schemas_of(program.checked)):
             yield StreamedUpdate(str(step), diff)
         return
     for part in update_files(path):
-        update = StreamedUpdate(part.name, _read(part, program))
+        update = StreamedUpdate(part.name, _read(part, program, keep_bad))
         yield update
         if update.diff.changes_rules:
             edits = RuleEdits(update.diff.added_rules, update.diff.removed_rules)
@@ -43,8 +44,8 @@ def read_stream(path: Path | str, program: Program) -> Iterator[StreamedUpdate]:
                 program = change_rules(program, edits).after
 
 
-def _read(part: Path, program: Program) -> Diff:
+def _read(part: Path, program: Program, keep_bad: bool) -> Diff:
     def with_added(rules: tuple[str, ...]) -> Mapping[str, Schema]:
         return schemas_of(change_rules(program, RuleEdits(rules)).after.checked)
 
-    return read_diff(part, schemas_of(program.checked), with_added)
+    return read_diff(part, schemas_of(program.checked), with_added, keep_bad=keep_bad)

@@ -59,6 +59,7 @@ def _line(node: Node, is_again: bool) -> str:
 def render_absence(absence: Absence) -> str:
     """The failing instantiations as `<details>`, the nearest open."""
     parts = [f"<div class='elastalog-absence'><div>{escape(absence.headline)}</div>"]
+    parts += [f"<div>{escape(note)}</div>" for note in absence.notes]
     for number, found in enumerate(absence.instantiations):
         is_open = " open" if number == 0 else ""
         title = f"<code>{escape(str(absence.fact))}</code> <small>(R{found.rule.number_in_relation})</small>"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, assert_never
 
-from elastalog.analysis.program import Value
+from elastalog.analysis.listing import json_value
 from elastalog.provenance.absence import Absence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
@@ -35,7 +34,7 @@ def render_absence(absence: Absence) -> str:
         {
             "rule": instantiation.rule.number,
             "rule_in_relation": instantiation.rule.number_in_relation,
-            "bindings": {name: _value(value) for name, value in instantiation.bindings.items()},
+            "bindings": {name: json_value(value) for name, value in instantiation.bindings.items()},
             "free": list(instantiation.free),
             "literals": [
                 {
@@ -55,6 +54,7 @@ def render_absence(absence: Absence) -> str:
         "instantiations": found,
         "impossible": impossible,
         "is_exhaustive": absence.is_exhaustive,
+        **({"notes": list(absence.notes)} if absence.notes else {}),
     }
     return json.dumps(shown, ensure_ascii=False, indent=2)
 
@@ -70,11 +70,13 @@ def _described(node: Node) -> dict[str, Any]:
                 "explicit": node.is_explicit,
                 "expanded": node.is_expanded,
                 "height": node.height,
+                **({} if node.superseded_by is None else {"superseded_by": _fact(node.superseded_by)}),
+                **({} if node.chosen_among is None else {"chosen_among": node.chosen_among}),
             }
         case Condition():
             return {"kind": node.kind, "text": node.text}
         case AggregatePremise():
-            return {"kind": "aggregate", "text": node.text, "result": _value(node.result), "members": node.number}
+            return {"kind": "aggregate", "text": node.text, "result": json_value(node.result), "members": node.number}
         case Member():
             return {"kind": "member", "alternative": node.body}
         case _:
@@ -82,9 +84,4 @@ def _described(node: Node) -> dict[str, Any]:
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    return {"relation": fact.relation, "values": [_value(value) for value in fact.values], "text": str(fact)}
-
-
-def _value(value: Value) -> Value:
-    # JSON has no NaN and no infinities.
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return {"relation": fact.relation, "values": [json_value(value) for value in fact.values], "text": str(fact)}

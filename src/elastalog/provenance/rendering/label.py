@@ -15,7 +15,9 @@ def label(node: Node) -> str:
     """The fact, constraint or aggregate of a node."""
     match node:
         case Proof():
-            return str(node.fact) if node.is_expanded else f"{node.fact} {CUT}"
+            by = "" if node.superseded_by is None else f" [superseded by {node.superseded_by}]"
+            among = "" if node.chosen_among is None else f" [chosen among {node.chosen_among}]"
+            return f"{node.fact}{by}{among}" if node.is_expanded else f"{node.fact}{by} {CUT}"
         case Condition():
             return node.text
         case AggregatePremise():

@@ -36,7 +36,7 @@ def render_fitting(proof: Proof) -> str:
 
 def render_absence(absence: Absence) -> str:
     """The failing instantiations, each as a rule application whose premises hold (✓), fail (X) or are open (?)."""
-    parts = [absence.headline]
+    parts = [absence.headline, *absence.notes]
     parts += ["\n".join(line.rstrip() for line in _instantiation(absence, found)) for found in absence.instantiations]
     parts += [f"(R{rule.number_in_relation}) can not derive it: {why}" for rule, why in absence.impossible]
     parts += [] if absence.is_exhaustive else ["The search was cut short: there may be nearer ones."]

@@ -39,7 +39,7 @@ def render(proof: Proof) -> str:
 
 def render_absence(absence: Absence) -> str:
     """The failing instantiations as a tree, a literal a line."""
-    lines = [absence.headline]
+    lines = [absence.headline, *absence.notes]
     for number, found in enumerate(absence.instantiations, 1):
         lines.append(f"{number}. {absence.fact}  (R{found.rule.number_in_relation})")
         for position, literal in enumerate(found.literals):

@@ -41,7 +41,12 @@ class OtherPlace(Protocol):
     def costs(self) -> Mapping[int, StratumElsewhere]: ...
 
     def evaluate(
-        self, stratum: LogicalStratum, facts: Mapping[str, npt.NDArray[np.int32]], limits: Mapping[str, int]
+        self,
+        stratum: LogicalStratum,
+        facts: Mapping[str, npt.NDArray[np.int32]],
+        limits: Mapping[str, int],
+        levels: Mapping[str, npt.NDArray[np.int32]] | None = None,
     ) -> Begun | None:
-        """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. None: it
-        is better evaluated here, or could not be there."""
+        """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. `levels`:
+        those of the latter, if levels are global; then it goes to the end. None: it is better evaluated here, or could
+        not be there."""

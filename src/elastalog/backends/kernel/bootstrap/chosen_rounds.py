@@ -25,6 +25,7 @@ from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVaria
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
+from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum, StoredRelation
@@ -40,15 +41,17 @@ def evaluate_chosen(
     stored: Mapping[str, StoredRelation],
     source: Source,
     watch: Watch,
+    record: Leaving | None = None,
 ) -> None:
-    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint."""
+    """Brings the relations of a stratum, which hold their explicit facts, to the fixpoint. `record` is told of every
+    fact that leaves."""
     own = [relations[name] for name in stratum.relations]
     choosers = {
         relation.name: _Chooser(stored[relation.name], relation, variants.dictionary)
         for relation in own
         if stored[relation.name].choices
     }
-    dominance = Dominance(stratum, relations, variants.dictionary, source, watch)
+    dominance = Dominance(stratum, relations, variants.dictionary, source, watch, record)
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
@@ -136,7 +139,9 @@ class Dominance:
         dictionary: Dictionary,
         source: Source,
         watch: Watch,
+        record: Leaving | None = None,
     ) -> None:
+        self._record = record
         self._relations = relations
         self._dictionary = dictionary
         self._watch = watch
@@ -156,16 +161,24 @@ class Dominance:
         first, last = dict(start), dict(stop)
         for name, pairs in self._pairs(Bounds(start, stop)).items():
             relation = self._relations[name]
-            gone = self._gone(relation, pairs, stored[name].bases)
-            kept = np.array([row for row in range(relation.used) if row not in gone], np.int64)
+            pairs = self._valid(pairs, relation.width, stored[name].bases)
+            rows = relation.find(np.ascontiguousarray(pairs[:, : relation.width]))
+            is_kept = np.ones(relation.used, np.bool_)
+            is_kept[rows] = False
+            is_kept[: self._given[name]] = True
+            kept = np.flatnonzero(is_kept)
             if len(kept) < relation.used:
+                if self._record is not None:
+                    is_leaving = ~is_kept[rows]
+                    self._record.note(relation, rows[is_leaving], pairs[is_leaving, relation.width :])
                 _keep(relation, kept)
                 first[name] = int(np.searchsorted(kept, start[name]))
                 last[name] = len(kept)
         return first, last
 
-    def _pairs(self, bounds: Bounds) -> dict[str, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
-        found: dict[str, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
+    def _pairs(self, bounds: Bounds) -> dict[str, Matrix]:
+        """By relation: facts beside facts that dominate them, those that came in this round among them."""
+        found: dict[str, list[Matrix]] = {}
         scratch = Scratch()
         for variant in self._variants:
             name = variant.gather.relation
@@ -173,28 +186,39 @@ class Dominance:
             width = self._relations[name].width
             pairs = found.setdefault(variant.clause.head.removesuffix(MARK), [])
 
-            def collect(block: Matrix, used: int, width: int = width, pairs: list[Any] = pairs) -> None:
-                pairs.extend((tuple(row[:width]), tuple(row[width : 2 * width])) for row in block[:used].tolist())
+            def collect(block: Matrix, used: int, width: int = width, pairs: list[Matrix] = pairs) -> None:
+                pairs.append(block[:used, : 2 * width].copy())
 
             if bounds.start[name] < bounds.stop[name]:
                 variant.run(self._relations, bounds.start[name], bounds.stop[name], bounds, scratch, collect)
         self._watch.derived(scratch.derivations)
-        return found
+        return {name: np.concatenate(blocks) for name, blocks in found.items() if blocks}
 
-    def _is_less(self, one: Sequence[int], other: Sequence[int], bases: tuple[Base, ...]) -> bool:
-        return order_of(one, bases, self._dictionary) < order_of(other, bases, self._dictionary)
+    def _valid(self, pairs: Matrix, width: int, bases: tuple[Base, ...]) -> Matrix:
+        """Without facts beside themselves, and of two that dominate each other without the lesser as dominated."""
+        pairs = pairs[(pairs[:, :width] != pairs[:, width:]).any(axis=1)]
+        swapped = np.concatenate((pairs[:, width:], pairs[:, :width]), axis=1)
+        is_spared = np.zeros(len(pairs), np.bool_)
+        for place in np.flatnonzero(are_in(swapped, pairs)).tolist():
+            one, other = (order_of(side.tolist(), bases, self._dictionary) for side in np.split(pairs[place], 2))
+            is_spared[place] = one < other
+        return pairs[~is_spared]
 
-    def _gone(
-        self, relation: KernelRelation, pairs: list[tuple[tuple[int, ...], tuple[int, ...]]], bases: tuple[Base, ...]
-    ) -> set[int]:
-        every = set(pairs)
-        dominated = {
-            one
-            for one, other in every
-            if one != other and not ((other, one) in every and self._is_less(one, other, bases))
-        }
-        rows = relation.find(np.array(sorted(dominated), np.int32).reshape(len(dominated), relation.width))
-        return {row for row in rows.tolist() if row >= self._given[relation.name]}
+
+class Leaving:
+    """The facts that have left a stratum under evaluation, each as it was when it first left, with one that dominated
+    it."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]] = {}
+
+    def note(self, relation: KernelRelation, rows: Vector, dominating: Matrix) -> None:
+        """Some rows leave, dominated by facts."""
+        known = self.facts.setdefault(relation.name, {})
+        levels = relation.level[rows].tolist()
+        words = relation.rows[rows].tolist()
+        for row, level, by in zip(words, levels, dominating.tolist(), strict=True):
+            known.setdefault(tuple(row), (level, tuple(by)))
 
 
 def _keep(relation: KernelRelation, kept: Vector) -> None:

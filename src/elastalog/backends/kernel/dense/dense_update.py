@@ -41,9 +41,11 @@ class DenseMaintenance(StratumMaintenance):
         workspace: Workspace,
         vectors: Mapping[str, Vectors],
     ) -> None:
-        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, workspace)
         self.vectors = vectors
-        self._machine = _DenseRun(self.plan, workspace, relations, self.own, watch, vectors)
+        super().__init__(stratum, plan, relations, inputs, deleted, inserted, watch, workspace)
+
+    def _make_run(self, watch: Watch) -> MachineRun:
+        return _DenseRun(self.plan, self.workspace, self.relations, self.own, watch, self.vectors)
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""

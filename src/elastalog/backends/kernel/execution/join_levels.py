@@ -10,6 +10,8 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
+    GROUP,
+    HALF,
     INT,
     KEYS,
     LOW,
@@ -19,6 +21,7 @@ from elastalog.backends.kernel.compile.signatures import (
     STATE,
     WORDS,
     flattened,
+    group_of_keys,
     hash_columns,
     inlined,
     int64,
@@ -40,13 +43,16 @@ from elastalog.backends.kernel.store.postings import (
     hash_key,
     index_key,
 )
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, find_key_from
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, fetch_row, find_key_from
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
 
 AHEAD = 16
 """How many rows before it is needed memory is asked for."""
+
+WITHIN_AHEAD = 8
+"""The same for the rows of a posting."""
 
 LEVELS = 2
 """Words that every row of bindings carries behind its slots."""
@@ -88,6 +94,50 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
     return value
 
 
+@inlined
+def _join_members(  # type: ignore[no-untyped-def]
+    left, start, stop, key, keys, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place, take,
+    take_place, out, state,
+):  # fmt: skip
+    """`join_levels` by the set table, in groups: where to look is asked for, then what is found there, then it is
+    there."""
+    filled = state[FILLED]
+    room = out.shape[0]
+    left_width = left.shape[1]
+    out_width = out.shape[1]
+    flat_rows = flattened(rows)
+    width = rows.shape[1]
+    homes = group_of_keys()
+    tags = group_of_keys()
+    i = start
+    while i < stop and filled < room:
+        size = min(GROUP, stop - i, room - filled)
+        for g in range(size):
+            value = hash_columns(left, i + g, key)
+            homes[g] = value >> high
+            tags[g] = value & LOW
+            prefetch(keys, int64(homes[g]))
+        for g in range(size):
+            homes[g] = fetch_row(keys, homes[g], tags[g], flat_rows, width)
+        for g in range(size):
+            row = find_key_from(left, i + g, key, rows, keys, homes[g], tags[g])
+            if row < 0 or row >= limit or not (view >> state_of(level, touched, row)) & 1:
+                continue
+            for c in range(keep.shape[0]):
+                out[filled, keep_place[c]] = left[i + g, keep[c]]
+            for c in range(take.shape[0]):
+                out[filled, take_place[c]] = rows[row, take[c]] if take[c] >= 0 else row
+            now = level_now(level, touched, row, is_loss, is_flat)
+            before = level_before(level, touched, row, is_loss, is_flat)
+            out[filled, out_width - 2] = max(left[i + g, left_width - 2], now)
+            out[filled, out_width - 1] = max(left[i + g, left_width - 1], before)
+            filled += 1
+        i += size
+    state[NEXT] = i
+    state[WITHIN] = 0
+    state[FILLED] = filled
+
+
 @operator(
     types.void, MATRIX, INT, INT, COLUMNS, INT, KEYS, INT, MATRIX, WORDS, MATRIX, COLUMNS, INT, WORDS, MATRIX,
     INT, FLAG, FLAG, FLAG, COLUMNS, COLUMNS, COLUMNS, COLUMNS, MATRIX, STATE,
@@ -112,6 +162,12 @@ def join_levels(  # type: ignore[no-untyped-def]
     flat_slots = flattened(slots)
     flat_rows = flattened(rows)
     width = rows.shape[1]
+    if kind == MEMBER and not is_negated:
+        _join_members(
+            left, start, stop, key, keys, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place,
+            take, take_place, out, state,
+        )  # fmt: skip
+        return
     for i in range(start, stop):
         # What later rows will look at is asked for now: first where to look, then what is found there.
         if i + AHEAD < stop:
@@ -127,11 +183,24 @@ def join_levels(  # type: ignore[no-untyped-def]
                 prefetch(flat_slots, int64(home) * SLOT_WIDTH)
             place = int64(-1)
             if kind == MEMBER:
-                place = int64(keys[hash_columns(left, i + AHEAD // 2, key) >> high] & LOW) - 1
+                # Most slots hold another fact, whose row would only be in the way.
+                value = hash_columns(left, i + AHEAD // 2, key)
+                entry = keys[value >> high]
+                if (entry >> HALF) == (value & LOW):
+                    place = int64(entry & LOW) - 1
             elif kind == DIRECT:
                 word = int64(left[i + AHEAD // 2, key[0]])
-                if word >= 0 and word < slots.shape[0] and slots[word, LENGTH] == 1:
-                    place = int64(slots[word, PLACE])
+                if word >= 0 and word < slots.shape[0]:
+                    if slots[word, LENGTH] == 1:
+                        place = int64(slots[word, PLACE])
+                    elif slots[word, LENGTH] > 1:
+                        prefetch(pool, int64(slots[word, PLACE]))
+                word = int64(left[i + 1, key[0]])
+                if word >= 0 and word < slots.shape[0]:
+                    first = int64(slots[word, PLACE])
+                    for j in range(min(int64(slots[word, LENGTH]), WITHIN_AHEAD) if slots[word, LENGTH] > 1 else 0):
+                        prefetch(flat_rows, int64(pool[first + j]) * width)
+                        prefetch(level, int64(pool[first + j]))
             if place >= 0:
                 prefetch(flat_rows, place * width)
                 prefetch(level, place)
@@ -195,6 +264,10 @@ def join_levels(  # type: ignore[no-untyped-def]
                 row = int64(j)
             elif length > 1:
                 row = int64(pool[place + j])
+                if j + WITHIN_AHEAD < length:
+                    later = int64(pool[place + j + WITHIN_AHEAD])
+                    prefetch(flat_rows, later * width)
+                    prefetch(level, later)
             if row >= limit:
                 break
             if not (view >> state_of(level, touched, row)) & 1:

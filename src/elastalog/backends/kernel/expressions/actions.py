@@ -7,6 +7,7 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.analysis.program import Base
 from elastalog.backends.kernel.expressions.columns import Matrix, keep_rows
 from elastalog.backends.kernel.expressions.comparisons import Holds, compile_comparison
 from elastalog.backends.kernel.expressions.ranges import compile_range
@@ -15,6 +16,7 @@ from elastalog.backends.kernel.expressions.terms import compile_column, words_of
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Generate, Keep, KeepConstant, KeepEqual, TakeApart
+from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 
 Run: TypeAlias = Callable[[Matrix, int], tuple[Matrix, int]]
@@ -115,9 +117,11 @@ def _dropping_errors(run: Run) -> Run:
 
 
 def _compute(action: Compute, slots: Mapping[str, int], dictionary: Dictionary, source: Source) -> Run:
+    base = action.expression.base
     column = compile_column(action.expression, slots, dictionary, source)
-    words = words_of(action.expression.base, dictionary)
+    words = words_of(base, dictionary)
     slot = action.slot
+    is_sought = action.is_sought and base in (Base.NUMBER, Base.UNSIGNED)
 
     def run(block: Matrix, used: int) -> tuple[Matrix, int]:
         values, valid, bound = column(block, used)
@@ -127,6 +131,10 @@ def _compute(action: Compute, slots: Mapping[str, int], dictionary: Dictionary, 
             used = keep_rows(block, used, valid)
             if not used:
                 return block, 0
+        if is_sought and bound >= WIDE:
+            # A wide number that the dictionary does not know is in no fact, and need not be learnt.
+            block[:used, slot], is_known = dictionary.find_integers(base, values)
+            return block, used if is_known is None else keep_rows(block, used, is_known)
         block[:used, slot] = words(values, bound)
         return block, used
 

@@ -122,17 +122,23 @@ class StratumMaintenance:
         self.deleted = deleted
         self.inserted = inserted
         self.workspace = workspace
-        self._machine = MachineRun(self.plan, workspace, relations, self.own, watch)
+        self._machine = self._make_run(watch)
         self._is_marked = False
         self._may_gain = False
         workspace.clear()
-        self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
         workspace.attach(self.plan)
+        if deleted or inserted:
+            self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
+        else:
+            self._machine.begin_narrow(inputs)
         machine_inputs.begin(workspace.address)
         for name, entries in inputs.items():
             relation = self.plan.relations[self.plan.number[name]]
             relation.inputs, relation.inputs_number = address_of(entries), len(entries)
         self._concerned = int(machine_inputs.look(workspace.address)) if inputs else 0
+
+    def _make_run(self, watch: Watch) -> MachineRun:
+        return MachineRun(self.plan, self.workspace, self.relations, self.own, watch)
 
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
@@ -204,6 +210,7 @@ class StratumMaintenance:
         if not self.plan.backward.isdisjoint(self.deleted):
             self._recover(DELTA_LIST, {name: len(entries) for name, entries in self.deleted.items()})
         if not self.plan.recovering.isdisjoint(lost):
+            self._machine.widen()
             self._recover(LOSS_LIST, lost)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:

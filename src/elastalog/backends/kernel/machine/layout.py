@@ -11,10 +11,11 @@ from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
 
-DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS, CHECK, LARGE, NO_COUNTS = range(9)
+DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS, CHECK, LARGE, NO_COUNTS, WIDEN = range(10)
 """Why a machine returns: it is done; a relation (`full`) needs room for the rows of the block, the queue needs room
 for them, or for levels up to `highest`; an index (`full_index`) is full; actions are to run in Python; limits are to be
-checked; a round has found so much that it is better run outside; the vectors of a relation (`full`) need room."""
+checked; a round has found so much that it is better run outside; the vectors of a relation (`full`) need room; another
+round follows, and the tables are laid out for the first only (`is_narrow`)."""
 
 GO_ON = -1
 """A round is closed and another one follows."""
@@ -57,6 +58,7 @@ class Machine(Structure):
     work: int
     work_allowed: int
 
+    is_narrow: int
     full: int
     full_index: int
     action: int

@@ -83,10 +83,10 @@ class MachinePlan:
         self._seen: list[tuple[_Known, ...]] = [(_unknown,) * 5] * len(self.names)
         self._seen_indexes: list[tuple[_Known, ...]] = [(_unknown,) * 3] * len(self._indexed)
         self._used = [(-1, -1)] * len(self.names)
-        self._done = [-1] * len(self._indexed)
+        self._done = [0] * len(self._indexed)
         self._all = variants
         self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
-        self._reaches: dict[frozenset[str], _Reach] = {}
+        self._reaches: dict[tuple[frozenset[str], bool], _Reach] = {}
 
     def _is_usual(self, variant: Variant) -> bool:
         """Whether every update may run a variant: those of explicit facts that rules derive too are rare."""
@@ -98,10 +98,13 @@ class MachinePlan:
 
     # --- tables ----------------------------------------------------------------------------------------------------
 
-    def refresh(self, relations: Mapping[str, KernelRelation], changed: Iterable[str] | None) -> None:
-        """Writes where relations and indexes are now, of those that what `changed` can reach; None: of all, because
-        explicit facts of the stratum go. Indexes are made when they are first needed."""
-        reach = self._everything if changed is None else self._reach(frozenset(changed))
+    def refresh(
+        self, relations: Mapping[str, KernelRelation], changed: Iterable[str] | None, *, is_first_round: bool = False
+    ) -> None:
+        """Writes where relations and indexes are now, of those that what `changed` can reach, in the end or in the
+        first round; None: of all, because explicit facts of the stratum go. Indexes are made when they are first
+        needed."""
+        reach = self._everything if changed is None else self._reach(frozenset(changed), is_first_round)
         for number, name in reach.relations:
             relation = relations[name]
             self.refresh_relation(number, relation)
@@ -116,22 +119,22 @@ class MachinePlan:
             if self._done[place] != _NEVER:
                 self.indexes[place].added = self._done[place] = _NEVER
 
-    def _reach(self, changed: frozenset[str]) -> _Reach:
+    def _reach(self, changed: frozenset[str], is_first_round: bool) -> _Reach:
         """What variants may look at that start, at once or in the end, at changed relations, and those that look for
-        what they lose; and the stratum itself."""
-        found = self._reaches.get(changed)
+        what they lose; and the stratum itself, whose indexes the first round does not need."""
+        found = self._reaches.get((changed, is_first_round))
         if found is None:
             starts, before = set(changed), -1
             usual = [variant for variant in self._all if self._is_usual(variant)]
-            while len(starts) > before:
+            while len(starts) > before and not is_first_round:
                 before = len(starts)
                 starts.update(v.clause.head for v in usual if v.gather.goal is not None and start_of(v) in starts)
             reached = [variant for variant in usual if start_of(variant) in starts]
             names = {*self._own, *starts, *(probe.relation for v in reached for probe in v.probes)}
             places = self._needed_by(reached)
-            own = {place for place, (name, _) in enumerate(self._keys) if name in self._own}
+            own = {place for place, (name, _) in enumerate(self._keys) if name in self._own and not is_first_round}
             needed = sorted(places | (own - self._deferred))
-            found = self._reaches[changed] = _Reach(
+            found = self._reaches[changed, is_first_round] = _Reach(
                 tuple((number, name) for number, name in enumerate(self.names) if name in names),
                 tuple((place, self._keys[place]) for place in needed),
                 tuple(sorted(own & self._deferred)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
@@ -37,6 +37,7 @@ class MachineRun:
         self.watch = watch
         self._on_check = on_check
         self._given: dict[int, Matrix] = {}
+        self._changed: tuple[str, ...] = ()
 
     def run(self, advance: Callable[[int], int]) -> int:
         """Calls an operator of a machine until it is done; returns DONE, or another reason that is not a wish."""
@@ -53,9 +54,22 @@ class MachineRun:
                 # Whatever interrupts the work now, a rollback must know how far it went.
                 self.plan.keep(self.relations, self.own)
             if reason in (layout.DONE, layout.LARGE):
-                self.watch.derivations += machine.derived
+                self.watch.count(machine.derived, machine.work)
                 return reason
             self._serve(reason)
+
+    def widen(self) -> None:
+        """Lays out all that the update may look at, if it is not yet."""
+        machine = self.workspace.machine
+        if machine.is_narrow:
+            self.plan.refresh(self.relations, self._changed)
+            machine.is_narrow = 0
+
+    def begin_narrow(self, changed: Iterable[str]) -> None:
+        """Lays out what the first round may look at: most changes end there."""
+        self._changed = tuple(changed)
+        self.plan.refresh(self.relations, self._changed, is_first_round=True)
+        self.workspace.machine.is_narrow = 1
 
     def _allowance(self) -> int:
         """How many derivations may be made before the budget is to be looked at."""
@@ -74,15 +88,17 @@ class MachineRun:
                 self.workspace.reserve_nodes(rows)
             case layout.NO_LEVELS:
                 self.workspace.reserve_levels(machine.highest)
+            case layout.WIDEN:
+                self.widen()
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
             case layout.ACTIONS:
                 self._act(machine.depth, rows)
             case layout.CHECK:
-                derived = machine.derived
+                derived, rows = machine.derived, machine.work
                 machine.derived = 0
                 machine.work = 0
-                self.watch.derived(derived)
+                self.watch.derived(derived, rows)
                 self.watch.check()
                 self._on_check()
                 machine.derived_allowed = self._allowance()

@@ -20,8 +20,8 @@ from elastalog.backends.kernel.store.bookkeeping import settle_at
 
 @piece
 def _open(machine):  # type: ignore[no-untyped-def]
-    """Gains may have brought new rows."""
-    is_ready = machine.phase != layout.GAINING or extend_indexes(machine)
+    """Gains may have brought new rows, but not before the first round."""
+    is_ready = machine.phase != layout.GAINING or machine.is_narrow or extend_indexes(machine)
     return layout.DONE if is_ready else layout.NO_INDEX
 
 
@@ -153,6 +153,8 @@ def _close(machine):  # type: ignore[no-untyped-def]
     is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
     if not is_more:
         return layout.DONE
+    if machine.is_narrow:
+        return layout.WIDEN
     return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 

@@ -39,6 +39,7 @@ class Workspace:
         machine.actions = code.actions.address
         machine.operands = code.operands
         machine.task = 0 if task is None else addressof(task)
+        machine.is_narrow = 0
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
         """Makes room for blocks of at least so many columns, step by step."""

@@ -73,13 +73,31 @@ class KernelRelation:
         capacity = len(self.rows)
         if size > capacity:
             capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
-            # Rows last, and a table when it is filled: memory may end, or Ctrl-C come, in between.
-            if self.is_annotated:
-                self.level = grown(self.level, self.used, capacity)
-                self.count = grown(self.count, self.used, capacity)
-            self.rows = grown(self.rows, self.used, capacity)
+            self._lengthen(capacity)
         if size > self.full:
+            if not self.is_annotated:
+                # Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of
+                # them any more. So the old table can go before the new one, twice its size, is there.
+                self.take_table(cleared(_FIRST_TABLE, np.uint64), 0)
             self._fill_table(cleared(slots_for(size), np.uint64))
+
+    def _lengthen(self, capacity: int) -> None:
+        """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
+        Rows last: memory may end, or Ctrl-C come, in between."""
+        # Not in a loop: numpy wants to see no more than one reference.
+        if self.is_annotated:
+            try:
+                self.level.resize(capacity)
+            except ValueError:
+                self.level = grown(self.level, self.used, capacity)
+            try:
+                self.count.resize(capacity)
+            except ValueError:
+                self.count = grown(self.count, self.used, capacity)
+        try:
+            self.rows.resize((capacity, self.width))
+        except ValueError:
+            self.rows = grown(self.rows, self.used, capacity)
 
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
         row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())

@@ -1,0 +1,255 @@
+"""What the elastic choice costs against the better of update and bootstrap, known afterwards.
+
+`python -m benchmarks.regret CASE ... [--data DIR] [--repeats N]`; cases: doop, crdt, lubm, el-completion (rules and
+shape of Galen), galen, closure-TG, sspe, ways, bursts.
+
+Every stream is played with updates only, with every stratum evaluated anew, with `budget="auto"` and with a fixed
+fifth. The better way of an epoch is, stratum by stratum, the cheaper of the first two; regret is the cost of a choice
+over it, summed over all epochs, and the largest of an epoch beyond 5 ms. Twice: in derivations (one of an update weighs
+as much as the cost model says), which no other load on the machine can disturb, and in seconds of the processor, the
+least of the repeats. `weight` is what a derivation of an update took, in terms of one of a bootstrap. Writes
+benchmarks/results/regret.json and a plot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks import streams
+from benchmarks.keep import keep_results
+from benchmarks.plot import draw_bars
+from benchmarks.strategies import aligned
+from benchmarks.updates import Cycle
+from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, data_folder
+from elastalog.evaluation import costs
+from elastalog.evaluation.costs import CostModel, Forecast
+from elastalog.evaluation.strategies import elastic
+from elastalog.planning.logical import LogicalStratum
+
+Step = tuple[Facts, Facts]
+LEAST_SECONDS = 0.005
+CHOICES: Mapping[str, Any] = {"auto": "auto", "a fifth": 0.2}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    program: str | Path
+    facts: Facts
+    steps: list[Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one stratum in one epoch."""
+
+    how: str
+    derivations: int
+    seconds: float
+
+
+Played = list[dict[int, Cost]]
+"""The costs of an epoch by stratum, epoch by epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regret:
+    """`counted` and `timed`: the whole cost over that of the better way; `worst`: the largest of an epoch."""
+
+    counted: float
+    timed: float
+    worst_counted: float
+    worst_timed: float
+    seconds: float
+    better_seconds: float
+
+
+class AlwaysAnew(CostModel):
+    """Has every stratum evaluated anew."""
+
+    def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
+        return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
+
+
+# --- the cases -------------------------------------------------------------------------------------------------------
+
+
+def epochs_of(name: str) -> Callable[[str | None], list[Case]]:
+    """Six small updates, one of 10 % of the facts, four small ones, and those 10 % again; then five of 1 %."""
+
+    def make(data: str | None) -> list[Case]:
+        work = BY_NAME[name]
+        facts = work.facts(data_folder(data))
+        cycle = Cycle(facts)
+        sizes = [100, 100, 10, cycle.total // 10, 100, 1, *[cycle.total // 100] * 3]
+        steps: list[Step] = []
+        for seed, size in enumerate(sizes):
+            chosen = cycle.choose(size, 1000 + seed)
+            steps += [(chosen, {}), ({}, chosen)]
+        return [Case(work.program, facts, steps)]
+
+    return make
+
+
+def ways(data: str | None) -> list[Case]:
+    return [Case(stream.program, {}, stream.updates) for stream in streams.RECORDED["ways"](data)]
+
+
+def bursts(data: str | None) -> list[Case]:
+    """A closure of small components: single edges, and every tenth time many at once, now few and now most."""
+    random = np.random.default_rng(7)
+    ends = random.integers(0, 100, (30_000, 2)) + 100 * random.integers(0, 200, (30_000, 1))
+    edges = np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)
+    facts = {"edge": pa.table({"x": edges[:, 0], "y": edges[:, 1]})}
+    steps: list[Step] = []
+    for number in range(60):
+        size = 1 if number % 10 else int(random.choice((20, 200, len(edges) // 2)))
+        some = {"edge": facts["edge"].take(np.sort(random.choice(len(edges), size, replace=False)))}
+        steps += [(some, {}), ({}, some)]
+    return [Case(streams.TRANSITIVE, facts, steps)]
+
+
+CASES: Mapping[str, Callable[[str | None], list[Case]]] = {
+    **{name: epochs_of(name) for name in ("doop", "crdt", "lubm", "el-completion", "galen", "closure-TG", "sspe")},
+    "ways": ways,
+    "bursts": bursts,
+}
+
+
+# --- playing ---------------------------------------------------------------------------------------------------------
+
+
+class ProcessorTime:
+    """In the place of the clock: other processes are no part of what is measured."""
+
+    perf_counter = staticmethod(time.process_time)
+
+
+def play(case: Case, budget: Any, *, is_anew: bool = False) -> Played:
+    """Plays a stream."""
+    import elastalog
+
+    vars(elastic)["time"] = ProcessorTime
+    with elastalog.open(case.program, case.facts, budget=budget, engine="local") as db:
+        strategy: Any = db._epochs.strategy
+        if is_anew:
+            model = AlwaysAnew(None)
+            model.become(strategy.costs)
+            strategy.costs = model
+        db.prepare()
+        played: Played = []
+        for deleted, inserted in case.steps:
+            epoch = db.epoch
+            db.apply(inserted, deleted)
+            done = db.log()[-1].strata if db.epoch > epoch else ()
+            played.append({work.stratum: Cost(work.how, work.derivations, work.seconds) for work in done})
+        return played
+
+
+def least(repeats: Sequence[Played]) -> Played:
+    """The same costs with the least seconds that were measured."""
+    return [
+        {
+            stratum: Cost(cost.how, cost.derivations, min(other[i][stratum].seconds for other in repeats))
+            for stratum, cost in epoch.items()
+        }
+        for i, epoch in enumerate(repeats[0])
+    ]
+
+
+def counted(cost: Cost, anew: Cost) -> float:
+    """In derivations of a bootstrap, which costs something to begin too; an update that was abandoned is both."""
+    bootstrap = anew.derivations + costs._WEIGHT * costs._LEAST_BUDGET
+    match cost.how:
+        case "update":
+            return costs._WEIGHT * cost.derivations
+        case "switch":
+            return costs._WEIGHT * max(cost.derivations - anew.derivations, 0) + bootstrap
+        case "bootstrap":
+            return bootstrap
+        case _:
+            return cost.derivations
+
+
+def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
+    """What a choice cost over the better way."""
+    sums = np.zeros(4)
+    worst = [1.0, 1.0]
+    for epoch, updated, evaluated in zip(chosen, updates, anew, strict=True):
+        one = np.zeros(4)
+        for stratum, cost in epoch.items():
+            ways_of = updated[stratum], evaluated[stratum]
+            one += (
+                counted(cost, evaluated[stratum]),
+                min(counted(way, evaluated[stratum]) for way in ways_of),
+                cost.seconds,
+                min(way.seconds for way in ways_of),
+            )
+        sums += one
+        if one[2] > LEAST_SECONDS:
+            worst = [max(worst[0], one[0] / max(one[1], 1)), max(worst[1], one[2] / one[3])]
+    whole = float(sums[0] / max(sums[1], 1)), float(sums[2] / sums[3])
+    return Regret(*whole, worst[0], worst[1], float(sums[2]), float(sums[3]))
+
+
+def rate_of(played: Played) -> float:
+    """Seconds a derivation, of large updates."""
+    large = [cost for epoch in played for cost in epoch.values() if cost.derivations > 10_000]
+    return sum(cost.seconds for cost in large) / max(sum(cost.derivations for cost in large), 1) or 1e-9
+
+
+def measure(cases: Sequence[Case], repeats: int) -> dict[str, Regret]:
+    def played(budget: Any, *, is_anew: bool = False) -> Played:
+        return [
+            epoch
+            for case in cases
+            for epoch in least([play(case, budget, is_anew=is_anew) for _ in range(repeats)])
+        ]  # fmt: skip
+
+    updates, anew = played(None), played(None, is_anew=True)
+    print(f"weight {rate_of(updates) / rate_of(anew):.2f}", file=sys.stderr, flush=True)
+    result = {name: regret(played(budget), updates, anew) for name, budget in CHOICES.items()}
+    result["updates only"] = regret(updates, updates, anew)
+    result["always anew"] = regret(anew, updates, anew)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="regret of the elastic choice", epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
+    parser.add_argument("--repeats", type=int, default=2)
+    given = parser.parse_args()
+    if not given.cases or not CASES.keys() >= set(given.cases):
+        parser.error(f"name cases: {', '.join(CASES)}")
+    found: dict[str, dict[str, Any]] = {}
+    for name in given.cases:
+        outcome = measure(CASES[name](given.data), given.repeats)
+        found[name] = {choice: asdict(one) for choice, one in outcome.items()}
+        rows = [["choice", "counted", "worst epoch", "timed", "worst epoch", "s"]]
+        rows += [
+            [choice, *(f"{v:.2f}" for v in (o.counted, o.worst_counted, o.timed, o.worst_timed)), f"{o.seconds:.3f}"]
+            for choice, o in outcome.items()
+        ]
+        print(f"\n== {name}", *aligned(rows), sep="\n", flush=True)
+    everything = keep_results(HERE / "results" / "regret.json", found)
+    series = {
+        f"{choice}, {way}": {name: outcome[choice][way] for name, outcome in everything.items()}
+        for choice in CHOICES
+        for way in ("counted", "timed")
+    }
+    draw_bars(HERE / "plots" / "regret.png", "cost over the better way, in sum", "ratio", series)
+
+
+if __name__ == "__main__":
+    main()

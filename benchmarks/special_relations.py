@@ -1,0 +1,154 @@
+"""What relations with a mind of their own cost: equivalences kept as classes, and shortest paths by subsumption.
+
+    python -m benchmarks.special_relations [equivalences] [shortest] [--data DIR] [--members N] [--nodes N]
+
+Equivalences: one class of all members, in a random order of pairs, and classes of ten; building, joining with one
+side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with lengths of 1 to 9
+that its ends determine, from one node, against Dijkstra's algorithm; and updates of ten edges against evaluation anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import elastalog
+from benchmarks.workloads import data_folder
+from elastalog.session import Session
+
+SAME = """
+.decl edge(x: number, y: number)
+.decl same(x: number, y: number) eqrel
+same(x, y) :- edge(x, y).
+.decl asked(x: number)
+.decl mate(x: number, y: number)
+mate(x, y) :- asked(x), same(x, y).
+"""
+SHORTEST = """
+.decl road(x: number, y: number, w: number)
+.decl source(x: number)
+.decl far(x: number, n: number)
+far(x, 0) :- source(x).
+far(y, n + w) :- far(x, n), road(x, y, w).
+far(x, a) <= far(x, b) :- b < a.
+"""
+
+
+def timed(told: str, work: Callable[[], Any]) -> Any:
+    """Does some work, and prints how long it took."""
+    began = time.perf_counter()
+    found = work()
+    print(f"{told:<44}{time.perf_counter() - began:>10.3f} s", flush=True)
+    return found
+
+
+def equivalences(members: int) -> None:
+    """One class of all members, then classes of ten."""
+    order = np.random.default_rng(1).permutation(members)
+    ten = np.arange(members)
+    cases = {"one class": (order[:-1], order[1:]), "classes of ten": (ten, ten - ten % 10)}
+    elastalog.open(SAME, {"edge": [(1, 2)]}).close()  # operators are loaded
+    for name, (left, right) in cases.items():
+        print(f"{name}, {members:,} members")
+        _equivalence(left, right, members)
+
+
+def _equivalence(left: np.ndarray, right: np.ndarray, members: int) -> None:
+    facts = {"edge": pa.table({"x": left, "y": right})}
+    db = timed("  build", lambda: elastalog.open(SAME, facts))
+    stored = {name: size for name, size in db._backend.profile().bytes.items() if name.endswith("same")}
+    print(f"  {len(db['same']):,} pairs; {sum(stored.values()) / members:.0f} bytes a member")
+    timed("  members of one class (`same(7, X)`)", lambda: len(db.query("same(7, X)")))
+    timed("  join: `asked(7)` comes", lambda: db.apply({"asked": [(7,)]}))
+    db.apply(deleted={"asked": [(7,)]})
+    some = [(int(left[i]), int(right[i])) for i in random.Random(1).sample(range(1, len(left)), 11)]
+    for told, pairs in (("one pair", some[:1]), ("ten pairs", some[1:])):
+        timed(f"  delete {told}", partial(db.apply, deleted={"edge": pairs}))
+        timed(f"  insert {told}", partial(db.apply, {"edge": pairs}))
+    db.close()
+
+
+def roads(folder: Path, nodes: int | None) -> tuple[list[tuple[int, int, int]], int]:
+    """The roads in both directions with lengths, between the first so many nodes, and a node of the middle."""
+    table = pq.read_table(folder / "graphs" / "usroads_165435.parquet")
+    one, other = (np.asarray(column.to_numpy(), np.int64) for column in table.columns)
+    if nodes is not None:
+        is_near = (one < nodes) & (other < nodes)
+        one, other = one[is_near], other[is_near]
+    lengths = (one * 31 + other * 17) % 9 + 1
+    listed = list(zip(one.tolist(), other.tolist(), lengths.tolist(), strict=True))
+    values, number = np.unique(np.concatenate((one, other)), return_counts=True)
+    return [*listed, *((y, x, w) for x, y, w in listed)], int(values[number.argmax()])
+
+
+def dijkstra(edges: Sequence[tuple[int, int, int]], source: int) -> dict[int, int]:
+    """The least distances from a node."""
+    following: dict[int, list[tuple[int, int]]] = {}
+    for x, y, w in edges:
+        following.setdefault(x, []).append((y, w))
+    found: dict[int, int] = {}
+    waiting = [(0, source)]
+    while waiting:
+        distance, x = heapq.heappop(waiting)
+        if x not in found:
+            found[x] = distance
+            for y, w in following.get(x, ()):
+                heapq.heappush(waiting, (distance + w, y))
+    return found
+
+
+def check(db: Session, edges: Sequence[tuple[int, int, int]], source: int) -> None:
+    """The distances are those of Dijkstra's algorithm."""
+    if set(db["far"]) != set(dijkstra(edges, source).items()):
+        raise AssertionError("the distances are wrong")
+
+
+def shortest(folder: Path, nodes: int | None) -> None:
+    """Distances by subsumption."""
+    edges, source = roads(folder, nodes)
+    table = pa.table([pa.array(column) for column in zip(*edges, strict=True)], names=["x", "y", "w"])
+    elastalog.open(SHORTEST, {"road": [(1, 2, 1)], "source": [(1,)]}).close()
+    facts = {"road": table, "source": [(source,)]}
+    found = timed("  Dijkstra, in Python", lambda: dijkstra(edges, source))
+    print(f"shortest paths: {len(edges):,} roads, {len(found):,} nodes reached, the farthest {max(found.values()):,}")
+    db = timed("  evaluation", lambda: elastalog.open(SHORTEST, facts))
+    check(db, edges, source)
+    gone = random.Random(1).sample(edges, 10)
+    timed("  delete ten roads", lambda: db.apply(deleted={"road": gone}))
+    left = sorted(set(edges) - set(gone))
+    check(db, left, source)
+    timed("  insert ten roads", lambda: db.apply({"road": gone}))
+    check(db, edges, source)
+    print(f"  each: {', '.join(stratum.how for stratum in db.log()[-1].strata if 'far' in stratum.relations)}")
+    db.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("part", nargs="*", help="`equivalences`, `shortest`; both unless given")
+    parser.add_argument("--data", help="folder of the data sets")
+    parser.add_argument("--members", type=int, default=1_000_000)
+    parser.add_argument("--nodes", type=int, help="only roads between the first so many nodes")
+    options = parser.parse_args()
+    parts = options.part or ["equivalences", "shortest"]
+    if "equivalences" in parts:
+        equivalences(options.members)
+    if "shortest" in parts:
+        folder = data_folder(options.data)
+        if folder is None:
+            raise SystemExit("shortest paths need --data")
+        shortest(folder, options.nodes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""A service elsewhere, asked by the calls of a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from elastalog.analysis.listing import json_value, show_value
+from elastalog.analysis.program import Base, Value
+from elastalog.client.decoding import Decoder
+from elastalog.client.event import Event
+from elastalog.client.relation import RemoteRelation
+from elastalog.client.transport import ARROW, Broken, Transport
+from elastalog.client.update import RemoteUpdate
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.evaluation.changes import Changes
+from elastalog.program import Program
+from elastalog.provenance.absence import Absence
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
+from elastalog.relations.facts import Relation
+from elastalog.relations.schema import Column, Schema, UnknownRelation, schema_named
+from elastalog.storage import faults
+from elastalog.storage.entries import LogEntry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 1_000_000
+"""Changed facts that an answer may name."""
+
+
+def connect(url: str, token: str | None = None, *, timeout: float = 60.0) -> Client:
+    """A client of the service at an address, as `elastalog serve` prints it. `token`: that of the service, by default
+    `ELASTALOG_TOKEN` of the environment. `timeout`: seconds to wait for an answer."""
+    return Client(Transport(url, os.environ.get("ELASTALOG_TOKEN") if token is None else token, timeout))
+
+
+class Client:
+    """A session that a service holds: the same calls, with the same kinds of answers. It holds nothing but the program;
+    `at` gives a client of an earlier epoch. Several threads may use one."""
+
+    def __init__(self, transport: Transport, epoch: int | datetime | None = None) -> None:
+        self._transport = transport
+        self._at = epoch
+        self._decoder: Decoder | None = None
+        self.decoder  # noqa: B018  # whether there is a service, and the token fits, is seen now
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection; the service goes on."""
+        self._transport.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.url}: epoch {self.epoch}>"
+
+    @property
+    def url(self) -> str:
+        return self._transport.url
+
+    def _get(self, path: str, **query: Any) -> Any:
+        """Asks what can be asked at any epoch."""
+        if self._at is None:
+            return self._transport.json("GET", path, query)
+        moment = self._at if isinstance(self._at, int) else self._at.astimezone().isoformat()
+        return self._transport.json("GET", f"/at/{quote(str(moment))}{path}", query)
+
+    def _post(self, path: str, body: Mapping[str, Any], key: str | None = None, method: str = "POST") -> Any:
+        """Asks what can be asked of the last epoch only."""
+        if self._at is not None:
+            raise faults.read_only("it is a client of an earlier epoch")
+        return self._transport.json(method, path, None, body, key)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    @property
+    def decoder(self) -> Decoder:
+        """What makes values of answers: it knows the program as it was when last looked at."""
+        if self._decoder is None:
+            told = self._get("/program")
+            self._decoder = Decoder(Program.reopen(told["text"], told["name"]))
+        return self._decoder
+
+    def reload(self) -> None:
+        """Looks at the program again. Happens by itself when an answer speaks of rules or relations that are new."""
+        self._decoder = None
+
+    @property
+    def program(self) -> Program:
+        """The program, as it is now."""
+        self.reload()
+        return self.decoder.program
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The schemas of its relations, by name."""
+        return self.decoder.schemas
+
+    @property
+    def epoch(self) -> int:
+        """The number of the latest epoch, or of the one that this is a client of."""
+        found: int = self._get("/relations")["epoch"]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schemas)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.schemas
+
+    def __getitem__(self, name: str) -> RemoteRelation:
+        if name not in self.schemas:
+            self.reload()
+        schema = schema_named(self.schemas, name)
+
+        def fetch(**query: Any) -> pa.Table:
+            return _table(self._bytes("GET", f"/relations/{quote(name, safe='')}", query, None))
+
+        return RemoteRelation(self, schema, fetch)
+
+    def page_told(self, relation: str, **query: Any) -> dict[str, Any]:
+        """A page of a relation as the service tells it; see `GET /relations/R`."""
+        found: dict[str, Any] = self._get(f"/relations/{quote(relation, safe='')}", **query)
+        return found
+
+    def query(self, text: str, /, *, parameters: Mapping[str, Any] | None = None, **values: Any) -> Relation:
+        """The answers to a query, with parameters `?name`; see `Session.query`. Records are texts."""
+        given = {name.removeprefix("?"): json_value(one) for name, one in {**(parameters or {}), **values}.items()}
+        body = {"query": text, "parameters": given}
+        table = _table(self._bytes("POST", "/query", {}, body))
+        if not table.num_columns:  # then it does not say how many rows it has
+            told = self._transport.json("POST", "/query", self._moment(), body)
+            return self.decoder.relation(Schema("answer", ()), [()] * told["total"])
+        schema = Schema("answer", tuple(Column(field.name, _base(field.type)) for field in table.schema))
+        return self.decoder.relation(schema, table)
+
+    def _bytes(self, method: str, path: str, query: Mapping[str, Any], body: Any) -> bytes:
+        return self._transport.fetch(method, path, {**self._moment(), **query}, body, ARROW)
+
+    def _moment(self) -> dict[str, str | None]:
+        return {"epoch": None if self._at is None else str(self._at)}
+
+    # --- updating --------------------------------------------------------------------------------------------------
+
+    def update(self, source: str | None = None, key: str | None = None) -> RemoteUpdate:
+        """An update to fill, as a context manager: it is sent on leaving, or dropped if an exception passes."""
+        return RemoteUpdate(self, source, key)
+
+    def apply(
+        self,
+        inserted: Mapping[str, Any] | None = None,
+        deleted: Mapping[str, Any] | None = None,
+        *,
+        source: str | None = None,
+        key: str | None = None,
+    ) -> Changes:
+        """Makes the next epoch, and returns what it changed. With a `key` the update is done once however often it is
+        sent, also when no answer came."""
+        return self.send({**self._facts(inserted, deleted), "source": source}, key)
+
+    def change_rules(
+        self, added: str | Iterable[str] = "", removed: int | str | Iterable[int | str] = (), *, key: str | None = None
+    ) -> Changes:
+        """Adds and removes rules, as an update."""
+        return self.send({**_rules(added, removed)}, key)
+
+    def upgrade(self, program: str, *, preview: bool = False, key: str | None = None) -> Changes:
+        """Puts another program, given as its text, in the place of this one."""
+        body = {"program": program, "preview": preview, "rows": MOST_ROWS}
+        return self._changes(self._post("/program", body, key, "PATCH"))
+
+    def preview(
+        self,
+        inserted: Mapping[str, Any] | None = None,
+        deleted: Mapping[str, Any] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: int | str | Iterable[int | str] = (),
+    ) -> Changes:
+        """What an update would change, without an epoch."""
+        body = {**self._facts(inserted, deleted), **_rules(added, removed), "rows": MOST_ROWS}
+        return self._changes(self._post("/updates/preview", body), added=_rules(added, removed)["added_rules"])
+
+    def send(self, update: Mapping[str, Any], key: str | None = None) -> Changes:
+        """Sends an update as `POST /updates` takes it."""
+        return self._changes(self._post("/updates", {**update, "rows": MOST_ROWS}, key))
+
+    def _facts(self, inserted: Mapping[str, Any] | None, deleted: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Facts as they are sent: checked here, where they are."""
+        sides = {"inserted": inserted or {}, "deleted": deleted or {}}
+        return {
+            side: {name: self.rows_told(name, rows) for name, rows in facts.items()} for side, facts in sides.items()
+        }
+
+    def rows_told(self, name: str, rows: Any) -> list[list[Any]]:
+        """Facts of a relation, in any form that a session takes, as they are sent."""
+        schema = self[name].schema
+        return [list(map(json_value, fact)) for fact in self.decoder.relation(schema, rows)]
+
+    def _changes(self, told: Mapping[str, Any], added: str = "") -> Changes:
+        try:
+            return self.decoder.changes(told)
+        except UnknownRelation:
+            self.reload()
+        if added:  # a preview of a relation that is still to come
+            decoder = Decoder(Program.reopen(f"{self.decoder.program.flat_text}\n{added}", "<preview>"))
+            return decoder.changes(told)
+        return self.decoder.changes(told)
+
+    # --- asking why ------------------------------------------------------------------------------------------------
+
+    def explain(self, fact: str | tuple[str, tuple[Value, ...]], depth: int | None = None) -> Proof:
+        """Why a fact holds: its best proof, to a depth (as far as the service goes by default)."""
+        told = self._get("/proof", fact=_written(fact), depth=1000 if depth is None else depth)
+        return self._decoder_for(told["rules"]).proof(told, _Source(self, told["epoch"]))
+
+    def derivations(self, fact: str | tuple[str, tuple[Value, ...]]) -> tuple[Proof, ...]:
+        """Every derivation of a fact that holds, as proofs of one level."""
+        told = self._get("/derivations", fact=_written(fact))
+        source = _Source(self, told["epoch"])
+        return tuple(self._decoder_for(one["rules"]).proof(one, source) for one in told["derivations"])
+
+    def explain_absence(
+        self,
+        fact: str | tuple[str, tuple[Value, ...]],
+        limit: int = 5,
+        *,
+        rule: int | None = None,
+        bindings: Mapping[str, Value] | None = None,
+    ) -> Absence:
+        """Why a fact does not hold: the derivations of it that fail nearest to success."""
+        values = {name: json_value(value) for name, value in (bindings or {}).items()}
+        told = self._get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
+        source = _Source(self, told["epoch"])
+        try:
+            return self.decoder.absence(told, source)
+        except (KeyError, UnknownRelation):
+            self.reload()
+            return self.decoder.absence(told, source)
+
+    def uses(self, fact: str | tuple[str, tuple[Value, ...]], all: bool = False) -> Iterator[Fact]:  # noqa: A002
+        """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
+        the first of them only."""
+        told = self._transport.json("GET", "/uses", {"fact": _written(fact), "all": all, "limit": MOST_ROWS})
+        return iter([self.decoder.fact(one) for one in told["uses"]])
+
+    def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
+        if not self.decoder.knows_rules(rules):
+            self.reload()
+        return self.decoder
+
+    # --- debugging -------------------------------------------------------------------------------------------------
+
+    def localise(
+        self,
+        unwanted: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        *,
+        epochs: tuple[int, int] | None = None,
+        time_limit: float | None = None,
+    ) -> Localisation:
+        """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
+        body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
+        return self.decoder.localisation(self._post("/localise", body))
+
+    def suggest(
+        self,
+        unwanted: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        rejected: Sequence[str] = (),
+        weights: Mapping[str, float] | None = None,
+        time_limit: float | None = None,
+        *,
+        epochs: tuple[int, int] | None = None,
+        over: str | None = None,
+    ) -> Suggestion:
+        """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
+        the service has gone on."""
+        told = self._post(
+            "/suggest",
+            {
+                "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
+                "weights": dict(weights or {}), "epochs": epochs, "over": over, "seconds": time_limit,
+            },
+        )  # fmt: skip
+        return self.decoder.suggestion(told, rejected, lambda _: self.send(told["undo"]))
+
+    def blame(self, fact: str | tuple[str, tuple[Value, ...]]) -> Blame:
+        """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+        return self.decoder.blame(self._post("/blame", {"fact": _written(fact)}))
+
+    # --- history ---------------------------------------------------------------------------------------------------
+
+    def at(self, epoch: int | datetime) -> Client:
+        """A client of an earlier epoch, by its number or by a time at which it was in force."""
+        return Client(self._transport, epoch)
+
+    def log(self, limit: int | None = None) -> tuple[LogEntry, ...]:
+        """What the service knows of its epochs, oldest first; the last so many."""
+        told = self._transport.json("GET", "/epochs", {"limit": MOST_ROWS if limit is None else limit})
+        return tuple(LogEntry.read(one) for one in reversed(told["epochs"]))
+
+    def changes_since(self, epoch: int) -> Changes:
+        """What the epochs after one have changed together."""
+        last = self.epoch
+        told = self._transport.json("GET", "/diff", {"from": epoch, "to": last, "rows": MOST_ROWS})
+        return self._changes(told)
+
+    def listen(self, since: int | None = None, *, retries: int = 10) -> Iterator[Event]:
+        """Every change from an epoch on (by default from now), for ever. A connection that breaks is taken up again,
+        without a gap; raises ElastalogError when the service does not come back."""
+        last, left = since, retries
+        while True:
+            try:
+                for event in self._events(last):
+                    last, left = event.epoch, retries
+                    if event.since != event.epoch:
+                        yield event
+            except Broken:
+                if left <= 0:
+                    raise
+            left -= 1
+            if left < 0:
+                return
+            time.sleep(min(2.0, 0.05 * 2 ** (retries - left)))
+
+    def _events(self, last: int | None) -> Iterator[Event]:
+        kind = data = ""
+        for line in self._transport.lines("/changes", {"rows": MOST_ROWS}, last):
+            name, _, text = line.partition(": ")
+            if name == "event":
+                kind = text
+            elif name == "data":
+                data = text
+            elif not line and data:
+                told, data = json.loads(data), ""
+                if kind == "epoch":  # where we stand
+                    nothing = self.decoder.changes({"relations": {}, "impact": 0})
+                    yield Event(told["epoch"], told["epoch"], nothing)
+                else:
+                    yield Event(told["since"], told["epoch"], self._changes(told), told["source"], told["batch"])
+
+
+class _Source:
+    """Where further levels of a proof come from: the same epoch of the service."""
+
+    def __init__(self, client: Client, epoch: int) -> None:
+        self._client = client
+        self._epoch = epoch
+
+    def prove(self, fact: Fact, depth: int | None) -> Proof:
+        return self._client.at(self._epoch).explain(fact, depth)
+
+    def explain(self, fact: Fact) -> Proof:
+        return self.prove(fact, None)
+
+    def explain_absence(self, fact: Fact) -> Absence:
+        return self._client.at(self._epoch).explain_absence(fact)
+
+
+def _written(fact: str | tuple[str, tuple[Value, ...]]) -> str:
+    return fact if isinstance(fact, str) else f"{fact[0]}({', '.join(map(show_value, fact[1]))})"
+
+
+def _rules(added: str | Iterable[str], removed: int | str | Iterable[int | str]) -> dict[str, Any]:
+    texts = [added] if isinstance(added, str) else list(added)
+    gone = [removed] if isinstance(removed, int | str) else list(removed)
+    return {"added_rules": "\n".join(texts), "removed_rules": gone}
+
+
+def _table(data: bytes) -> pa.Table:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
+def _base(kind: pa.DataType) -> Base:
+    bases = {"int64": Base.NUMBER, "uint64": Base.UNSIGNED, "double": Base.FLOAT}
+    return bases.get(str(kind), Base.SYMBOL)

@@ -1,0 +1,193 @@
+"""Answers of a service as the values that a session gives: facts, changes, proofs, absences, repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from elastalog.analysis.pattern import parse_fact
+from elastalog.analysis.program import Base, Rule
+from elastalog.backends.protocol import ChangedWords
+from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.debugging.elements import Element
+from elastalog.debugging.laboratory import Seconds
+from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.evaluation.changes import Changes, RelationChanges
+from elastalog.program import Program
+from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
+from elastalog.relations.facts import Relation
+from elastalog.relations.rows import values_of_fact
+from elastalog.relations.schema import Schema, schema_named, schemas_of
+from elastalog.relations.tables import to_words
+from elastalog.relations.words import Dictionary
+
+
+class Decoder:
+    """Knows the program that the answers are about, and gives the texts in them words of its own."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.schemas = schemas_of(program.checked)
+        self._dictionary = Dictionary()
+        self._dictionary.wraps = program.checked.wraps
+        self._rules = {rule.number: rule for rule in program.checked.rules}
+
+    def relation(self, schema: Schema, rows: Any) -> Relation:
+        """Facts in whatever form they came."""
+        words = to_words(schema, rows, self._dictionary)
+        return Relation.of(schema, self._dictionary, words if words.shape[1] else np.zeros((len(words), 1), np.int32))
+
+    def rows(self, schema: Schema, rows: Sequence[Sequence[Any]]) -> Relation:
+        """Facts that came as JSON."""
+        floats = {place for place, column in enumerate(schema.columns) if column.base is Base.FLOAT}
+        return self.relation(
+            schema, [tuple(float(v) if place in floats else v for place, v in enumerate(row)) for row in rows]
+        )
+
+    def fact(self, told: Mapping[str, Any] | str) -> Fact:
+        """A fact, from its text or its parts."""
+        if isinstance(told, str):
+            return Fact(*parse_fact(told, self.program.checked))
+        return Fact(told["relation"], values_of_fact(schema_named(self.schemas, told["relation"]), told["values"]))
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def changes(self, told: Mapping[str, Any]) -> Changes:
+        """What changed, by relation."""
+        words: dict[str, tuple[Any, Any]] = {}
+        cut: set[str] = set()
+        for name, sides in told["relations"].items():
+            schema = schema_named(self.schemas, name)
+            words[name] = tuple(self.rows(schema, sides[side]).fact_words().words for side in ("inserted", "deleted"))  # type: ignore[assignment]
+            if any(len(sides[side]) < sides[f"{side}_count"] for side in ("inserted", "deleted")):
+                cut.add(name)
+
+        def relation(name: str, found: Any) -> Relation:
+            schema = schema_named(self.schemas, name)
+            facts = np.empty((0, max(1, schema.arity)), np.int32) if found is None else found
+            return Relation.of(schema, self._dictionary, facts)
+
+        return ToldChanges(words, relation, told["impact"], frozenset(cut))
+
+    # --- proofs ----------------------------------------------------------------------------------------------------
+
+    def proof(self, told: Mapping[str, Any], source: ProofSource | None = None) -> Proof:
+        """A proof, from its table of nodes: children stand behind their parents or are shared."""
+        nodes: Sequence[Mapping[str, Any]] = told["nodes"]
+        made: dict[int, Node] = {}
+        pending = [told["root"]]
+        while pending:
+            number = pending[-1]
+            missing = [child for child in nodes[number]["children"] if child not in made]
+            if missing:
+                pending.extend(missing)
+                continue
+            pending.pop()
+            children = tuple(made[child] for child in nodes[number]["children"])
+            made[number] = self._node(nodes[number], children, told["claim"], source)
+        root = made[told["root"]]
+        assert isinstance(root, Proof)
+        return root
+
+    def _node(
+        self, told: Mapping[str, Any], children: tuple[Node, ...], claim: str, source: ProofSource | None
+    ) -> Node:
+        match told["kind"]:
+            case "fact":
+                rule = None if told["rule"] is None else self._rules[told["rule"]]
+                below = cast("tuple[Premise, ...]", children)
+                return Proof(self.fact(told), rule, below, told["expanded"], told["height"], claim, source)
+            case "aggregate":
+                members = cast("tuple[Member, ...]", children)
+                return AggregatePremise(told["text"], told["result"], told["members"], members)
+            case "member":
+                return Member(told["alternative"], cast("tuple[Premise, ...]", children))
+            case kind:
+                return Condition(kind, told["text"])
+
+    def absence(self, told: Mapping[str, Any], source: AbsenceSource | None = None) -> Absence:
+        """Why a fact does not hold."""
+        found = tuple(self._instantiation(one) for one in told["instantiations"])
+        impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
+        return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source)
+
+    def _instantiation(self, told: Mapping[str, Any]) -> Instantiation:
+        literals = tuple(
+            LiteralStatus(
+                one["kind"], one["text"], one["status"], None if one["fact"] is None else self.fact(one["fact"])
+            )
+            for one in told["literals"]
+        )
+        return Instantiation(self._rules[told["rule"]], told["bindings"], literals, tuple(told["free"]))
+
+    def knows_rules(self, told: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the rules that an answer speaks of are those of this program."""
+        return all(self._text(one["rule"]) == one["text"] for one in told)
+
+    def _text(self, number: int) -> str | None:
+        rule: Rule | None = self._rules.get(number)
+        return None if rule is None else rule.text
+
+    # --- repairs ---------------------------------------------------------------------------------------------------
+
+    def localisation(self, told: Mapping[str, Any]) -> Localisation:
+        """What shows the faults."""
+        return Localisation(**self._answer(told))
+
+    def suggestion(
+        self, told: Mapping[str, Any], rejected: Sequence[str], undo: Callable[[Suggestion], Changes]
+    ) -> Suggestion:
+        """What to undo."""
+        turned_down = tuple(Element(text[0], self.fact(text[1:])) for text in rejected if text[0] in "+-")  # type: ignore[arg-type]
+        return Suggestion(**self._answer(told), rejected=turned_down, undo=undo)
+
+    def blame(self, told: Mapping[str, Any]) -> Blame:
+        """Since when, and why."""
+        elements = self._elements(told["elements"])
+        return Blame(self.fact(told["fact"]), told["what"], told["epoch"], elements, None)
+
+    def _answer(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "elements": self._elements(told["elements"]),
+            "verified": told["verified"],
+            "minimum": told["minimum"],
+            "bound": told["bound"],
+            "why_not_proven": told["why_not_proven"],
+            "proofs": tuple(self.proof(one) for one in told["proofs"] if self.knows_rules(one["rules"])),
+            "unwanted": tuple(map(self.fact, told["unwanted"])),
+            "missing": tuple(map(self.fact, told["missing"])),
+            "epochs": tuple(told["epochs"]),
+            "update_size": told["update_size"],
+            "seconds": Seconds(),
+        }
+
+    def _elements(self, told: Sequence[Mapping[str, str]]) -> list[Element]:
+        return [
+            Element(one["sign"], one["rule"] if "rule" in one else self.fact(one["fact"]))  # type: ignore[arg-type]
+            for one in told
+        ]
+
+
+class ToldChanges(Changes):
+    """Changes as a service told them. Where it named only the first facts, asking for them raises LimitReached."""
+
+    def __init__(
+        self, words: ChangedWords, relation: Callable[[str, Any], Relation], impact: int, cut: frozenset[str]
+    ) -> None:
+        super().__init__(words, relation)
+        self._impact = impact
+        self._cut = cut
+
+    def __getitem__(self, relation: str) -> RelationChanges:
+        if relation in self._cut:
+            told = f"the changes of `{relation}` are too many to be told at once"
+            raise LimitReached([Diagnostic("E0925", told, help=f'read the relation: `db["{relation}"]`')])
+        return super().__getitem__(relation)
+
+    @property
+    def impact(self) -> int:
+        return self._impact

@@ -1,0 +1,85 @@
+"""A relation that a service holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from elastalog.analysis.listing import json_value
+from elastalog.analysis.program import Value
+from elastalog.relations.facts import Relation
+from elastalog.relations.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+    from elastalog.client.client import Client
+
+SHOWN = 10
+
+
+class RemoteRelation:
+    """Like `Relation`: `len`, iteration over tuples, `in`, conversion to Arrow, pandas and polars. It shows the latest
+    epoch of the service whenever it is read, or that of the client which gave it."""
+
+    def __init__(self, client: Client, schema: Schema, fetch: Callable[..., pa.Table]) -> None:
+        self.schema = schema
+        self._client = client
+        self._fetch = fetch
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    def __len__(self) -> int:
+        total: int = self._client.page_told(self.name, limit=0)["total"]
+        return total
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        return iter(self.local())
+
+    def __contains__(self, fact: object) -> bool:
+        if not isinstance(fact, tuple) or len(fact) != self.schema.arity:
+            return False
+        names = [f"a{place}" for place in range(len(fact))]
+        text = f"{self.name}({', '.join(f'?{name}' for name in names)})"
+        return bool(self._client.query(text, parameters=dict(zip(names, map(json_value, fact), strict=True))))
+
+    def local(self, where: str = "", order: str = "", offset: int = 0, limit: int | None = None) -> Relation:
+        """The facts, or a part of them, in this process. `where`: literals as in the body of a rule, in which the
+        columns are variables; `order`: columns, `-` before those that are turned."""
+        if not self.schema.arity:  # an Arrow table without columns does not say how many rows it has
+            return self._client.decoder.relation(self.schema, [()] * len(self))
+        return self._client.decoder.relation(
+            self.schema, self._fetch(where=where, order=order, offset=offset, limit=limit)
+        )
+
+    def head(self, number: int = SHOWN) -> list[tuple[Value, ...]]:
+        """The first facts, in no particular order."""
+        return list(self.local(limit=number))
+
+    def to_arrow(self, annotations: bool = False) -> pa.Table:
+        """An Arrow table; with `annotations`, columns `@level` and `@count` follow, if the strategy keeps them."""
+        return self._fetch(annotations=annotations)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars data frame."""
+        return self.local().to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<{self.schema} of {self._client.url}>"
+
+    def _repr_html_(self) -> str:
+        return self.local(limit=SHOWN)._repr_html_()

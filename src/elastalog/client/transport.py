@@ -1,0 +1,174 @@
+"""Requests to a service, and what its refusals are: the diagnostics that it sent."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.relations.schema import UnknownRelation
+
+API: Final = "/api/v1"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+_LIMITS: Final = (503, 504)
+
+
+class Transport:
+    """Talks to one address, over a connection for each thread that is kept open."""
+
+    def __init__(self, url: str, token: str | None, timeout: float) -> None:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise _unreachable(url, "it is no address of a service")
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._parts = parts
+        self._token = token
+        self._timeout = timeout
+        self._local = threading.local()
+
+    def json(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None
+    ) -> Any:
+        """What a call answers, as JSON; None for nothing."""
+        data = self.fetch(method, path, query, body, "application/json", key)
+        if not data:
+            return None
+        try:
+            return json.loads(data)
+        except ValueError:
+            raise _other_answer(self.url) from None
+
+    def fetch(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        accept: str = "application/json",
+        key: str | None = None,
+    ) -> bytes:
+        """What a call answers. Raises ElastalogError with what the service refused."""
+        headers = {"Accept": accept, **({} if key is None else {"Idempotency-Key": key})}
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        # A connection that was kept may be closed by now; what may not be done twice has a key.
+        is_harmless = method == "GET" or key is not None
+        for is_last in (not is_harmless or not self._is_kept(), True):
+            try:
+                connection = self._connection(is_fresh=not is_harmless)
+                connection.request(method, self._target(path, query), data, self._headers(headers, data))
+                response = connection.getresponse()
+                answer = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                if is_last:
+                    raise _unreachable(self.url, _reason(error)) from None
+            else:
+                return self._checked(response, answer)
+        raise AssertionError("the second try is the last")
+
+    def lines(self, path: str, query: Mapping[str, Any], last: int | None) -> Iterator[str]:
+        """The lines of a stream of events, over a connection of its own, as they come."""
+        connection = self._open()
+        try:
+            headers = {"Accept": "text/event-stream"}
+            if last is not None:
+                headers["Last-Event-ID"] = str(last)
+            connection.request("GET", self._target(path, query), None, self._headers(headers, None))
+            response = connection.getresponse()
+            if response.status != 200:
+                self._checked(response, response.read())
+            while line := response.readline():
+                yield line.decode("utf-8").rstrip("\n")
+        except (OSError, http.client.HTTPException) as error:
+            raise Broken([_unreachable(self.url, _reason(error)).diagnostics[0]]) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Closes the connection of this thread."""
+        kept: http.client.HTTPConnection | None = getattr(self._local, "kept", None)
+        if kept is not None:
+            kept.close()
+            self._local.kept = None
+
+    def _is_kept(self) -> bool:
+        return getattr(self._local, "kept", None) is not None
+
+    def _connection(self, is_fresh: bool) -> http.client.HTTPConnection:
+        if is_fresh:
+            self.close()
+        if not self._is_kept():
+            self._local.kept = self._open()
+        kept: http.client.HTTPConnection = self._local.kept
+        return kept
+
+    def _open(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+
+    def _target(self, path: str, query: Mapping[str, Any] | None) -> str:
+        given = {name: _written(value) for name, value in (query or {}).items() if value is not None}
+        return f"{self._parts.path.rstrip('/')}{API}{path}{'?' + urlencode(given) if given else ''}"
+
+    def _headers(self, own: Mapping[str, str], data: bytes | None) -> dict[str, str]:
+        headers = dict(own)
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        return headers
+
+    def _checked(self, response: http.client.HTTPResponse, answer: bytes) -> bytes:
+        if response.status < 300:
+            return answer
+        try:
+            told = json.loads(answer)
+            found = [_diagnostic(one) for one in told["diagnostics"]]
+            first = found[0].code
+        except (ValueError, LookupError, TypeError):
+            raise _other_answer(self.url, response.status) from None
+        if first == "E0606":
+            raise UnknownRelation(found)
+        raise (LimitReached if response.status in _LIMITS else ElastalogError)(found)
+
+
+class Broken(ElastalogError):
+    """The connection to a stream of events broke: it can be taken up again."""
+
+
+def _written(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _diagnostic(told: Mapping[str, Any]) -> Diagnostic:
+    """A diagnostic as it was sent; places in a text that is not here are told by line and column."""
+    label = next((one for one in told["labels"] if one["primary"]), None)
+    place = None if label is None else f"{label['file']}:{label['line']}:{label['column']}"
+    return Diagnostic(
+        told["code"], told["message"], notes=tuple(told["notes"]), help=told["help"], severity=told["severity"],
+        location=told["location"] or place,
+    )  # fmt: skip
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer came in time"
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+
+
+def _unreachable(url: str, reason: str) -> ElastalogError:
+    advice = "start a service with `elastalog serve`, and give the address that it prints"
+    return ElastalogError([Diagnostic("E0933", f"`{url}` does not answer: {reason}", help=advice)])
+
+
+def _other_answer(url: str, status: int = 200) -> ElastalogError:
+    told = f"what `{url}` answered ({status}) is none of a service's answers"
+    return ElastalogError([Diagnostic("E0934", told, help="give the address that `elastalog serve` prints")])

@@ -1,0 +1,172 @@
+"""Every name that a program writes, with what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from elastalog.diagnostics.source import Source, Span
+from elastalog.editing.places import place_of
+from elastalog.editing.rooms import Kind, Room, Symbol
+from elastalog.syntax import tree
+from elastalog.syntax.tree import Clause, Item, Subsumption, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A name at a `span` of the program's text. `clause`: that it stands in."""
+
+    span: Span
+    symbol: Symbol
+    clause: Clause | Subsumption | None = None
+
+
+def occurrences_in(program: Tree, top: Room) -> Iterator[Occurrence]:
+    """All of them, declarations included. Names that mean nothing are left out."""
+    return _Walk(program.source).items(program.items, top)
+
+
+class _Walk:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def items(self, items: tuple[Item, ...], room: Room) -> Iterator[Occurrence]:
+        for item in items:
+            yield from self.item(item, room)
+
+    def item(self, item: Item, room: Room) -> Iterator[Occurrence]:
+        match item:
+            case tree.RelationDeclaration():
+                yield from self.name(Kind.RELATION, item.name, item.name_span, room)
+                yield from self.attributes(item.attributes, room)
+            case tree.TypeDeclaration():
+                yield from self.name(Kind.TYPE, item.name, item.name_span, room)
+                for name, span in item.parents:
+                    yield from self.name(Kind.TYPE, name, span, room)
+                for branch in item.branches:
+                    if branch.name:
+                        yield from self.name(Kind.BRANCH, branch.name, branch.name_span, room)
+                    yield from self.attributes(branch.fields, room)
+            case tree.FunctorDeclaration():
+                yield from self.name(Kind.FUNCTOR, item.name, item.name_span, room)
+                yield from self.attributes(item.parameters, room)
+                yield from self.name(Kind.TYPE, *item.result, room)
+            case tree.Directive():
+                yield from self.name(Kind.RELATION, item.relation, item.relation_span, room)
+            case tree.Override():
+                yield from self.name(Kind.RELATION, item.relation, item.relation_span, room)
+            case tree.Init():
+                yield from self.name(Kind.INSTANCE, item.name, item.name_span, room)
+                yield from self.component_type(item.component, room)
+            case tree.Component():
+                yield from self.component(item, room)
+            case tree.Clause() | tree.Subsumption():
+                yield from _Rule(self, item, room).occurrences()
+            case tree.Pragma():
+                pass
+
+    def component(self, item: tree.Component, room: Room) -> Iterator[Occurrence]:
+        yield from self.name(Kind.COMPONENT, item.name, item.name_span, room)
+        inner = room.inner[item.name]
+        for name, span in item.parameters:
+            yield from self.name(Kind.PARAMETER, name, span, inner)
+        for base in item.bases:
+            yield from self.component_type(base, inner)
+        yield from self.items(item.items, inner)
+
+    def component_type(self, wanted: tree.ComponentType, room: Room) -> Iterator[Occurrence]:
+        yield from self.name(Kind.COMPONENT, wanted.name, wanted.name_span, room)
+        for name, span in wanted.arguments:
+            found = list(self.name(Kind.TYPE, name, span, room))
+            yield from found or self.name(Kind.COMPONENT, name, span, room)
+
+    def attributes(self, attributes: Iterable[tree.Attribute], room: Room) -> Iterator[Occurrence]:
+        for attribute in attributes:
+            yield from self.name(Kind.TYPE, attribute.type_name, attribute.type_span, room)
+
+    def name(
+        self, kind: Kind, name: str, span: Span, room: Room, clause: Clause | Subsumption | None = None
+    ) -> Iterator[Occurrence]:
+        """The name, and of a qualified one the instances before its dots."""
+        symbol = room.find(kind, name)
+        if "." not in name or self.source.text[span.start : span.end] != name:
+            if symbol is not None:
+                yield Occurrence(span, symbol, clause)
+            return
+        start = span.start
+        words = name.split(".")
+        for index, word in enumerate(words[:-1]):
+            instance = room.find(Kind.INSTANCE, ".".join(words[: index + 1]))
+            if instance is not None:
+                yield Occurrence(Span(start, start + len(word)), instance, clause)
+            start += len(word) + 1
+        if symbol is not None:
+            yield Occurrence(Span(start, span.end), symbol, clause)
+
+
+class _Rule:
+    """The names of one clause. Its variables are its own; those of aggregates are taken together with them, since
+    renaming all of them at once changes nothing."""
+
+    def __init__(self, walk: _Walk, clause: Clause | Subsumption, room: Room) -> None:
+        self.walk = walk
+        self.clause = clause
+        self.room = room
+        self.variables: dict[str, Symbol] = {}
+
+    def occurrences(self) -> Iterator[Occurrence]:
+        clause = self.clause
+        heads = clause.heads if isinstance(clause, Clause) else (clause.dominated, clause.dominating)
+        for head in heads:
+            yield from self.atom(head)
+        yield from self.body(clause.body)
+
+    def body(self, body: tree.Body) -> Iterator[Occurrence]:
+        for literal in body:
+            match literal:
+                case tree.Atom():
+                    yield from self.atom(literal)
+                case tree.Negation():
+                    yield from self.atom(literal.atom)
+                case tree.Comparison():
+                    yield from self.terms((literal.left, literal.right))
+                case tree.Disjunction():
+                    for alternative in literal.alternatives:
+                        yield from self.body(alternative)
+                case tree.Truth():
+                    pass
+
+    def atom(self, atom: tree.Atom) -> Iterator[Occurrence]:
+        yield from self.walk.name(Kind.RELATION, atom.relation, atom.relation_span, self.room, self.clause)
+        yield from self.terms(atom.arguments)
+
+    def terms(self, terms: Iterable[tree.Term]) -> Iterator[Occurrence]:
+        for term in terms:
+            match term:
+                case tree.Variable():
+                    yield Occurrence(term.span, self.variable(term), self.clause)
+                case tree.Call():
+                    yield from self.functor(term)
+                    yield from self.terms(term.arguments)
+                case tree.Cast():
+                    yield from self.terms((term.term,))
+                    yield from self.walk.name(Kind.TYPE, term.type_name, term.type_span, self.room, self.clause)
+                case tree.Aggregate():
+                    yield from self.terms(() if term.target is None else (term.target,))
+                    yield from self.body(term.body)
+                case _:
+                    pass
+
+    def variable(self, term: tree.Variable) -> Symbol:
+        known = self.variables.get(term.name)
+        if known is None:
+            place = place_of(self.walk.source, term.span)
+            known = self.variables[term.name] = Symbol(Kind.VARIABLE, term.name, place, term.span)
+        return known
+
+    def functor(self, call: tree.Call) -> Iterator[Occurrence]:
+        """A branch `$A` or a functor of the user `@f`: the name stands behind the sign."""
+        kind = {"$": Kind.BRANCH, "@": Kind.FUNCTOR}.get(call.functor[:1])
+        if kind is not None and len(call.functor) > 1:
+            span = Span(call.functor_span.end - len(call.functor) + 1, call.functor_span.end)
+            yield from self.walk.name(kind, call.functor[1:], span, self.room, self.clause)

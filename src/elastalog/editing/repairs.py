@@ -1,0 +1,122 @@
+"""Changes of the text that the help line of a diagnostic spells out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.diagnostics.source import Source, Span
+from elastalog.editing.places import Place, verbatim_place
+from elastalog.editing.reading import Reading
+from elastalog.syntax import tree
+from elastalog.syntax.tree import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """`title` says what is done: `text` is put in the place of what is there."""
+
+    title: str
+    place: Place
+    text: str
+
+
+_Edit = tuple[Span, str]
+_NAME: Final = re.compile(r"[$@]?[A-Za-z_?][A-Za-z0-9_?.]*")
+
+
+def repairs(reading: Reading, found: Diagnostic) -> tuple[Repair, ...]:
+    """The repairs of one diagnostic, the likeliest first; none where its help gives advice only, or a macro stands
+    between."""
+    source = found.source
+    span = next((label.span for label in found.labels if label.primary), None)
+    if found.help is None or source is None or span is None:
+        return ()
+    made = []
+    for pattern, edits in _FORMS:
+        said = pattern.search(found.help)
+        if said is None:
+            continue
+        for where, text in edits(reading, source, span, said):
+            place = verbatim_place(source, where)
+            if place is not None:
+                made.append(Repair(_title(source, where, text), place, text))
+        break
+    return tuple(made)
+
+
+def _title(source: Source, where: Span, text: str) -> str:
+    old = source.text[where.start : where.end]
+    if not old:
+        return f"insert `{text.strip()}`"
+    return f"replace `{old}` by `{text}`" if text else f"remove `{old}`"
+
+
+def _meant(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    """`did you mean …?`: of a name, which may be all of the span or stand at its beginning."""
+    written = _NAME.match(source.text, span.start, span.end)
+    if written is not None:
+        yield Span(*written.span()), said[1]
+
+
+def _instead(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    yield span, said[1]
+
+
+def _unused(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    yield span, "_"
+    yield span, said[1]
+
+
+def _dot(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    yield Span(span.end, span.end), "."
+
+
+def _nothing(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    yield span, ""
+
+
+def _in_quotes(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    inside = source.text[span.start + 1 : span.end - 1]
+    yield span, '"' + inside.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _before(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    """A declaration, before the item that lacks it."""
+    item = _item_at(reading.tree.items, span.start)
+    if item is not None:
+        start = source.text.rfind("\n", 0, item.span.start) + 1
+        indent = source.text[start : item.span.start]
+        yield Span(item.span.start, item.span.start), f"{said[1]}\n{indent if indent.isspace() else ''}"
+
+
+def _after(reading: Reading, source: Source, span: Span, said: re.Match[str]) -> Iterator[_Edit]:
+    """A directive, behind the declaration that it is about."""
+    item = _item_at(reading.tree.items, span.start)
+    if item is not None:
+        yield Span(item.span.end, item.span.end), f"\n{said[1]}"
+
+
+def _item_at(items: tuple[Item, ...], offset: int) -> Item | None:
+    for item in items:
+        if item.span.start <= offset < item.span.end:
+            if isinstance(item, tree.Component):
+                return _item_at(item.items, offset) or item
+            return item
+    return None
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[Reading, Source, Span, re.Match[str]], Iterator[_Edit]]], ...]] = (
+    (re.compile(r"^did you mean `([^`]+)`\?"), _meant),
+    (re.compile(r"^write `([^`]+)` instead"), _instead),
+    (re.compile(r"^write `_`, or `(_[^`]+)` to keep the name"), _unused),
+    (re.compile(r"^write `\.` (?:before .*|at the end)$"), _dot),
+    (re.compile(r"^remove (?:it|the `\.`)$"), _nothing),
+    (re.compile(r"^write it between `\"`"), _in_quotes),
+    (re.compile(r"^declare it(?:, for example|:) `(\.(?:decl|type)[^`…]*)`"), _before),
+    (re.compile(r"^add `(\.input [^`]+)`"), _after),
+)
+"""The forms of help lines that carry a replacement, and what each makes of the place that is wrong."""

@@ -1,0 +1,66 @@
+"""Folders at an address, such as `s3://bucket/facts`: what is read from there is first fetched into a folder of this
+process. Who may read, and where an endpoint is, pyarrow finds out as it always does: from the environment, from the
+files of the cloud's own tools, or from the address."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.own_folder import folder_of_this_process
+from elastalog.pipeline.spark.refusals import without_secrets
+
+
+class RemoteFolder:
+    """A folder at an address, of which files are fetched into `folder`."""
+
+    def __init__(self, address: str) -> None:
+        from pyarrow import fs
+
+        self.address = without_secrets(address)
+        try:
+            self._files, self._root = fs.FileSystem.from_uri(address)
+        except (OSError, ValueError) as error:  # an unknown scheme, or no such option
+            raise self._unreadable(error) from None
+        self.folder = folder_of_this_process()
+
+    def fetch(self, name: str) -> Path | None:
+        """Fetches a file by its path within the folder. None if there is none."""
+        to = self.folder / name
+        if not to.resolve().is_relative_to(self.folder.resolve()):  # names come from far away
+            raise self._unreadable(ValueError(f"it has a file named `{name}`"))
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._files.open_input_stream(f"{self._root}/{name}", compression=None) as data, to.open("wb") as out:
+                shutil.copyfileobj(data, out)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return to
+
+    def fetch_all(self) -> Path:
+        """Fetches every file. Raises ElastalogError if the folder is not there."""
+        from pyarrow import fs
+
+        try:
+            found: list[Any] = self._files.get_file_info(fs.FileSelector(self._root, recursive=True))
+        except OSError as error:
+            raise self._unreadable(error) from None
+        for info in found:
+            if info.type is fs.FileType.File:
+                self.fetch(os.path.relpath(info.path, self._root))
+        return self.folder
+
+    def _unreadable(self, error: Exception) -> ElastalogError:
+        told = Diagnostic(
+            "E0875",
+            f"`{self.address}` cannot be read",
+            notes=(without_secrets(str(error))[:300],),
+            help="check the address, the endpoint and your rights to it",
+            location=self.address,
+        )
+        return ElastalogError([told])

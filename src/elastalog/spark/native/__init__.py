@@ -1,0 +1,1 @@
+"""The data source `elastalog`: relations, changes and updates of stores under Spark's own reader and writer."""

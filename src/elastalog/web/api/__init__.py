@@ -1,0 +1,1 @@
+"""The calls of the interface over HTTP, a file for each group."""

@@ -1,0 +1,73 @@
+"""What broke it, and what to mend."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+
+from elastalog.analysis.listing import json_value
+from elastalog.debugging.answers import Suggestion
+from elastalog.web.api.models import BlameGiven, FaultsGiven, SuggestGiven
+from elastalog.web.api.parts import Asked, refusals
+from elastalog.web.api.questions import fact_as_json
+
+router = APIRouter(tags=["debugging"])
+
+
+@router.post("/localise", responses=refusals(404, 409, 410, 422))
+async def localise(service: Asked, given: FaultsGiven) -> dict[str, Any]:
+    """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults."""
+    found = await service.wait(
+        lambda: service.localise(given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds).to_json()
+    )
+    return _object(found)
+
+
+@router.post("/suggest", responses=refusals(404, 409, 410, 422))
+async def suggest(service: Asked, given: SuggestGiven) -> dict[str, Any]:
+    """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. `undo` is
+    the update that does it, to be sent to `/updates`."""
+
+    def ask() -> dict[str, Any]:
+        found = service.suggest(
+            given.unwanted, given.missing, given.rejected, given.weights or None, epochs=given.epochs, over=given.over,
+            seconds=given.seconds,
+        )  # fmt: skip
+        return {**_object(found.to_json()), "undo": undoing(found)}
+
+    return await service.wait(ask)
+
+
+@router.post("/blame", responses=refusals(404, 409, 410, 422))
+async def blame(service: Asked, given: BlameGiven) -> dict[str, Any]:
+    """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
+
+    def ask() -> dict[str, Any]:
+        found = service.blame(given.fact, given.seconds)
+        return {**_object(found.to_json()), "fact": fact_as_json(found.fact)}
+
+    return await service.wait(ask)
+
+
+def undoing(found: Suggestion) -> dict[str, Any]:
+    """The update that undoes what a suggestion names."""
+    update: dict[str, Any] = {
+        "inserted": {}, "deleted": {}, "added_rules": "", "removed_rules": [], "after": found.epochs[1],
+    }  # fmt: skip
+    for element in found.elements:
+        if isinstance(element.fact, str):
+            if element.sign == "+":
+                update["removed_rules"].append(element.fact)
+            else:
+                update["added_rules"] += element.fact + "\n"
+        else:
+            side = update["deleted" if element.sign == "+" else "inserted"]
+            side.setdefault(element.fact.relation, []).append([json_value(value) for value in element.fact.values])
+    return update
+
+
+def _object(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found

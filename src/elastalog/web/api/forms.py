@@ -1,0 +1,181 @@
+"""The forms that facts come in: which one a request asks for, and how it is written, a block of rows at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from elastalog.analysis.listing import show_value
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.relations.facts import Relation
+from elastalog.web.paging import Page
+from elastalog.web.problems import Refused
+from elastalog.web.service import Service
+from elastalog.web.values import columns_as_json, rows_as_json
+
+JSON: Final = "application/json"
+CSV: Final = "text/csv"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+PARQUET: Final = "application/vnd.apache.parquet"
+FORMS: Final = (JSON, CSV, ARROW, PARQUET)
+OTHER_FORMS: Final[dict[str, Any]] = {form: {} for form in (CSV, ARROW, PARQUET)}
+_ENDINGS: Final = {CSV: "csv", ARROW: "arrows", PARQUET: "parquet"}
+BLOCK: Final = 1 << 16
+"""Rows that are written at once."""
+
+
+def form_of(request: Request) -> str:
+    """The form that is asked for by `Accept`, the best that we have."""
+    wanted: list[tuple[float, int, str]] = []
+    for place, part in enumerate(request.headers.get("accept", "*/*").split(",")):
+        name, *options = (piece.strip() for piece in part.split(";"))
+        quality = next((_quality(option[2:]) for option in options if option.startswith("q=")), 1.0)
+        wanted.append((-quality, place, name.lower()))
+    for quality, _, name in sorted(wanted):
+        if quality == 0:
+            continue
+        for form in FORMS:
+            if name in (form, "*/*", f"{form.partition('/')[0]}/*", ""):
+                return form
+    told = f"facts do not come as `{request.headers.get('accept', '')[:100]}`"
+    raise Refused(Diagnostic("E0931", told, help=f"accept one of {', '.join(FORMS)}"))
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+async def page_in(form: str, page: Page, service: Service) -> Response:
+    """A page in a form."""
+    headers = {
+        "X-Elastalog-Epoch": str(page.epoch),
+        "X-Elastalog-Total": str(page.total),
+        "X-Elastalog-Offset": str(page.offset),
+        "Vary": "Accept",
+    }
+    if form == JSON:
+        return Response(await service.call(_json_text, page), 200, headers, JSON)
+    headers["Content-Disposition"] = f'attachment; filename="facts.{_ENDINGS[form]}"'
+    kind = f"{CSV}; charset=utf-8; header=present" if form == CSV else form
+    return StreamingResponse(_blocks(form, page, service), 200, headers, kind)
+
+
+def _json_text(page: Page) -> str:
+    return json.dumps(page_as_json(page), ensure_ascii=False, allow_nan=False)
+
+
+def page_as_json(page: Page) -> dict[str, Any]:
+    """A page as JSON has it."""
+    told = {
+        "relation": page.schema.name, "columns": columns_as_json(page.schema), "epoch": page.epoch,
+        "offset": page.offset, "total": page.total, "rows": rows_as_json(page.facts),
+    }  # fmt: skip
+    if page.levels is not None and page.counts is not None:
+        told.update(levels=list(page.levels), counts=list(page.counts))
+    return told
+
+
+async def _blocks(form: str, page: Page, service: Service) -> AsyncIterator[bytes]:
+    """The bytes of a page: what is written is handed on before the next block is decoded."""
+    blocks = _written(form, page)
+    while (block := await service.call(next, blocks, None)) is not None:
+        yield block
+
+
+class _Writer(Protocol):
+    def write_table(self, table: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+def _written(form: str, page: Page) -> Iterator[bytes]:
+    sink = _Sink()
+    writer: _Writer | None = None
+    schema: pa.Schema | None = None
+    words = page.facts.fact_words().words
+    for first in range(0, max(1, len(words)), BLOCK):
+        table = _table(page, slice(first, first + BLOCK))
+        if form == CSV:
+            table = _flat(table, page, slice(first, first + BLOCK))
+        if writer is None or schema is None:
+            schema, writer = table.schema, _writer(form, sink, table.schema)
+        writer.write_table(table.cast(schema))
+        yield sink.taken()
+    assert writer is not None
+    writer.close()
+    yield sink.taken()
+
+
+def _table(page: Page, rows: slice) -> pa.Table:
+    words = page.facts.fact_words().words[rows]
+    part = Relation.of(page.schema, page.facts.dictionary, words)
+    levels = None if page.levels is None else page.levels[rows]
+    counts = None if page.counts is None else page.counts[rows]
+    return Page(part, page.epoch, 0, len(words), levels, counts).to_arrow()
+
+
+def _flat(table: pa.Table, page: Page, rows: slice) -> pa.Table:
+    """Records as texts: CSV has nothing else."""
+    for place, column in enumerate(page.schema.columns):
+        if column.record is not None:
+            words = page.facts.fact_words().words[rows]
+            facts = Relation.of(page.schema, page.facts.dictionary, words)
+            texts = pa.array([show_value(fact[place]) for fact in facts], pa.string())
+            table = table.set_column(place, column.name, texts)
+    return table
+
+
+def _writer(form: str, sink: _Sink, schema: pa.Schema) -> _Writer:
+    makers: dict[str, Callable[[], Any]] = {
+        CSV: lambda: _csv(sink, schema),
+        ARROW: lambda: pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema),
+        PARQUET: lambda: _parquet(sink, schema),
+    }
+    writer: _Writer = makers[form]()
+    return writer
+
+
+def _csv(sink: _Sink, schema: pa.Schema) -> Any:
+    from pyarrow import csv
+
+    return csv.CSVWriter(pa.PythonFile(sink, "w"), schema)
+
+
+def _parquet(sink: _Sink, schema: pa.Schema) -> Any:
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(pa.PythonFile(sink, "w"), schema)
+
+
+class _Sink(io.RawIOBase):
+    """Holds what was written until it is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+        self._place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._place += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self._place
+
+    def taken(self) -> bytes:
+        """What was written since this was last asked."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts)

@@ -1,0 +1,162 @@
+"""Who is there: hosts, origins, tokens and roles, before anything else looks at a request.
+
+A program sends `Authorization: Bearer TOKEN`. A browser opens a page once with `?token=TOKEN`; the token becomes a
+cookie that scripts cannot read, and leaves the address.
+"""
+
+from __future__ import annotations
+
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from elastalog.diagnostics.diagnostic import Diagnostic
+from elastalog.web.problems import Refused, problem
+from elastalog.web.settings import Role, Settings
+
+API: Final = "/api/"
+FREE: Final = ("/api/v1/health", "/api/openapi.json", "/api/docs")
+"""What says nothing about facts or rules needs no token."""
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+_WEEK: Final = 7 * 24 * 3600
+
+
+class Guard:
+    """Lets those through who may, and notes their role in the request's state as `role`."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+        self._hosts = settings.known_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._admit(scope)
+        if refusal is None:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await refusal(scope, receive, send)
+
+    def _admit(self, scope: Scope) -> Response | None:
+        """None for who may come in, otherwise the answer."""
+        connection = HTTPConnection(scope)
+        headers = connection.headers
+        host = headers.get("host", "")
+        if _hostname(host) not in self._hosts and "*" not in self._hosts:
+            return problem((_other_host(host),))
+        if not self._is_own_origin(headers, host):
+            return problem((_other_site(headers.get("origin", "")),))
+        state = scope.setdefault("state", {})
+        if self._settings.is_open or scope["path"] in FREE:
+            state["role"] = Role.WRITE if self._settings.is_open else Role.READ
+            return None
+        role = self._role(_bearer(headers))
+        if role is None:
+            role = self._role(_cookie(headers, host))
+            if role is not None and scope.get("method", "GET") not in _SAFE and "origin" not in headers:
+                return problem((_other_site("nowhere"),))  # a cookie alone proves nothing about who asks
+        if scope["type"] == "http" and not scope["path"].startswith(API):
+            # A token in the address is for pages only, and does not stay there.
+            given = connection.query_params.get("token")
+            if given is not None and self._role(given) is not None:
+                return _exchanged(scope, given, host)
+        if role is None:
+            return self._unknown(scope)
+        state["role"] = role
+        return None
+
+    def _role(self, token: str | None) -> Role | None:
+        if token is None:
+            return None
+        for known, role in ((self._settings.token, Role.WRITE), (self._settings.read_token, Role.READ)):
+            if known is not None and hmac.compare_digest(token.encode(), known.encode()):
+                return role
+        return None
+
+    def _is_own_origin(self, headers: Headers, host: str) -> bool:
+        origin = headers.get("origin")
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+
+    def _unknown(self, scope: Scope) -> Response:
+        told = Diagnostic(
+            "E0923", "this needs a token", help="send `Authorization: Bearer TOKEN`; who started the service has it"
+        )
+        if scope["path"].startswith(API) or scope["method"] != "GET":
+            return problem((told,))
+        text = "This page needs its token: open the address that was printed when the service started.\n"
+        return Response(text, 401, media_type="text/plain; charset=utf-8")
+
+
+def role_of(connection: HTTPConnection) -> Role:
+    """What whoever asks may do."""
+    role: Role = connection.scope["state"]["role"]
+    return role
+
+
+async def may_write(connection: HTTPConnection) -> None:
+    """Refuses who may only read."""
+    if role_of(connection) is not Role.WRITE:
+        told = Diagnostic("E0924", "this token may only read", help="ask who runs the service for one that may write")
+        raise Refused(told)
+
+
+def cookie_name(host: str) -> str:
+    """The cookie of a service: browsers do not tell the ports of a machine apart."""
+    return f"elastalog-{urlsplit(f'//{host}').port or 0}"
+
+
+def _exchanged(scope: Scope, token: str, host: str) -> Response:
+    """The same address without the token, which is in a cookie from now on."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    rest = urlencode([(name, value) for name, value in pairs if name != "token"])
+    # Never to another site, whatever the path looks like.
+    path = "/" + scope["path"].lstrip("/\\")
+    answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+    answer.set_cookie(
+        cookie_name(host), token, max_age=_WEEK, path="/", httponly=True, samesite="lax",
+        secure=scope.get("scheme") in ("https", "wss"),
+    )  # fmt: skip
+    answer.headers["Referrer-Policy"] = "no-referrer"
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _bearer(headers: Headers) -> str | None:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None
+
+
+def _cookie(headers: Headers, host: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(cookie_name(host))
+    except (CookieError, ValueError):
+        return None
+    return None if found is None else found.value
+
+
+def _hostname(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _other_host(host: str) -> Diagnostic:
+    advice = "use the address that the service printed, or start it with `--allow-host`"
+    return Diagnostic("E0928", f"`{host[:100]}` is not a name of this service", help=advice)
+
+
+def _other_site(origin: str) -> Diagnostic:
+    told = f"the request comes from a page of `{origin[:100]}`"
+    return Diagnostic("E0929", told, help="use the service's own pages, or a program with the token")

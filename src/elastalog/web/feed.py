@@ -1,0 +1,118 @@
+"""News of epochs for whoever listens: none is lost and none comes twice.
+
+An event says what changed from one epoch to a later one. Listeners ask for what follows the epoch that they know: the
+next event where it is still at hand, otherwise all that has happened since, as one event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.update import NO_RULES, RuleTexts
+from elastalog.web import faults
+
+MOST_FACTS, MOST_EVENTS = 200_000, 10_000
+"""What is kept at hand: so many changed facts, so many events."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """What the epochs after `since` until `epoch` changed together. `time`, `source`, `batch`: of the last of them."""
+
+    since: int
+    epoch: int
+    changes: Changes
+    rules: RuleTexts = NO_RULES
+    time: float | None = None
+    source: str | None = None
+    batch: str | int | None = None
+
+
+class Feed:
+    """The latest events, and who waits for the next. `since` makes one of all that came after an epoch."""
+
+    def __init__(self, epoch: int, since: Callable[[int], Event]) -> None:
+        self._epoch = epoch
+        self._since = since
+        self._events: dict[int, Event] = {}
+        self._facts = 0
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._is_closed = False
+        self.listeners = 0
+
+    def publish(self, event: Event) -> None:
+        """Tells everybody, from any thread."""
+        with self._lock:
+            self._events[event.since] = event
+            self._facts += event.changes.impact
+            while len(self._events) > 1 and (self._facts > MOST_FACTS or len(self._events) > MOST_EVENTS):
+                self._facts -= self._events.pop(next(iter(self._events))).changes.impact
+            self._epoch = event.epoch
+            self._wake()
+
+    def close(self) -> None:
+        """There is no further event: who waits gets none."""
+        with self._lock:
+            self._is_closed = True
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for loop, future in waiting:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_settle, future)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    async def after(self, epoch: int, seconds: float | None = None) -> Event | None:
+        """What follows an epoch, as soon as there is something; None after so many seconds, or when there will be
+        nothing."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._is_closed:
+                return None
+            future: asyncio.Future[None] | None = None
+            if epoch == self._epoch:
+                future = loop.create_future()
+                self._waiting.append((loop, future))
+        if future is not None:
+            try:
+                await asyncio.wait_for(future, seconds)
+            except TimeoutError:
+                return None
+            finally:
+                with self._lock:
+                    self._waiting = [one for one in self._waiting if one[1] is not future]
+        with self._lock:
+            found = self._events.get(epoch)
+        if self.is_closed:
+            return None
+        return found if found is not None else await asyncio.to_thread(self._since, epoch)
+
+    async def listen(self, epoch: int, seconds: float | None, most: int) -> AsyncIterator[Event | None]:
+        """Every event from an epoch on; None after so many seconds without. Ends when the feed is closed."""
+        if self.listeners >= most:
+            raise faults.too_many_listeners(self.listeners)
+        self.listeners += 1
+        try:
+            while not self._is_closed:
+                event = await self.after(epoch, seconds)
+                if event is not None:
+                    epoch = event.epoch
+                    yield event
+                elif not self._is_closed:
+                    yield None
+        finally:
+            self.listeners -= 1
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

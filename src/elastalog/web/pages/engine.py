@@ -1,0 +1,126 @@
+"""The page Engine: strata as a graph, what rules cost, what relations hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation
+from elastalog.evaluation.statistics import Statistics
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.controls import box, card, heading, raw
+from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
+from elastalog.web.pages.markup import bar_cell, bytes_html, cell, empty, html, link, seconds_html, table
+from elastalog.web.pages.window import Window
+
+MOST_RULES = 100
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page."""
+    heading(
+        "Engine", "How the program is evaluated: strata in the order of their evaluation, and where time and memory go."
+    )
+    body = box("wb-stack")
+
+    async def build() -> None:
+        service = window.bench.service
+        program = await window.ask(service.program, window.epoch)
+        statistics = await window.ask(service.statistics, window.epoch)
+        body.clear()
+        with body:
+            _build(window, program.checked, statistics)
+
+    await build()
+    window.follow(build)
+
+
+def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> None:
+    with card(
+        "Strata",
+        "a stratum is evaluated when all above it are complete; dashed: it reads a negation or an aggregate",
+        is_padded=False,
+    ):
+        raw(_strata(window, program, statistics), "wb-graph")
+    with box("wb-stack"):
+        with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
+            raw(_rules(program, statistics))
+        with card(
+            "Relations",
+            f"{bytes_html(statistics.bytes)} of memory, {bytes_html(statistics.hidden_bytes)} of it hidden",
+            is_padded=False,
+        ):
+            raw(_relations(window, statistics))
+
+
+def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> str:
+    strata = program.strata
+    if len(strata) > MOST_NODES:
+        return empty("Too many to draw", f"The program has {len(strata):,} strata; up to {MOST_NODES} are drawn.")
+    of = {name: number for number, stratum in enumerate(strata) for name in stratum.relations}
+    facts = {relation.name: relation.facts for relation in statistics.relations}
+    edges: dict[tuple[int, int], bool] = {}
+    for rule in program.rules:
+        for name, is_strict in _read(rule.body):
+            edge = of[name], of[rule.head.relation]
+            if edge[0] != edge[1]:
+                edges[edge] = edges.get(edge, False) or is_strict
+    nodes = []
+    for stratum in strata:
+        number = sum(facts.get(name, 0) for name in stratum.relations)
+        kind = "recursive" if stratum.is_recursive else "" if stratum.rules else "explicit"
+        note = f"{number:,} facts" + (", recursive" if stratum.is_recursive else "")
+        link = str(window.to("/facts", relation=stratum.relations[0]))
+        nodes.append(Drawn(", ".join(stratum.relations), note, kind, link))
+    return draw(nodes, list(edges), title="strata", weak=[i for i, is_strict in enumerate(edges.values()) if is_strict])
+
+
+def _read(body: Iterable[Literal]) -> Iterable[tuple[str, bool]]:
+    """The relations that a body reads, and whether they must be complete before."""
+    for literal in body:
+        match literal:
+            case Atom():
+                yield literal.relation, False
+            case Negation():
+                yield literal.atom.relation, True
+            case Aggregation():
+                yield from ((name, True) for inner in literal.bodies for name, _ in _read(inner))
+            case _:
+                pass
+
+
+def _rules(program: CheckedProgram, statistics: Statistics) -> str:
+    rules = sorted(statistics.rules, key=lambda rule: -rule.seconds)
+    if not rules:
+        return empty("No rules", "The program has only facts.")
+    slowest = max(rule.seconds for rule in rules) or 1.0
+    lines = {rule.number: rule.line for rule in program.rules}
+    rows = []
+    for rule in rules[:MOST_RULES]:
+        line = lines.get(rule.number, 0) if rule.number is not None else 0
+        where = (
+            link(f"/program?line={line}", f"line {line}")
+            if line
+            else '<span class="wb-note">made to serve others</span>'
+        )
+        cells = (
+            cell(f"<code>{html(rule.text, 300)}</code> {where}", "inline"), cell(f"{rule.derivations:,}", "number"),
+            cell(seconds_html(rule.seconds), "number"), bar_cell(rule.seconds / slowest),
+        )  # fmt: skip
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = '<th>rule</th><th class="number">derivations</th><th class="number">time</th><th class="wb-hide-phone"></th>'
+    return table(head, rows)
+
+
+def _relations(window: Window, statistics: Statistics) -> str:
+    relations = sorted(statistics.relations, key=lambda relation: -relation.bytes)
+    largest = max((relation.bytes for relation in relations), default=1) or 1
+    rows = []
+    for relation in relations:
+        address = window.to("/facts", relation=relation.name)
+        cells = (
+            cell(link(address, html(relation.name), more="data-row"), "mono"), cell(f"{relation.facts:,}", "number"),
+            cell(bytes_html(relation.bytes), "number"), bar_cell(relation.bytes / largest),
+        )  # fmt: skip
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = '<th>relation</th><th class="number">facts</th><th class="number">memory</th><th class="wb-hide-phone"></th>'
+    return table(head, rows)

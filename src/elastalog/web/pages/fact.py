@@ -1,0 +1,243 @@
+"""The fact panel: why a fact holds, what else derives it, what rests on it, since when; or why it does not hold."""
+
+from __future__ import annotations
+
+from html import escape
+
+from nicegui import ui
+
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
+from elastalog.provenance.rendering.graph import GraphNode, graph_of
+from elastalog.web.pages import absence
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.basket import Side
+from elastalog.web.pages.controls import box, button, card, choice, raw
+from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
+from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, rule_html, sign, tag
+from elastalog.web.pages.proof_tree import ProofTree
+from elastalog.web.pages.window import Window
+
+DEPTH = 3
+"""Levels of a proof that are asked for at once."""
+FEW_USES = 30
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page, and builds it again when a commit has turned what it says."""
+    given = window.bench.fact_at(address)
+    if not given:
+        raw(
+            empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card"
+        )
+        return
+    fact, is_there = await window.ask(_look_up, window, given)
+    body = box("wb-stack")
+    with body:
+        await _build(window, address, fact, is_there)
+
+    async def refresh() -> None:
+        nonlocal is_there
+        _, is_still = await window.ask(_look_up, window, fact)
+        if is_still != is_there:
+            is_there = is_still
+            body.clear()
+            with body:
+                await _build(window, window.address, fact, is_there)
+
+    window.follow(refresh)
+
+
+def _look_up(window: Window, given: str | Fact) -> tuple[Fact, bool]:
+    with window.bench.service.at(window.epoch) as session:
+        relation, values = session.fact(given)
+        return Fact(relation, tuple(values)), tuple(values) in session[relation]
+
+
+async def _build(window: Window, address: Address, fact: Fact, is_there: bool) -> None:
+    tags = box("wb-row")
+    with box("wb-head"):
+        with box():
+            relation = escape(str(window.to("/facts", relation=fact.relation)))
+            raw(f'<a href="{relation}">{html(fact.relation)}</a>', "wb-crumb")
+            raw(fact_html(fact.relation, fact.values, LONG // 4), "wb-fact-title", tag="h1")
+            tags.move(ui.context.slot.parent)
+        with box("wb-row"):
+            if any(isinstance(value, str) and len(value) > LONG // 4 for value in fact.values):
+                button("Show all of it", lambda: _show_all(fact))
+            mark(window, fact, "wrong" if is_there else "missing")
+    if is_there:
+        await _holds(window, address, fact, tags)
+    else:
+        with tags:
+            raw(tag("does not hold", "minus"))
+        await absence.build(window, fact)
+
+
+def mark(window: Window, fact: Fact, side: Side) -> None:
+    """A button that puts a fact into the basket of Repair, or takes it out again."""
+    if not window.can_change:
+        return
+    text = str(fact)
+
+    def turn() -> None:
+        faults = window.bench.faults
+        is_marked = text in faults.side(side)
+        window.bench.faults = faults.without(text) if is_marked else faults.with_(side, text)
+        label.content = name()
+
+    def name() -> str:
+        return f"Marked as {side}" if text in window.bench.faults.side(side) else f"Mark as {side}"
+
+    made = button("", turn, "danger" if side == "wrong" else "")
+    made.props["data-action"] = f"mark-{side}"
+    with made:
+        label = raw(name(), tag="span")
+
+
+async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element) -> None:
+    service = window.bench.service
+    proof = await window.ask(service.proof, fact, DEPTH, window.epoch)
+    with tags:
+        kinds = tag("given") if proof.is_explicit else tag("derived", "accent")
+        height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
+        raw(kinds + " " + height)
+    view = address.get("view", "tree")
+    with card("Why it holds", html(_claim(proof)), is_padded=view == "tree") as header:
+        with header:
+            options = [("tree", address.with_(view=None)), ("graph", address.with_(view="graph"))]
+            raw(choice(options, view))
+        if view == "graph":
+            raw(await window.ask(_graph, window, fact), "wb-graph")
+        else:
+            if proof.is_explicit:
+                raw("It was given: it is an explicit fact, and needs no proof.", "wb-note", tag="p")
+
+            async def prove(below: Fact) -> Proof:
+                return await window.ask(service.proof, below, DEPTH - 1, window.epoch)
+
+            await ProofTree(window, prove).build(proof)
+    with box("wb-columns"):
+        with card("Derivations", "all that lead to it in one step"):
+            raw(_derivations(window, await window.ask(service.derivations, fact, window.epoch)))
+        if window.epoch is None:
+            with card("Used for", "what follows from it directly"):
+                raw(_uses(window, await window.ask(service.uses, fact)))
+            _what_if(window, fact)
+            with card("Since when", "by whose change"):
+                await _blame(window, fact)
+
+
+def _claim(proof: Proof) -> str:
+    return f"its height is {proof.claim}" if proof.claim else ""
+
+
+def _graph(window: Window, fact: Fact) -> str:
+    proof = window.bench.service.proof(fact, 12, window.epoch)
+    graph = graph_of(proof)
+    if len(graph.nodes) > MOST_NODES:
+        proof = window.bench.service.proof(fact, 4, window.epoch)
+        graph = graph_of(proof)
+    if len(graph.nodes) > MOST_NODES:
+        return empty(
+            "Too large to draw",
+            f"This proof has more than {MOST_NODES} different facts. The tree opens it step by step.",
+        )
+    nodes = [_drawn(window, node, is_goal=not number) for number, node in enumerate(graph.nodes)]
+    return draw(nodes, [(target, source) for source, target, _ in graph.edges], title=f"proof of {fact}")
+
+
+def _drawn(window: Window, node: GraphNode, is_goal: bool) -> Drawn:
+    """A fact in two lines: its relation, and its values."""
+    relation, bracket, values = node.text.partition("(")
+    is_fact = node.kind != "aggregate" and bracket and values.endswith((")", ") …"))
+    text, note = (relation, f"({values}") if is_fact else (node.text, "")
+    return Drawn(text, note, "goal" if is_goal else node.kind, _link(window, node.text, node.kind))
+
+
+def _link(window: Window, text: str, kind: str) -> str:
+    if kind not in ("explicit", "derived", "cut") or len(text) > 1_000:
+        return ""
+    return str(Address.of("/fact", fact=text.removesuffix(" …"), view="graph", epoch=window.epoch))
+
+
+def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
+    if not derivations:
+        return '<p class="wb-note">None: it was given.</p>'
+    parts = []
+    for derivation in derivations[:20]:
+        premises = ", ".join(
+            f'<a href="{escape(str(window.bench.fact_address(child.fact, window.epoch)))}">{fact_html(*child.fact)}</a>'
+            if isinstance(child, Proof)
+            else html(child.text, 200)
+            for child in derivation.children
+        )
+        by = (
+            f'<span class="rule">by {rule_html(derivation.rule)}</span>'
+            if derivation.rule is not None
+            else '<span class="rule">given</span>'
+        )
+        parts.append(
+            '<div class="wb-node"><span class="wb-mark">•</span>'
+            f'<div class="text"><span class="fact">{premises}</span>{by}</div></div>'
+        )
+    more = f'<p class="wb-note">… {len(derivations) - 20:,} more</p>' if len(derivations) > 20 else ""
+    return "".join(parts) + more
+
+
+def _uses(window: Window, uses: tuple[Fact, ...]) -> str:
+    if not uses:
+        return '<p class="wb-note">Nothing follows from it.</p>'
+    items = [
+        f'<li><a class="fact" href="{escape(str(window.bench.fact_address(use)))}">{fact_html(*use)}</a></li>'
+        for use in uses[:FEW_USES]
+    ]
+    more = f'<li class="wb-note">… {len(uses) - FEW_USES:,} more</li>' if len(uses) > FEW_USES else ""
+    return f'<ul class="wb-list">{"".join(items)}{more}</ul>'
+
+
+def _what_if(window: Window, fact: Fact) -> None:
+    with card("What if it went?", "a preview: nothing is changed"):
+        found = box()
+
+        async def ask() -> None:
+            changes = await window.attempt(lambda: window.ask(window.bench.service.uses, fact, True), found)
+            if changes is not None:
+                with found:
+                    raw(_uses(window, changes) if changes else '<p class="wb-note">Nothing else would go.</p>')
+
+        with box("wb-row"):
+            button("Preview", ask).props('data-action="what-if"')
+            if window.can_change:
+                delete = escape(str(Address.of("/update", delete=str(fact)))) if len(str(fact)) < LONG else ""
+                raw(f'<a class="wb-button" href="{delete}">Stage its deletion</a>' if delete else "")
+
+
+async def _blame(window: Window, fact: Fact) -> None:
+    try:
+        blame = await window.ask(window.bench.service.blame, fact)
+    except ElastalogError as error:
+        raw(faults_html(error.diagnostics))
+        return
+    at = escape(str(Address.of("/timeline", to=blame.epoch)))
+    if blame.localisation is None:
+        raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, the earliest that is known.', tag="p")
+        return
+    items = "".join(
+        f'<li>{sign(element.sign == "+")}<span class="fact">{html(str(element.fact), 400)}</span></li>'
+        for element in blame.elements
+    )
+    raw(f'Since <a href="{at}">epoch {blame.epoch}</a>, because of', tag="p")
+    raw(items, "wb-list", tag="ul")
+
+
+def _show_all(fact: Fact) -> None:
+    with ui.dialog() as dialog, box("wb-card"):
+        raw(f"<h2>{html(fact.relation)}</h2>", tag="header")
+        with box("wb-body"):
+            for value in fact.values:
+                text = value if isinstance(value, str) else repr(value)
+                raw(f"{len(text):,} characters", "wb-note")
+                raw(html(text, 1 << 30), "wb-long")
+    dialog.open()

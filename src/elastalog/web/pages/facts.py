@@ -1,0 +1,166 @@
+"""The page Facts: relations with what the last epoch did to them, and the facts of one, or the answers to a query."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from nicegui import ui
+
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.relations.schema import Schema
+from elastalog.web.answers import RelationSummary
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.controls import box, card, field, raw
+from elastalog.web.pages.markup import empty, faults_html, html, link, signed
+from elastalog.web.pages.tables import ROWS, page_html
+from elastalog.web.pages.window import Window
+from elastalog.web.paging import Page
+
+_WORD = re.compile(r"[\w.\- ]+")
+"""A filter that is looked for in all columns, instead of being literals."""
+_WHOLE = {"number", "unsigned"}
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page."""
+    summaries = await window.ask(window.bench.service.relations, window.epoch)
+    known = {summary.name: summary for summary in summaries}
+    chosen = "" if address.get("query") else address.get("relation") or _first(summaries)
+    with box("wb-facts"):
+        with box("wb-card wb-relations", tag="nav").props('aria-label="relations"'):
+            listed = raw(_list(window, summaries, chosen))
+        with box("wb-stack"):
+            if address.get("query"):
+                await _query(window, address)
+            elif chosen:
+                await _relation(window, address.with_(relation=chosen), known.get(chosen))
+            else:
+                raw(empty("No relations", "The program declares none. Write one on the page Program."), "wb-card")
+
+    async def refresh() -> None:
+        listed.content = _list(window, await window.ask(window.bench.service.relations, None), chosen)
+
+    window.follow(refresh)
+
+
+def _first(summaries: tuple[RelationSummary, ...]) -> str:
+    """The relation to begin with: the first that is output and holds something, or else the first at all."""
+    best = min(summaries, key=lambda s: (not s.is_output, not s.facts), default=None)
+    return "" if best is None else best.name
+
+
+def _list(window: Window, summaries: tuple[RelationSummary, ...], chosen: str) -> str:
+    links = []
+    for summary in summaries:
+        here = ' class="is-here" aria-current="true"' if summary.name == chosen else ""
+        changed = summary.inserted or summary.deleted
+        last = f'<span class="last">{signed(summary.inserted or 0, summary.deleted or 0)}</span>' if changed else ""
+        address = escape(str(window.to("/facts", relation=summary.name)))
+        links.append(
+            f'<a href="{address}"{here} data-relation="{escape(summary.name)}">'
+            f'<span class="name">{html(summary.name)}</span>'
+            f'<span class="count">{summary.facts:,}</span>{last}</a>'
+        )
+    return "".join(links)
+
+
+async def _relation(window: Window, address: Address, summary: RelationSummary | None) -> None:
+    name = address.get("relation")
+    with card(name, "" if summary is None else html(_columns(summary.schema)), is_padded=False) as header:
+        with header:
+            levels = address.with_(levels=None if address.get("levels") else True, page=None)
+            raw(link(levels, "Hide levels" if address.get("levels") else "Show levels", "wb-button small"))
+        with box("wb-body"):
+            filtered = address.get("where")
+
+            def narrow(text: str) -> None:
+                if text.strip() != filtered:
+                    window.go(address.with_(where=text.strip(), page=None))
+
+            field(filtered, narrow, label="filter", hint=_example(summary))
+        table = box()
+        await _fill(window, table, address, name)
+
+    async def refresh() -> None:
+        await _fill(window, table, address, name)
+
+    window.follow(refresh)
+
+
+async def _query(window: Window, address: Address) -> None:
+    with card("Answers", "to a query", is_padded=False):
+        with box("wb-body"):
+            text = address.get("query")
+            field(text, lambda new: window.go(address.with_(query=new.strip(), page=None)), label="query")
+        table = box()
+        await _fill(window, table, address, None)
+
+    async def refresh() -> None:
+        await _fill(window, table, address, None)
+
+    window.follow(refresh)
+
+
+async def _fill(window: Window, table: ui.element, address: Address, relation: str | None) -> None:
+    try:
+        page = await _page(window, address, relation)
+        content = page_html(window, page, address, relation) if page.rows else _nothing(window, page, address, relation)
+    except ElastalogError as error:
+        content = f'<div class="wb-body">{faults_html(error.diagnostics)}</div>'
+    table.clear()
+    with table:
+        raw(content)
+
+
+async def _page(window: Window, address: Address, relation: str | None) -> Page:
+    offset = ROWS * ((address.number("page", 1) or 1) - 1)
+    service, order = window.bench.service, address.get("order")
+    if relation is None:
+        return await window.ask(service.query, address.get("query"), None, offset, ROWS, window.epoch, order=order)
+    schemas = await window.ask(service.schemas, window.epoch)
+    where, parameters = _filter(address.get("where"), schemas.get(relation))
+    return await window.ask(
+        service.page, relation, where, order, offset, ROWS, window.epoch,
+        parameters=parameters, annotations=bool(address.get("levels")),
+    )  # fmt: skip
+
+
+def _filter(text: str, schema: Schema | None) -> tuple[str, dict[str, str]]:
+    """A filter as literals over the columns. A word alone is looked for in all columns of texts, a number alone in all
+    columns of numbers."""
+    text = text.strip()
+    if schema is None or not text:
+        return text, {}
+    if _WORD.fullmatch(text):
+        kinds = _WHOLE if text.lstrip("-").isdigit() else {"symbol"}
+        found = [column.name for column in schema.columns if column.type_name in kinds]
+        if found and kinds is _WHOLE:
+            return f"({' ; '.join(f'{name} = {text}' for name in found)})", {}
+        if found:
+            return f"({' ; '.join(f'contains(?text, {name})' for name in found)})", {"text": text}
+    return f"({text})" if ";" in text else text, {}
+
+
+def _nothing(window: Window, page: Page, address: Address, relation: str | None) -> str:
+    if page.total:
+        return empty("This page is past the end", f"There are {page.total:,} facts.")
+    if relation is None:
+        return empty("No answers", "Nothing fits the query at this epoch.")
+    if address.get("where"):
+        return empty("Nothing fits", "No fact of this relation passes the filter. Empty the field to see all of them.")
+    return empty(
+        "No facts",
+        f"`{relation}` is empty at this epoch. Ask above for a fact that you miss, and see why it is not there.",
+    )
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{column.name}: {column.type_name}" for column in schema.columns)
+
+
+def _example(summary: RelationSummary | None) -> str:
+    if summary is None or not summary.schema.columns:
+        return "filter"
+    column = summary.schema.columns[0]
+    return f"filter: a word, or {column.name} = {'1' if column.type_name != 'symbol' else chr(34) + '…' + chr(34)}"

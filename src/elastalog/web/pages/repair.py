@@ -1,0 +1,280 @@
+"""The page Repair: the basket of wrong and missing facts, where they come from, and what to undo."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nicegui import ui
+
+from elastalog.debugging.answers import Answer, Localisation, Suggestion
+from elastalog.debugging.elements import Element
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.provenance.fact import Fact
+from elastalog.provenance.proof import Proof
+from elastalog.web.answers import Committed
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.basket import Faults, Side
+from elastalog.web.pages.controls import box, button, card, choice, heading, raw
+from elastalog.web.pages.markup import empty, fact_html, html, link, sign, tag
+from elastalog.web.pages.program import show_commit
+from elastalog.web.pages.proof_tree import ProofTree
+from elastalog.web.pages.window import Window
+
+_OVER = {"update": "the last update", "facts": "all given facts"}
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page. Faults that the address names are put into the basket."""
+    if window.may_write and (address.all("wrong") or address.all("missing")):
+        window.bench.faults = window.bench.faults.with_("wrong", *address.all("wrong")).with_(
+            "missing", *address.all("missing")
+        )
+    heading(
+        "Repair",
+        "Mark facts that should not be there, or that should: the smallest change that sets them right is found.",
+    )
+    page = _Repair(window, address)
+    with box("wb-columns"):
+        page.build()
+    window.follow(page.committed)
+
+
+class _Repair:
+    """The page while it is shown."""
+
+    def __init__(self, window: Window, address: Address) -> None:
+        self._window = window
+        self._rejected = list(address.all("rejected"))
+        self._over = address.get("over", "update")
+        self._basket = window.bench.faults
+        self._epoch = window.bench.service.epoch
+
+    def build(self) -> None:
+        with box("wb-stack"):
+            with card("Faults", "the basket, shared by all windows"):
+                self._listed = box()
+                if self._window.may_write:
+                    self._form()
+            with card("Ask"):
+                options = [(text, self._address(over=None if key == "update" else key)) for key, text in _OVER.items()]
+                raw(
+                    f'<span class="wb-note">Look for the cause in</span> {choice(options, _OVER.get(self._over, ""))}',
+                    "wb-row",
+                )
+                self._kept = box("wb-stack")
+                with box("wb-row"):
+                    button("Where from?", self._localise).props('data-action="localise"')
+                    button("Suggest a repair", self._suggest, "primary").props('data-action="suggest"')
+        with box("wb-stack"), card("Answer"):
+            self._answer = box("wb-stack")
+            with self._answer:
+                raw(empty("Nothing asked yet", "Put facts into the basket, here or from their own pages, then ask."))
+        self._show_basket()
+        self._show_rejected()
+
+    def _address(self, **changes: object) -> Address:
+        faults = self._window.bench.faults
+        short = [[fact for fact in side if len(fact) < 400][:20] for side in (faults.wrong, faults.missing)]
+        return Address.of(
+            "/repair",
+            wrong=short[0],
+            missing=short[1],
+            over=self._over if self._over != "update" else None,
+            rejected=self._rejected,
+        ).with_(**changes)
+
+    async def committed(self) -> None:
+        """The basket has changed, or the facts."""
+        if self._window.bench.faults != self._basket:
+            self._show_basket()
+        if self._window.bench.service.epoch != self._epoch:
+            self._epoch = self._window.bench.service.epoch
+            self._show_basket()
+
+    # --- the basket ------------------------------------------------------------------------------------------------
+
+    def _show_basket(self) -> None:
+        self._basket = self._window.bench.faults
+        self._listed.clear()
+        with self._listed:
+            if not len(self._basket):
+                raw(
+                    empty(
+                        "No faults",
+                        "Open a fact and mark it as wrong, or ask for one that is not there and mark it as missing.",
+                    )
+                )
+                return
+            with box("wb-list", tag="ul"):
+                for side, facts in (("wrong", self._basket.wrong), ("missing", self._basket.missing)):
+                    for fact in facts:
+                        self._fault(fact, "wrong" if side == "wrong" else "missing")
+
+    def _fault(self, fact: str, side: Side) -> None:
+        with box(tag="li"):
+            address = Address.of("/fact", fact=fact)
+            raw(
+                f"{tag(side, 'minus' if side == 'wrong' else 'amber')} {link(address, html(fact, 300), 'fact')}",
+                "wb-row",
+            )
+            if self._window.may_write:
+                with box("end"):
+                    button("Remove", lambda: self._change(self._window.bench.faults.without(fact)), "quiet", "small")
+
+    def _change(self, faults: Faults) -> None:
+        self._window.bench.faults = faults
+        self._show_basket()
+        self._window.note(self._address())
+
+    def _form(self) -> None:
+        wrong = box()
+        with box("wb-row wb-grow"):
+            written = (
+                ui.input(placeholder="a fact, as in the language")
+                .props("outlined dense spellcheck=false autocomplete=off")
+                .classes("wb-input mono")
+            )
+            written.props["aria-label"] = "a fact"
+
+            async def add(side: Side) -> None:
+                text = (written.value or "").strip().rstrip(".")
+
+                async def check() -> str:
+                    return await self._window.ask(_checked, self._window, text, side)
+
+                fact = await self._window.attempt(check, wrong)
+                if fact is not None:
+                    written.value = ""
+                    self._change(self._window.bench.faults.with_(side, fact))
+
+            button("is wrong", lambda: add("wrong"))
+            button("is missing", lambda: add("missing"))
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    async def _localise(self) -> None:
+        faults = self._window.bench.faults
+
+        async def ask() -> Localisation:
+            return await self._window.ask(self._window.bench.service.localise, list(faults.wrong), list(faults.missing))
+
+        found = await self._window.attempt(ask, self._answer)
+        if found is not None:
+            with self._answer:
+                raw(
+                    f"<p>The faults come from <b>{len(found.elements)}</b> of {found.update_size} changes "
+                    f"of {_epochs(found)}.</p>"
+                )
+                self._known(found)
+                for element in found.elements:
+                    self._element(element, None)
+                await self._proofs(found)
+
+    async def _suggest(self) -> None:
+        faults = self._window.bench.faults
+
+        async def ask() -> Suggestion:
+            return await self._window.ask(
+                self._window.bench.service.suggest,
+                list(faults.wrong),
+                list(faults.missing),
+                list(self._rejected),
+                over=self._over,
+            )
+
+        found = await self._window.attempt(ask, self._answer)
+        if found is None:
+            return
+        with self._answer:
+            where = "given facts" if self._over == "facts" else f"changes of {_epochs(found)}"
+            raw(f"<p>Undo <b>{len(found.elements)}</b> of {found.update_size} {where}.</p>")
+            self._known(found)
+            for element in found.elements:
+                self._element(element, found)
+            if self._window.can_change and found.elements:
+                place = box("wb-stack")
+                with box("wb-row"):
+                    button("Apply, as a new epoch", lambda: self._apply(found, place), "primary").props(
+                        'data-action="apply"'
+                    )
+            await self._proofs(found)
+
+    def _known(self, found: Answer) -> None:
+        tried = tag("verified", "plus") if found.verified else tag("not verified", "amber")
+        least = (
+            tag("minimum", "plus")
+            if found.minimum
+            else tag(f"at least {found.bound:g}; {found.why_not_proven or 'not proven to be minimum'}", "amber")
+        )
+        raw(f"{tried} {least}", "wb-row")
+
+    def _element(self, element: Element, suggestion: Suggestion | None) -> None:
+        with box("wb-list wb-element"), box("wb-row"):
+            text = fact_html(*element.fact) if isinstance(element.fact, Fact) else html(str(element.fact), 400)
+            raw(f'{sign(element.sign == "+")}<span class="fact">{text}</span>', "wb-row")
+            if suggestion is not None:
+                button("Keep it: ask again", lambda: self._reject(str(element)), "quiet", "small").props(
+                    'data-action="reject"'
+                )
+
+    async def _reject(self, element: str) -> None:
+        self._rejected.append(element)
+        self._show_rejected()
+        self._window.note(self._address())
+        await self._suggest()
+
+    def _show_rejected(self) -> None:
+        self._kept.clear()
+        with self._kept:
+            for element in list(self._rejected):
+                with box("wb-row"):
+                    raw(f'{tag("kept")} <span class="mono">{html(element, 200)}</span>')
+                    button("Allow again", partial(self._allow, element), "quiet", "small")
+
+    def _allow(self, element: str) -> None:
+        self._rejected.remove(element)
+        self._show_rejected()
+        self._window.note(self._address())
+
+    async def _apply(self, suggestion: Suggestion, place: ui.element) -> None:
+        service = self._window.bench.service
+
+        async def ask() -> Committed:
+            return await self._window.ask(service.undo, suggestion)
+
+        done = await self._window.attempt(ask, place)
+        if done is None:
+            return
+        self._rejected.clear()
+        self._answer.clear()
+        self._change(Faults())
+        self._show_rejected()
+        with self._answer:
+            show_commit(self._window, done)
+
+    async def _proofs(self, found: Answer) -> None:
+        if not found.proofs:
+            return
+        raw("The proofs behind it", tag="h3")
+
+        async def prove(fact: Fact) -> Proof:
+            return await self._window.ask(self._window.bench.service.proof, fact, 2)
+
+        for proof in found.proofs[:5]:
+            await ProofTree(self._window, prove).build(proof)
+
+
+def _checked(window: Window, text: str, side: Side) -> str:
+    """A fact as it is written, if it is what it is said to be: a wrong fact is there, a missing one is not."""
+    with window.bench.service.at() as session:
+        relation, values = session.fact(text)
+        fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
+    if is_there == (side == "wrong"):
+        return str(fact)
+    told = f"{fact} holds: it is not missing" if is_there else f"{fact} does not hold: it cannot be wrong"
+    raise ElastalogError([Diagnostic("E0953", told, help="mark it the other way round")])
+
+
+def _epochs(found: Answer) -> str:
+    first, last = found.epochs
+    return f"epoch {last}" if last == first + 1 else f"epochs {first + 1} to {last}"

@@ -1,0 +1,83 @@
+"""Tables of facts, a page at a time: sorted, filtered and cut by the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from elastalog.analysis.program import Value
+from elastalog.provenance.fact import Fact
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.markup import SHORT, cell, html, link, table, value_html
+
+if TYPE_CHECKING:
+    from elastalog.relations.schema import Schema
+    from elastalog.web.pages.window import Window
+    from elastalog.web.paging import Page
+
+ROWS = 50
+"""Rows of a page."""
+
+
+def page_html(window: Window, page: Page, address: Address, relation: str | None) -> str:
+    """The table and the way to other pages of it. Rows of a relation lead to their facts."""
+    head = "".join(_heading(name, kind, address) for name, kind in _columns(page))
+    rows = [_row(window, page, number, values, relation) for number, values in enumerate(page.rows)]
+    return table(head, rows) + _pager(page, len(rows), address)
+
+
+def _columns(page: Page) -> list[tuple[str, str]]:
+    columns = [(column.name, column.type_name) for column in page.schema.columns]
+    return columns + ([("@level", ""), ("@count", "")] if page.levels is not None else [])
+
+
+def _heading(name: str, kind: str, address: Address) -> str:
+    order = address.get("order")
+    is_sorted = order.removeprefix("-") == name
+    turned = f"-{name}" if order == name else None if order == f"-{name}" else name
+    arrow = (" ↓" if order.startswith("-") else " ↑") if is_sorted else ""
+    look = "is-sorted" if is_sorted else ""
+    side = ' class="number"' if kind in NUMBERS or not kind else ""
+    sort = f' aria-sort="{"descending" if order.startswith("-") else "ascending"}"' if is_sorted else ""
+    shown = link(address.with_(order=turned, page=None), html(name.removeprefix("@")) + arrow, look)
+    return f'<th scope="col"{side}{sort}>{shown}{f"<i>{html(kind)}</i>" if kind else ""}</th>'
+
+
+NUMBERS = {"number", "unsigned", "float"}
+"""Types whose values are written to the right."""
+
+
+def _row(window: Window, page: Page, number: int, values: Sequence[Value], relation: str | None) -> str:
+    cells = [
+        (value_html(value, SHORT), kind in NUMBERS) for value, kind in zip(values, _kinds(page.schema), strict=True)
+    ]
+    if page.levels is not None and page.counts is not None:
+        cells += [(f"{page.levels[number]:,}", True), (f"{page.counts[number]:,}", True)]
+    if not cells:
+        cells = [("()", False)]
+    to = None if relation is None else window.bench.fact_address(Fact(relation, tuple(values)), window.epoch)
+    return f"<tr>{''.join(_cell(text, is_number, to, i == 0) for i, (text, is_number) in enumerate(cells))}</tr>"
+
+
+def _cell(text: str, is_number: bool, to: Address | None, is_first: bool) -> str:
+    # One link of a row takes part in the order of the keys: all of them lead to the same fact.
+    reach = "data-row" if is_first else 'tabindex="-1"'
+    return cell(text if to is None else link(to, text, more=reach), "mono number" if is_number else "mono")
+
+
+def _kinds(schema: Schema) -> list[str]:
+    return [column.type_name for column in schema.columns]
+
+
+def _pager(page: Page, shown: int, address: Address) -> str:
+    number = address.number("page", 1) or 1
+    last = max(1, -(-page.total // ROWS))
+    where = f"{page.offset + 1:,} – {page.offset + shown:,} of {page.total:,}" if shown else f"0 of {page.total:,}"
+    links = (("[", "Previous", number - 1), ("]", "Next", number + 1))
+    parts = [
+        link(address.with_(page=to if to > 1 else None), text, "wb-button small", f'data-key="{key}"')
+        if 1 <= to <= last
+        else f'<button class="wb-button small" disabled>{text}</button>'
+        for key, text, to in links
+    ]
+    return f'<div class="wb-pager"><span>{where}</span>{"".join(parts) if last > 1 else ""}</div>'

@@ -1,0 +1,245 @@
+"""The page Update: insertions and deletions are staged, previewed, committed, and undone as a new epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import events, ui
+
+from elastalog.analysis.findings import counted
+from elastalog.analysis.listing import show_value
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.costs import Forecast
+from elastalog.pipeline.files.diff import parse_diff
+from elastalog.relations.schema import Schema
+from elastalog.web.answers import Committed
+from elastalog.web.pages.address import Address
+from elastalog.web.pages.changes import changes_html
+from elastalog.web.pages.controls import box, button, card, heading, raw, select
+from elastalog.web.pages.editor import Editor
+from elastalog.web.pages.markup import cell, faults_html, html, table, tag, told
+from elastalog.web.pages.program import show_commit
+from elastalog.web.pages.tables import NUMBERS
+from elastalog.web.pages.window import Window
+
+LONGEST = 1_500
+"""Characters of an update that the address holds."""
+LARGEST_FILE = 16 << 20
+"""Bytes of a file that can be staged; more is for `elastalog apply` or the interface over HTTP."""
+_FILE = "update"
+
+
+async def show(window: Window, address: Address) -> None:
+    """Builds the page."""
+    heading(
+        "Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch."
+    )
+    schemas = await window.ask(window.bench.service.schemas, window.epoch)
+    if not window.can_change:
+        raw(told("Nothing can be changed here: this is an earlier epoch, or you may read and not write."))
+        return
+    with box("wb-columns wb-wide-left"):
+        page = _Update(window, schemas)
+        await page.build(_staged(address))
+
+
+def _staged(address: Address) -> str:
+    """The update that an address names: its text, and single facts."""
+    lines = [f"+{fact.rstrip('.')}." for fact in address.all("insert")] + [
+        f"-{fact.rstrip('.')}." for fact in address.all("delete")
+    ]
+    return "\n".join([part for part in (address.get("text").rstrip(), *lines) if part])
+
+
+class _Update:
+    """The page while it is shown."""
+
+    def __init__(self, window: Window, schemas: dict[str, Schema]) -> None:
+        self._window = window
+        self._schemas = schemas
+        self._relation = next(iter(schemas), "")
+
+    async def build(self, text: str) -> None:
+        with box("wb-stack"):
+            with card("Staged", is_padded=False) as header:
+                with header, box("wb-row"):
+                    button("Clear", self._clear, "quiet")
+                    button("Preview", self._preview).props('data-action="preview"')
+                    button("Commit", self._commit, "primary").props('data-action="commit"')
+                self._editor = Editor(text, self._look, keys=(("Mod-Enter", self._preview), ("Mod-s", self._commit)))
+                self._findings = raw("", "wb-body").props('aria-live="polite"')
+            with card("What would change"):
+                self._result = box("wb-stack")
+                with self._result:
+                    raw(
+                        "Press Preview, or <kbd>Ctrl</kbd> <kbd>Enter</kbd> in the text: nothing is committed by that.",
+                        "wb-note",
+                        tag="p",
+                    )
+        with box("wb-stack"):
+            with card("Add a fact"):
+                self._form()
+            with card("Add a file", "a diff file"):
+                ui.upload(
+                    on_upload=self._file,
+                    auto_upload=True,
+                    max_file_size=LARGEST_FILE,
+                    label="choose a file, or drop one here",
+                ).props("flat bordered").classes("wb-upload")
+        await self._editor.look()
+
+    # --- staging ---------------------------------------------------------------------------------------------------
+
+    def _form(self) -> None:
+        select(self._relation, {name: name for name in self._schemas}, self._choose, label="relation")
+        self._fields = box("wb-stack wb-tight")
+        self._wrong = box()
+        with box("wb-row"):
+            button("+ Insert", lambda: self._add("+")).props('data-action="add"')
+            button("− Delete", lambda: self._add("-")).props('data-action="remove"')
+        self._choose(self._relation)
+
+    def _choose(self, relation: str) -> None:
+        self._relation = relation
+        self._fields.clear()
+        self._values: list[ui.input] = []
+        with self._fields:
+            for column in self._schemas[relation].columns if relation in self._schemas else ():
+                made = ui.input(label=f"{column.name}: {column.type_name}").props(
+                    "outlined dense spellcheck=false autocomplete=off"
+                )
+                self._values.append(made.classes("wb-input"))
+
+    async def _add(self, sign: str) -> None:
+        schema = self._schemas[self._relation]
+        written = [
+            _as_written(made.value or "", column.type_name)
+            for made, column in zip(self._values, schema.columns, strict=True)
+        ]
+        line = f"{sign}{self._relation}({', '.join(written)})."
+        self._wrong.clear()
+        try:
+            parse_diff(line, _FILE, self._schemas)
+        except ElastalogError as error:
+            with self._wrong:
+                raw(faults_html(error.diagnostics))
+            return
+        await self._append(line)
+        for made in self._values:
+            made.value = ""
+
+    async def _file(self, event: events.UploadEventArguments) -> None:
+        try:
+            text = (await event.file.read()).decode()
+        except UnicodeDecodeError:
+            wrong = Diagnostic(
+                "E0951", f"`{event.file.name}` is no text in UTF-8", help="give a diff file: one change a line"
+            )
+            self._findings.content = faults_html([wrong])
+            return
+        await self._append(text)
+
+    async def _append(self, text: str) -> None:
+        before = self._editor.text.rstrip()
+        await self._editor.show(f"{before}\n{text.rstrip()}" if before else text.rstrip())
+
+    async def _clear(self) -> None:
+        await self._editor.show("")
+        self._result.clear()
+
+    async def _look(self, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
+        is_short = len(text) <= LONGEST
+        self._window.note(Address.of("/update", text=text if is_short else None))
+        if not text.strip():
+            self._findings.content = f'<div class="wb-note">Nothing is staged. {self._example()}</div>'
+            return [], {}
+        try:
+            diff = await self._window.ask(parse_diff, text, _FILE, self._schemas)
+        except ElastalogError as error:
+            self._findings.content = faults_html(error.diagnostics)
+            return _marks(text, _bad_lines(error.diagnostics)), {}
+        came, went = (sum(table.num_rows for table in side.values()) for side in (diff.inserted, diff.deleted))
+        self._findings.content = (
+            f'<div class="wb-row">{tag(f"{came:,} to insert", "plus")} {tag(f"{went:,} to delete", "minus")}</div>'
+        )
+        return _marks(text, frozenset()), {}
+
+    def _example(self) -> str:
+        schema = self._schemas.get(self._relation)
+        if schema is None:
+            return ""
+        values = ", ".join("1" if column.type_name in NUMBERS else '"a"' for column in schema.columns)
+        fact = f"{html(schema.name)}({values})."
+        return f"A line is <code>+{fact}</code> or <code>-{fact}</code>"
+
+    # --- asking and committing -------------------------------------------------------------------------------------
+
+    def _diff(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        diff = parse_diff(self._editor.text, _FILE, self._schemas)
+        if diff.changes_rules:
+            wrong = Diagnostic(
+                "E0952", "rules are changed on the page Program", help="leave the lines with `rule:` out"
+            )
+            raise ElastalogError([wrong])
+        return dict(diff.inserted), dict(diff.deleted)
+
+    async def _preview(self) -> None:
+        service = self._window.bench.service
+
+        async def ask() -> tuple[Changes, tuple[Forecast, ...]]:
+            inserted, deleted = self._diff()
+            changes = await self._window.ask(service.preview, inserted, deleted)
+            return changes, await self._window.ask(service.forecast, inserted, deleted)
+
+        found = await self._window.attempt(ask, self._result)
+        if found is not None:
+            changes, forecasts = found
+            with self._result:
+                raw(f"<p>It would change <b>{counted(changes.impact, 'fact')}</b>.</p>" if changes.impact else "")
+                raw(changes_html(self._window, changes, nothing="No fact would come or go."))
+                raw(_forecasts(forecasts))
+
+    async def _commit(self) -> None:
+        service = self._window.bench.service
+
+        async def ask() -> Committed:
+            return await self._window.ask(service.apply, *self._diff(), source="workbench")
+
+        done = await self._window.attempt(ask, self._result)
+        if done is not None:
+            await self._editor.show("")
+            with self._result:
+                show_commit(self._window, done)
+
+
+def _as_written(text: str, type_name: str) -> str:
+    """What was put into a field, as a line has it: a text needs no quotes there."""
+    is_quoted = len(text) >= 2 and text[0] == text[-1] == '"'
+    return text if type_name != "symbol" or is_quoted else show_value(text)
+
+
+def _bad_lines(findings: tuple[Diagnostic, ...]) -> frozenset[int]:
+    places = ((finding.location or "").rpartition(":")[2] for finding in findings)
+    return frozenset(int(place) for place in places if place.isdigit())
+
+
+def _marks(text: str, bad: frozenset[int]) -> list[dict[str, Any]]:
+    """Lines in the colour of their sign, and those that are no changes."""
+    marks: list[dict[str, Any]] = []
+    for number, line in enumerate(text.split("\n")[:2_000], 1):
+        look = "hl-bad" if number in bad else {"+": "hl-plus", "-": "hl-minus"}.get(line.strip()[:1])
+        if look is not None:
+            marks.append({"kind": "line", "line": number, "class": look})
+    return marks
+
+
+def _forecasts(forecasts: tuple[Forecast, ...]) -> str:
+    if not forecasts:
+        return ""
+    rows = []
+    for forecast in forecasts:
+        how = tag(forecast.how, "accent" if forecast.how == "update" else "amber")
+        names = html(", ".join(forecast.relations), 120)
+        rows.append(f"<tr>{cell(names, 'mono')}{cell(how)}{cell(html(forecast.why), 'wb-note')}</tr>")
+    return f"<h3>Forecast of the elastic choice</h3>{table('', rows)}"

@@ -1,0 +1,123 @@
+"""Diagnostics as answers of a service: `application/problem+json`, with the status that fits."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from elastalog.diagnostics.catalogue import CATALOGUE
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.diagnostics.render import render_json
+
+log = logging.getLogger("elastalog.web")
+
+PROBLEM: Final = "application/problem+json"
+RETRY_AFTER: Final = "1"
+
+STATUS: Final[Mapping[str, int]] = {
+    "E0606": 404,  # no such relation
+    "E0701": 404,  # a fact that does not hold
+    "E0702": 409,  # a fact that holds
+    "E0603": 504,  # too slow
+    "E0813": 410,  # an epoch that is gone, or still to come
+    "E0814": 403,  # a store that is only read
+    "E0815": 410,  # no store that would keep epochs
+    "E0921": 504,
+    "E0922": 503,
+    "E0923": 401,
+    "E0924": 403,
+    "E0925": 413,
+    "E0926": 400,
+    "E0928": 421,
+    "E0929": 403,
+    "E0930": 404,
+    "E0931": 406,
+    "E0936": 503,
+    "E0938": 409,
+    "E1007": 409,  # an answer about an epoch that is not the last any more
+}
+"""What the status of an answer is, by the code of the diagnostic; 422 for all others."""
+
+
+class Refused(HTTPException):
+    """A diagnostic that goes through whatever handles a request."""
+
+    def __init__(self, diagnostic: Diagnostic, status: int | None = None) -> None:
+        super().__init__(status or status_of(diagnostic))
+        self.diagnostic = diagnostic
+
+
+def status_of(diagnostic: Diagnostic, usual: int = 422) -> int:
+    """The status that fits a diagnostic."""
+    return STATUS.get(diagnostic.code, usual)
+
+
+def problem(diagnostics: tuple[Diagnostic, ...], status: int | None = None) -> Response:
+    """The answer that diagnostics are; the first says what kind it is."""
+    first = diagnostics[0]
+    number = status or status_of(first)
+    entry = CATALOGUE.get(first.code)
+    body: dict[str, Any] = {
+        "type": f"urn:elastalog:{first.code}",
+        "title": first.message if entry is None else entry.title,
+        "status": number,
+        "detail": first.message,
+        "code": first.code,
+        "help": first.help,
+        "diagnostics": json.loads(render_json(diagnostics)),
+    }
+    headers = {}
+    if number == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="elastalog"'
+    if number == 503:
+        headers["Retry-After"] = RETRY_AFTER
+    return JSONResponse(body, number, headers, PROBLEM)
+
+
+async def of_error(_: Request, error: Exception) -> Response:
+    """What went wrong in the engine."""
+    assert isinstance(error, ElastalogError)
+    usual = 503 if isinstance(error, LimitReached) else 422
+    return problem(error.diagnostics, status_of(error.diagnostics[0], usual))
+
+
+async def of_refusal(_: Request, error: Exception) -> Response:
+    """What the framework, or we on the way, refuse."""
+    assert isinstance(error, HTTPException)
+    if isinstance(error, Refused):
+        return problem((error.diagnostic,), error.status_code)
+    code = {404: "E0930", 405: "E0930"}.get(error.status_code, "E0926")
+    told = "there is no such call" if code == "E0930" else str(error.detail).lower()
+    found = problem((Diagnostic(code, told, help="see /api/docs"),), error.status_code)
+    found.headers.update(error.headers or {})
+    return found
+
+
+async def of_malformed(_: Request, error: Exception) -> Response:
+    """A request that is not as the call has it."""
+    from fastapi.exceptions import RequestValidationError
+
+    assert isinstance(error, RequestValidationError)
+    told = [_malformed(one) for one in error.errors()[:20]]
+    return problem(tuple(told), 400)
+
+
+def _malformed(fault: Mapping[str, Any]) -> Diagnostic:
+    where = ".".join(str(part) for part in fault["loc"])
+    return Diagnostic("E0926", f"`{where}`: {str(fault['msg'])[:300].lower()}", help="see /api/docs")
+
+
+async def of_defect(request: Request, error: Exception) -> Response:
+    """A defect of ours: logged here, and told without its inside."""
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    body = {
+        "type": "about:blank", "title": "internal error", "status": 500, "code": "internal", "help": None,
+        "detail": "this is a defect of Elastalog; the log of the service has more", "diagnostics": [],
+    }  # fmt: skip
+    return JSONResponse(body, 500, media_type=PROBLEM)

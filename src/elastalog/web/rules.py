@@ -1,0 +1,88 @@
+"""Program texts that come over the network: they may say what follows, not what is read, written or run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
+from elastalog.diagnostics.source import Source, Span
+from elastalog.program import Program
+from elastalog.syntax.parser import parse
+from elastalog.syntax.printer import print_item
+from elastalog.syntax.tree import Component, Directive, FunctorDeclaration, Item, Pragma
+
+GIVEN = "<given>"
+"""What stands for the name of a file in diagnostics."""
+
+_PREPROCESSED: Final = re.compile(r"^[ \t]*(\#|\.include\b|\.once\b)[^\n]*", re.MULTILINE)
+
+
+def check_text(text: str, known: Program) -> tuple[Diagnostic, ...]:
+    """Errors, warnings and notes of a whole program that is to take the place of a known one."""
+    try:
+        return _read(text, known).warnings
+    except ElastalogError as error:
+        return error.diagnostics
+
+
+def read_text(text: str, known: Program) -> Program:
+    """A whole program that is to take the place of a known one, whose directives, functors and pragmas it may have and
+    no others. Raises ElastalogError with every diagnostic."""
+    return _read(text, known)
+
+
+def refuse_in_rules(texts: Iterable[str]) -> None:
+    """Raises ElastalogError if rules to be added hold anything that is not for strangers to say."""
+    for text in texts:
+        _refuse(Source(GIVEN, text), frozenset())
+
+
+def _read(text: str, known: Program) -> Program:
+    source = Source(GIVEN, text)
+    allowed = frozenset(print_item(item) for item in _dangerous(known.tree.items))
+    _refuse(source, allowed)
+    return Program.parse(text, GIVEN, preprocess=False)
+
+
+def _refuse(source: Source, allowed: frozenset[str]) -> None:
+    found = [_refused(source, Span(*line.span()), line[1].strip()) for line in _PREPROCESSED.finditer(source.text)]
+    written = [item for item in _dangerous(parse(source)[0].items) if print_item(item) not in allowed]
+    found += [_refused(source, item.span, _called(item)) for item in written]
+    if found:
+        raise ElastalogError(found)
+
+
+def _dangerous(items: Iterable[Item]) -> Iterator[Directive | Pragma | FunctorDeclaration]:
+    for item in items:
+        match item:
+            case FunctorDeclaration() | Pragma():
+                yield item
+            case Directive() if item.kind in ("input", "output") and item.parameters:
+                yield item
+            case Component():
+                yield from _dangerous(item.items)
+            case _:
+                pass
+
+
+def _called(item: Directive | Pragma | FunctorDeclaration) -> str:
+    match item:
+        case Directive():
+            return f".{item.kind}"
+        case Pragma():
+            return ".pragma"
+        case FunctorDeclaration():
+            return ".functor"
+
+
+def _refused(source: Source, span: Span, what: str) -> Diagnostic:
+    return Diagnostic(
+        "E0927",
+        f"`{what}` is not taken from the network",
+        (Label(span, "not allowed here"),),
+        notes=("what a service reads, writes and runs is decided by who starts it",),
+        help="leave it out, or change the program where the service was started",
+        source=source,
+    )

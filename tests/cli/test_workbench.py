@@ -1,0 +1,33 @@
+"""`elastalog workbench`, as far as it goes without a browser."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from elastalog.cli.workbench import workbench
+from elastalog.web.pages.demo import first_facts, open_demo, updates
+
+
+def test_a_program_or_the_demonstration_not_both():
+    for arguments in ([], ["reach.dl", "--demo"]):
+        result = CliRunner().invoke(workbench, arguments)
+        assert result.exit_code == 2
+        assert "give a PROGRAM, a STORE, or --demo" in result.output
+
+
+def test_another_address_needs_a_token_or_a_word():
+    result = CliRunner().invoke(workbench, ["--demo", "--host", "0.0.0.0"])
+    assert result.exit_code == 1
+    assert "E0935" in result.output
+
+
+def test_the_demonstration_ends_with_two_secrets_exposed_by_two_of_twelve_changes(tmp_path):
+    assert len(first_facts()["calls"]) == 92
+    with open_demo(tmp_path / "store") as session:
+        assert not session["exposed"]
+        for source, inserted, deleted in updates():
+            session.apply(inserted, deleted, source=source)
+        assert sorted(session["exposed"]) == [("help.front", "diary"), ("help.front", "vault")]
+        found = session.suggest(unwanted=["exposed(_, _)"])
+        assert [str(element) for element in found.elements] == ['+calls("mail.archive", "vault")', '-guarded("keeper")']
+        assert found.update_size == 12

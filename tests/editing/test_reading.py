@@ -1,0 +1,122 @@
+"""Readings of programs, whole and half-written; places in files and in the program."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elastalog.diagnostics.source import Source
+from elastalog.editing import complete, hover, outline, repairs
+from elastalog.editing.outline import coloured
+from elastalog.editing.places import offset, position
+from elastalog.editing.rooms import Kind
+from tests.editing.marked import Files
+
+PROGRAM = """.type Node <: symbol
+.type Tree = Leaf {} | Fork {left: Tree, right: Tree}
+.functor weigh(x: symbol): number
+.comp Graph<T> {
+    .decl edge(from: T, to: T)
+    .decl path(from: T, to: T) overridable
+    path(x, y) :- edge(x, y).
+    path(x, z) :- path(x, y), edge(y, z).
+}
+.comp Weighted<T> : Graph<T> {
+    .override path
+    path(x, y) :- edge(x, y), x != y.
+}
+.init roads = Graph<Node>
+.init rails = Weighted<Node>
+.input roads.edge
+.decl heavy(node: Node, weight: number, shape: Tree)
+heavy(n, @weigh(n), $Fork($Leaf, $Leaf)) :- roads.path(n, _), m = count : { rails.edge(n, _) }, m > 1.
+.output heavy
+"""
+
+
+def test_a_sound_program_is_read_whole() -> None:
+    reading = Files(main=PROGRAM).reading()
+    assert [found.message for found in reading.diagnostics if found.severity == "error"] == []
+    assert reading.program is not None
+    kinds = {each.symbol.kind for each in reading.occurrences}
+    assert kinds == set(Kind)
+
+
+def test_every_name_is_where_it_says(tmp_path: Path) -> None:
+    reading = Files(main=PROGRAM).reading()
+    for each in reading.occurrences:
+        assert reading.source.text[slice(*each.span)] == each.symbol.name
+
+
+def test_a_missing_file_is_a_finding() -> None:
+    reading = Files(main='#include "gone.dl"\n.decl p(x: number)\np(1).').reading()
+    assert [found.code for found in reading.diagnostics] == ["E0125"]
+    assert reading.program is None
+    assert [entry.name for entry in outline(reading, reading.file)] == ["p"]
+
+
+def test_a_file_that_cannot_be_read_is_a_finding() -> None:
+    reading = Files().reading("none")
+    assert [found.code for found in reading.diagnostics] == ["E0230"]
+    assert reading.occurrences == ()
+
+
+def test_findings_of_planning_are_among_them() -> None:
+    text = (
+        ".decl e(x: number, y: number)\n.input e\n.decl p(x: number)\n"
+        "p(x) :- e(x, _).\np(y) :- p(x), y = sum z : { e(x, z) }, y < 5.\n.output p\n"
+    )
+    assert Files(main=text).reading().program is not None
+
+
+def _asked_everywhere(text: str) -> None:
+    files = Files(main=text)
+    reading = files.reading()
+    source = Source(reading.file, text)
+    for at in range(0, len(text) + 1, 3):
+        hover(reading, reading.file, at)
+        complete(reading, source, at)
+    outline(reading, reading.file)
+    coloured(reading, reading.file)
+    for found in reading.diagnostics:
+        repairs(reading, found)
+
+
+@pytest.mark.parametrize("cut", range(0, len(PROGRAM), 37))
+def test_half_a_program_is_no_fault_of_ours(cut: int) -> None:
+    _asked_everywhere(PROGRAM[:cut])
+    _asked_everywhere(PROGRAM[cut:])
+
+
+@given(
+    st.lists(st.sampled_from([*PROGRAM.split(" "), ".", "(", "{", "}", '"', "$", "@", "/*", "\n#if 1\n"])).map(" ".join)
+)
+def test_any_text_can_be_asked_about(text: str) -> None:
+    _asked_everywhere(text[:200].replace("^", ""))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@given(text=st.text(alphabet="aä\U0001f600\n\f\u2028 x"), data=st.data())
+def test_positions_come_back(encoding: str, text: str, data: st.DataObject) -> None:
+    source = Source("x.dl", text)
+    at = data.draw(st.integers(0, len(text)))
+    assert offset(source, *position(source, at, encoding), encoding) == at
+
+
+def test_columns_are_counted_as_editors_do() -> None:
+    source = Source("x.dl", 'a\np("ä😀", x)\n')
+    at = source.text.index("x)")
+    assert position(source, at, "utf-16") == (1, 9)
+    assert position(source, at, "utf-8") == (1, 12)
+    assert position(source, at, "utf-32") == (1, 8)
+    assert offset(source, 99, 0) == len(source.text)
+    assert offset(source, 0, 99) == 1
+
+
+def test_the_files_of_a_program_are_known() -> None:
+    files = Files(main='.include "types.dl"\n.decl p(x: T)\n', types=".type T <: number\n")
+    assert {os.path.basename(file) for file in files.reading().files} == {"main.dl", "types.dl"}

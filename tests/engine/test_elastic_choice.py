@@ -1,0 +1,158 @@
+"""The elastic choice: what it costs against the better of update and bootstrap, whatever comes, and what it learns."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import elastalog
+from elastalog.evaluation import costs
+from elastalog.evaluation.costs import AUTO, FACTOR, CostModel
+from elastalog.evaluation.experience import Experience
+from elastalog.planning.logical import LogicalStratum
+from tests.engine.judging import levels_of
+
+STRATUM = LogicalStratum(0, ("r",), (), None, is_recursive=True)
+WEIGHT = costs._WEIGHT
+
+
+def played(updates: list[tuple[int, int]], bootstrap: int, model: CostModel) -> tuple[float, float]:
+    """What a model makes of updates, each so many changes that would take so many derivations; what the better choice
+    costs. In derivations of a bootstrap."""
+    spent = better = 0.0
+    anew = bootstrap + WEIGHT * costs._LEAST_BUDGET  # with what it costs to begin
+    model.bootstrapped(STRATUM, bootstrap, 0.0)
+    for changes, needed in updates:
+        better += min(WEIGHT * needed, anew)
+        choice = model.choose(STRATUM, changes)
+        if choice.how == "bootstrap":
+            spent += anew
+        elif choice.derivations_allowed is None or needed <= choice.derivations_allowed:
+            spent += WEIGHT * needed
+            model.updated(STRATUM, changes, needed)
+        else:
+            spent += WEIGHT * choice.derivations_allowed + anew
+            model.abandoned(STRATUM, changes, choice.derivations_allowed)
+            model.bootstrapped(STRATUM, bootstrap, 0.0)
+    return spent, better
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_it_never_costs_more_than_the_stated_factor(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "_LEAST_BUDGET", 0)
+    random, bootstrap = Random(seed), 1_000_000
+    updates: list[tuple[int, int]] = []
+    while len(updates) < 300:  # runs of one kind, which mislead whoever learns
+        cost = random.choice((10, 1_000, bootstrap // 9, bootstrap // 7, bootstrap // 2, bootstrap, 50 * bootstrap))
+        updates += [(random.choice((1, 5, 60)), cost)] * random.choice((1, 2, 5, 20))
+    spent, better = 0.0, 0.0
+    model = CostModel(AUTO)
+    for update in updates:  # after every epoch, not only in the end; the first bootstrap is not counted
+        more, least = played([update], bootstrap, model)
+        spent, better = spent + more, better + least
+        assert spent <= FACTOR * better + 1
+
+
+def test_without_experience_it_costs_twice_the_better_at_most() -> None:
+    for needed in (1, 100_000, 499_999, 500_001, 10**9):
+        spent, better = played([(7, needed)], 1_000_000, CostModel(AUTO))
+        assert spent <= 2 * better + 1
+
+
+def test_updates_that_pay_are_never_abandoned_once_they_are_known() -> None:
+    updates = [(10, 100_000 + 37 * i) for i in range(20)]
+    spent, better = played(updates, 1_000_000, CostModel(AUTO))
+    assert spent == better
+
+
+def test_hopeless_updates_cost_little_more_than_bootstraps() -> None:
+    spent, better = played([(10, 10**8)] * 60, 1_000_000, CostModel(AUTO))
+    assert spent <= 1.17 * better
+    fixed, _ = played([(10, 10**8)] * 60, 1_000_000, CostModel(0.2))
+    assert spent <= 1.05 * fixed
+
+
+def test_small_updates_are_tried_between_hopeless_ones() -> None:
+    model = CostModel(AUTO)
+    played([(1000, 10**8)] * 5, 1_000_000, model)
+    assert model.forecast(STRATUM, 1).how == "update" or model.forecast(STRATUM, 1).expected > 500_000  # type: ignore[operator]
+    played([(1, 30)] * 3, 1_000_000, model)
+    assert model.forecast(STRATUM, 1).how == "update"
+    assert model.forecast(STRATUM, 1000).expected > 500_000  # type: ignore[operator]
+
+
+def test_an_update_a_little_beyond_a_bootstrap_is_finished() -> None:
+    model = CostModel(AUTO)
+    played([(10, 300_000)] * 6, 1_000_000, model)
+    spent, _ = played([(10, 520_000)], 1_000_000, model)
+    assert spent == WEIGHT * 520_000
+
+
+def test_a_forecast_says_how_sure_it_is() -> None:
+    model = CostModel(AUTO)
+    assert model.forecast(STRATUM, 8).expected is None
+    played([(8, 5_000)], 1_000_000, model)
+    first = model.forecast(STRATUM, 8)
+    played([(8, 5_000)] * 9, 1_000_000, model)
+    later = model.forecast(STRATUM, 8)
+    assert first.expected == pytest.approx(5_000, rel=0.01)
+    assert later.expected == pytest.approx(5_000, rel=0.01)
+    assert 0 < first.sure < 0.6 < later.sure < 1
+    other = model.forecast(STRATUM, 64)  # none was so large: in proportion, and less sure
+    assert other.expected == pytest.approx(40_000, rel=0.01)
+    assert other.sure < later.sure
+
+
+def test_what_is_learnt_can_be_stored_and_read_again() -> None:
+    model = CostModel(AUTO)
+    played([(8, 5_000), (9, 700_000), (100, 10**8), (100, 10**8)], 1_000_000, model)
+    other = CostModel(AUTO)
+    other.recall(model.learnt())
+    assert other.learnt() == model.learnt()
+    assert other.forecast(STRATUM, 100) == model.forecast(STRATUM, 100)
+
+
+def test_what_old_stores_have_kept_is_read() -> None:
+    assert Experience.of_json([1000, 0.5, 3.5, 1, 2, 40]) == Experience(1000, 0.5, 3.5, 1, 2, 40)
+
+
+CLOSURE = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+def test_a_replay_chooses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "_LEAST_BUDGET", 10)
+    chain = [(i, i + 1) for i in range(60)]
+    random = Random(4)
+    cuts = [random.sample(chain, random.choice((1, 2, 15))) for _ in range(25)]
+
+    def choices() -> list[tuple[str, str]]:
+        with elastalog.open(CLOSURE, {"edge": chain}) as db:
+            for cut in cuts:
+                db.apply(deleted={"edge": cut})
+                db.apply({"edge": cut})
+                with elastalog.open(CLOSURE, {"edge": chain}) as fresh:
+                    assert levels_of(db) == levels_of(fresh)
+            return [(work.how, work.why) for entry in db.log() for work in entry.strata]
+
+    first = choices()
+    assert {how for how, _ in first} >= {"update", "switch"}
+    assert choices() == first
+
+
+def test_the_log_says_what_the_other_choice_takes() -> None:
+    with elastalog.open(CLOSURE, {"edge": [(1, 2), (2, 3)]}) as db:
+        db.apply({"edge": [(3, 4)]})
+        (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
+        assert work.why == "1 changed inputs, 2,001 derivations allowed; it cost 3, a bootstrap takes 3"
+
+
+@pytest.mark.parametrize("budget", ["much", -1, "0.2", True])
+def test_a_budget_that_is_none(budget: object) -> None:
+    with pytest.raises(elastalog.ElastalogError, match="E0612"):
+        elastalog.open(CLOSURE, budget=budget)  # type: ignore[arg-type]

@@ -1,0 +1,106 @@
+"""Parameters of `.input` and `.output`, and what a file is taken for, as Soufflé has it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import elastalog
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.program import Program
+from tests.analysis.checking import codes
+
+EDGE = ".decl e(x: number, s: symbol)\n"
+
+
+def read(folder: Path, directive: str, **files: bytes) -> list[tuple[object, ...]]:
+    for name, data in files.items():
+        (folder / name.replace("_", ".")).write_bytes(data)
+    with elastalog.open(EDGE + directive, facts=folder) as db:
+        return sorted(db["e"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"), [("0:2", [(1, "c"), (2, "d")]), ("1:0", [(7, "1"), (8, "2")]), ("0:0", [(1, "1"), (2, "2")])]
+)
+def test_columns_are_chosen(tmp_path: Path, columns: str, rows: list[tuple[int, str]]) -> None:
+    assert read(tmp_path, f'.input e(columns="{columns}")', e_facts=b"1\t7\tc\n2\t8\td\r\n") == rows
+
+
+def test_columns_of_quoted_text_and_of_a_file_with_a_header(tmp_path: Path) -> None:
+    data = b'"a,b",9,"x ""y"""\n'
+    assert read(tmp_path, '.input e(columns="1:2", rfc4180=true)', e_facts=data) == [(9, 'x "y"')]
+    data = b"s\tignored\tx\nhello\t0\t5\n"
+    assert read(tmp_path, '.input e(columns="2:0", headers=true)', e_facts=data) == [(5, "hello")]
+
+
+def test_a_line_without_a_chosen_column_is_a_bad_row(tmp_path: Path) -> None:
+    with pytest.raises(ElastalogError, match="E050"):
+        read(tmp_path, '.input e(columns="0:2")', e_facts=b"1\t7\tc\n2\tx\n")
+
+
+def test_columns_must_fit(tmp_path: Path) -> None:
+    with pytest.raises(ElastalogError, match="E0671"):
+        read(tmp_path, '.input e(columns="0:1:2")', e_facts=b"1\t7\tc\n")
+    assert codes(EDGE + '.input e(columns="a")') == ["E0215"]
+    assert codes(EDGE + 'e(1, "a").\n.output e(columns="0:1")') == ["E0214"]
+
+
+def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:
+    assert read(tmp_path, ".input e", e_facts=gzip.compress(b"1\ta\n")) == [(1, "a")]
+    assert read(tmp_path, ".input e(IO=json)", e_json=gzip.compress(b'[[2, "b"]]')) == [(2, "b")]
+
+
+def test_several_inputs_of_one_relation(tmp_path: Path) -> None:
+    directives = '.input e(filename="a.facts")\n.input e(filename="b.facts")'
+    assert read(tmp_path, directives, a_facts=b"1\ta\n", b_facts=b"2\tb\n") == [(1, "a"), (2, "b")]
+    assert codes(EDGE + '.input e\n.input e(delimiter=",")') == ["E0213"]
+
+
+def test_the_last_of_two_values_of_a_parameter_counts(tmp_path: Path) -> None:
+    directive = '.input e(filename="a.facts", filename="b.facts")'
+    assert read(tmp_path, directive, a_facts=b"1\ta\n", b_facts=b"2\tb\n") == [(2, "b")]
+    (warning,) = Program.parse(EDGE + directive).warnings
+    assert (warning.code, warning.severity) == ("E0215", "warning")
+
+
+def test_a_star_stands_for_every_relation(tmp_path: Path) -> None:
+    program = ".decl a(x: number)\n.decl b(x: number)\n.decl c(x: number)\nc(x) :- a(x), !b(x).\n"
+    (tmp_path / "p.dl").write_text(program + '.input b(filename="other.facts")\n.input *\n.output *\n')
+    (tmp_path / "a.facts").write_text("1\n2\n")
+    (tmp_path / "other.facts").write_text("2\n")
+    folder = str(tmp_path)
+    result = CliRunner().invoke(cli, ["run", f"{folder}/p.dl", "-F", folder, "-D", folder])
+    assert result.exit_code == 0, result.stderr
+    assert {name: (tmp_path / f"{name}.csv").read_text() for name in "abc"} == {"a": "1\n2\n", "b": "2\n", "c": "1\n"}
+
+
+def test_a_nullary_relation_is_read_and_printed(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(".decl n()\n.input n\n.decl m()\n.output m(IO=stdout)\nm() :- n().\n")
+    (tmp_path / "n.facts").write_text("()\n")
+    result = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl"), "-F", str(tmp_path)])
+    assert result.stdout == "---------------\nm\n===============\n()\n===============\n"
+
+
+def test_sizes_to_standard_output_and_facts_from_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(
+        EDGE + ".input e(IO=stdin)\n.decl p(s: symbol)\n.output p(IO=stdoutprintsize)\np(s) :- e(_, s).\n"
+    )
+    result = CliRunner().invoke(cli, ["run", str(tmp_path / "p.dl")], input="1\ta\n2\tb\n3\tb\n")
+    assert (result.exit_code, result.stdout) == (0, "p\t2\n")
+
+
+def test_a_value_of_another_subtype_does_not_go_to_a_functor() -> None:
+    text = (
+        ".type S <: number\n.functor f(x: S): number\n.decl a(x: number)\n.input a\n.decl s(x: S)\n.input s\n"
+        ".decl b(x: number)\n"
+    )
+    assert codes(text + "b(@f(x)) :- a(x).") == ["E0307"]
+    assert codes(text + "b(y) :- a(x), y = 1 + @f(x).") == ["E0307"]
+    assert codes(text + "b(@f(x)) :- s(x).") == []
+    assert codes(text + "b(@f(x)) :- s(x), a(x).") == []
+    assert codes(text + "b(@f(3)).") == []

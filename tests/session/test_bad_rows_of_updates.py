@@ -1,0 +1,173 @@
+"""Bad rows of updates are handled by policy, as those of the first facts are: given in Python, in diff files, and on
+the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import LimitReached
+
+PROGRAM = """.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+DIFF = '+edge(2, 3).\n+edge("x", 3).\n-edge(1).\n+edgy(1, 2).\nhello\n-edge(1, 2).\n'
+
+
+def quarantined(folder: Path, relation: str = "edge") -> list[tuple[str, int, str]]:
+    lines = (folder / f"{relation}.bad.jsonl").read_text().splitlines()
+    return [(Path(one["file"]).name, one["line"], one["code"]) for one in map(json.loads, lines)]
+
+
+def test_bad_rows_fail_unless_said_otherwise() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
+        with pytest.raises(ElastalogError) as error:
+            db.apply({"edge": [(3, 4), (5, "x")]})
+        assert error.value.diagnostics[0].code == "E0502"
+        assert (db.epoch, list(db["edge"])) == (1, [(1, 2)])
+        assert db.apply({"edge": [(3, 4)]}).reports == ()
+
+
+def test_the_policy_of_the_session_holds_for_updates() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="skip") as db:
+        changes = db.apply({"edge": [(2, 3), (5, "x")]}, {"edge": [(None, 2), (1, 2)]})
+        assert sorted(db["edge"]) == [(2, 3)]
+        (report,) = changes.reports
+        assert (report.relation, report.loaded, report.bad) == ("edge", 2, 2)
+        assert sorted(row.fault.code for row in report.first_bad) == ["E0502", "E0504"]
+        with pytest.raises(ElastalogError):
+            db.apply({"edge": [(5, "x")]}, bad_rows="fail")
+
+
+def test_a_call_may_have_its_own_policy() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}) as db:
+        with db.update(bad_rows="skip") as update:
+            update.insert("edge", pa.table({"from": [2, 3], "to": [3, None]}))
+        assert sorted(db["edge"]) == [(1, 2), (2, 3)]
+        assert [report.bad for report in update.reports] == [1]
+        asyncio.run(db.aapply({"edge": [(9, 9), ()]}, bad_rows="skip"))
+        assert (9, 9) in db["edge"]
+        with pytest.raises(ElastalogError) as error:
+            db.apply({"edge": []}, bad_rows="drop")  # type: ignore[arg-type]
+        assert error.value.diagnostics[0].code == "E0612"
+
+
+def test_the_bound_holds_for_all_of_an_update_and_nothing_happens_beyond_it() -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="skip", max_bad_rows=2) as db:
+        update = db.update()
+        update.insert("edge", [(2, 3), (2, "x"), (2, "y")])
+        with pytest.raises(LimitReached) as error:
+            update.insert("edge", [(2, "z")])
+        assert [diagnostic.code for diagnostic in error.value.diagnostics[:2]] == ["E0513", "E0502"]
+        assert db.epoch == 1
+
+
+def test_bad_rows_of_all_updates_are_set_aside_and_those_of_dropped_ones_are_not(tmp_path: Path) -> None:
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path / "bad") as db:
+        db.preview({"edge": [(0, "no")]})
+        update = db.update()
+        update.insert("edge", [(0, "never")])
+        del update
+        assert not (tmp_path / "bad").exists()
+        for number in range(2):
+            for _ in range(2):  # the second time the batch is known, and nothing is done
+                db.apply({"edge": [(number, 7), (number, "x")]}, source="s", batch=number)
+        db.apply({"edge": [(8, 9)]})  # all good: what is in quarantine stays
+    assert quarantined(tmp_path / "bad") == [("<edge>", 2, "E0502"), ("<edge>", 2, "E0502")]
+
+
+def test_bad_lines_of_a_diff_file_are_located_and_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "monday.diff").write_text(DIFF)
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="quarantine", quarantine=tmp_path) as db:
+        changes = db.apply(tmp_path / "monday.diff")
+        assert sorted(db["edge"]) == [(2, 3)]
+    assert {report.relation: report.bad for report in changes.reports} == {"edge": 2, "diff": 2}
+    assert quarantined(tmp_path) == [("monday.diff", 2, "E0502"), ("monday.diff", 3, "E0501")]
+    assert quarantined(tmp_path, "diff") == [("monday.diff", 4, "E0521"), ("monday.diff", 5, "E0520")]
+
+
+def test_wrong_rules_are_errors_under_every_policy(tmp_path: Path) -> None:
+    (tmp_path / "monday.diff").write_text("+rule: path(x, y) :- edgy(x, y).\n")
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="skip") as db, pytest.raises(ElastalogError):
+        db.apply(tmp_path / "monday.diff")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_bad_rows_of_a_table_of_changes_are_located(tmp_path: Path, kind: str) -> None:
+    ops, sources, targets = ["+", "*", "+", "-", "?"], [2, 3, 4, 1, 6], [3, 4, None, 2, 7]
+    if kind == "csv":
+        rows = "".join(f"{o},{s},{t or ''}\n" for o, s, t in zip(ops, sources, targets, strict=True))
+        (tmp_path / "edge.csv").write_text(f"op,from,to\n{rows}")
+    else:
+        pq.write_table(pa.table({"op": ops, "from": sources, "to": targets}), tmp_path / "edge.parquet")
+    with elastalog.open(PROGRAM, {"edge": [(1, 2)]}, bad_rows="skip") as db:
+        (report,) = db.apply(tmp_path / f"edge.{kind}").reports
+        assert sorted(db["edge"]) == [(2, 3)]
+    first = 2 if kind == "csv" else 1
+    assert [(row.line - first, row.fault.code) for row in report.first_bad] == [
+        (1, "E0522"),
+        (2, "E0502" if kind == "csv" else "E0504"),
+        (4, "E0522"),
+    ]
+
+
+def call(*words: object, given: str | None = None) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words], input=given)
+
+
+def test_apply_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    (tmp_path / "monday.diff").write_text(DIFF)
+    store = tmp_path / "store"
+    assert call("init", store, tmp_path / "reach.dl", "-F", tmp_path).exit_code == 0
+    assert call("apply", store, tmp_path / "monday.diff").exit_code == 1
+    done = call("apply", store, tmp_path / "monday.diff", "--bad-rows", "quarantine", "--quarantine", tmp_path / "bad")
+    assert done.exit_code == 0, done.output
+    assert "2 bad rows of `edge` set aside" in done.stderr
+    assert "monday.diff:2" in done.stderr
+    assert quarantined(tmp_path / "bad") == [("monday.diff", 2, "E0502"), ("monday.diff", 3, "E0501")]
+    assert call("apply", store, "-", "--bad-rows", "skip", "--max-bad-rows", "0", given="+edge(1).\n").exit_code == 3
+    assert call("apply", store, "-", "--bad-rows", "skip", given="+edge(1).\n+edge(7, 8).\n").exit_code == 0
+    assert call("query", store, "edge(X, Y)").stdout.splitlines() == ["2\t3", "7\t8"]
+
+
+def test_a_stream_of_updates_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    (tmp_path / "updates").mkdir()
+    (tmp_path / "updates" / "1.diff").write_text(DIFF)
+    words = ["stream", tmp_path / "reach.dl", "-F", tmp_path, "--updates", tmp_path / "updates", "--show-changes"]
+    assert call(*words).exit_code == 1
+    done = call(*words, "--bad-rows", "skip")
+    assert done.exit_code == 0, done.output
+    assert "2 bad rows of `edge` skipped" in done.stderr
+    assert "+edge(2, 3)." in done.stdout
+
+
+def test_values_given_in_another_type_are_counted(tmp_path: Path) -> None:
+    table = pa.table({"from": [1.0, 2.0], "to": pa.array([True, None])})
+    with elastalog.open(PROGRAM, {"edge": pa.table({"from": [1.0], "to": [True]})}) as db:
+        assert list(db["edge"]) == [(1, 1)]
+        assert [(report.loaded, report.converted) for report in db.reports] == [(1, 2)]
+        assert db.apply({"edge": table}, bad_rows="skip").reports[0].converted == 3
+    with elastalog.open(PROGRAM, {"edge": pa.table({"from": [1], "to": [2]})}) as db:
+        assert [report.converted for report in db.reports] == [0]
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    pq.write_table(table.slice(0, 1), tmp_path / "edge.parquet")
+    words = ["run", tmp_path / "reach.dl", "-F", tmp_path, "-D", tmp_path / "out"]
+    assert "E0525" not in call(*words).stderr
+    told = call("-v", *words).stderr
+    assert "note[E0525]: 2 values were given for `edge` in another type than the declared one" in told

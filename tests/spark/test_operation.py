@@ -1,0 +1,89 @@
+"""What is seen of our jobs on a cluster: titles, groups, progress; and a job that is cancelled stays so."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.spark.jobs import GROUP, run_tasks
+from elastalog.backends.spark.messages import rounds_reached
+from elastalog.backends.spark.news import StratumNews
+from elastalog.backends.watch import Progress, Watch
+from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.spark.without_spark import tasks_in_this_process
+
+EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
+LINEAR = EDGES + "path(x, z) :- path(x, y), edge(y, z).\n"
+DOUBLING = EDGES + "path(x, z) :- path(x, y), path(y, z).\n"
+CHAIN = [(i, i + 1) for i in range(8)]
+
+
+def test_every_job_of_a_stratum_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[Progress] = []
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        caplog.at_level(logging.INFO, "elastalog.spark"),
+        elastalog.open(LINEAR, {"edge": CHAIN}, engine="spark", spark=session, on_progress=seen.append) as db,
+    ):
+        db.apply({"edge": [(8, 9)]})
+    assert seen[:2] == [Progress(1, 0, 0), Progress(1, 0, 36)]  # 8 + 7 + … + 1 paths
+    titles = [message.rpartition(": ")[0] for message in caplog.messages]
+    assert titles[0] == "stratum 1 (path): evaluation by 3 tasks"
+    assert titles[1].startswith("stratum 1 (path): update by ")
+    assert caplog.messages[0].startswith(f"{titles[0]}: 36 facts written, 36 derivations, ")
+
+
+def test_rounds_of_tasks_that_exchange_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Progress] = []
+    monkeypatch.setattr(StratumNews, "interval", 0.0)
+    with tasks_in_this_process(tmp_path) as session:
+        elastalog.open(DOUBLING, {"edge": CHAIN}, engine="spark", spark=session, on_progress=seen.append).close()
+    # Paths of length 1; up to 2, 4, 8; nothing more: and each time tasks gave each other what they had.
+    reached = seen[1].iteration
+    assert reached >= 4
+    assert seen == [Progress(1, 0, 0), Progress(1, reached, 0), Progress(1, reached, 36)]
+
+
+def test_the_round_is_the_latest_of_any_attempt(tmp_path: Path) -> None:
+    assert rounds_reached(tmp_path / "gone") == 0
+    for name in ("attempt-1-0/9-0.round", "attempt-2-0/10-1.round", "attempt-2-0/11-0.tmp", "edge.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert rounds_reached(tmp_path) == 10
+
+
+@pytest.mark.parametrize("group", [None, "nightly"])
+def test_a_job_has_a_title_and_is_cancelled_by_its_group(spark: Any, group: str | None) -> None:
+    context = spark.sparkContext
+    raised: list[ElastalogError] = []
+
+    def work() -> None:
+        if group is not None:
+            context.setJobGroup(group, "what the caller does")
+        sleeping: Any = partial(map, time.sleep)
+        shares: Any = ((60.0,), (60.0,))
+        try:
+            # Tasks that run together, which would be started again had they failed by themselves.
+            run_tasks(spark, sleeping, shares, Watch(), are_together=True, title="stratum 7 (p): evaluation")
+        except ElastalogError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    tracker, wanted = context.statusTracker(), group or GROUP
+    for _ in range(600):
+        running = [job for job in tracker.getJobIdsForGroup(wanted) if job in tracker.getActiveJobsIds()]
+        if running:
+            break
+        time.sleep(0.05)
+    assert context._jsc.sc().statusStore().job(running[0]).description().get() == "stratum 7 (p): evaluation"
+    context.cancelJobGroup(wanted)
+    thread.join(30)
+    assert [error.diagnostics[0].code for error in raised] == ["E0874"]

@@ -1,0 +1,317 @@
+"""Every call over HTTP: what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from elastalog.web.limits import Limits
+from tests.web.api.conftest import PROGRAM, READ_TOKEN, TOKEN, Running
+
+AS_WRITER = {"Authorization": f"Bearer {TOKEN}"}
+AS_READER = {"Authorization": f"Bearer {READ_TOKEN}"}
+
+
+@pytest.fixture
+def http(running: Running) -> httpx.Client:
+    return httpx.Client(base_url=f"{running.url}/api/v1", headers=AS_WRITER, timeout=30)
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert problem["code"] == code
+    assert problem["status"] == status
+    assert problem["diagnostics"][0]["code"] == code
+    return problem
+
+
+def test_health_needs_no_token(running: Running) -> None:
+    answer = httpx.get(f"{running.url}/api/v1/health")
+    assert answer.json()["status"] == "ok"
+    assert answer.json()["epoch"] == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["relations", "relations/path", "metrics", "proof?fact=path(1,3)", "epochs", "changes", "program"]
+)
+def test_everything_else_needs_one(running: Running, path: str) -> None:
+    answer = httpx.get(f"{running.url}/api/v1/{path}")
+    refused(answer, 401, "E0923")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    refused(httpx.get(f"{running.url}/api/v1/{path}", headers={"Authorization": "Bearer x"}), 401, "E0923")
+
+
+def test_a_reader_may_not_write(running: Running) -> None:
+    with httpx.Client(base_url=f"{running.url}/api/v1", headers=AS_READER) as http:
+        refused(http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}), 403, "E0924")
+        refused(http.patch("/program", json={"added": "path(x, x) :- edge(x, _)."}), 403, "E0924")
+        assert http.post("/updates/preview", json={"inserted": {"edge": [[4, 5]]}}).json()["impact"] == 5
+
+
+def test_relations_tell_columns_counts_and_the_last_change(http: httpx.Client) -> None:
+    http.post("/updates", json={"deleted": {"edge": [[1, 2]]}}).raise_for_status()
+    found = {one["name"]: one for one in http.get("/relations").json()["relations"]}
+    assert found["path"] == {
+        "name": "path",
+        "columns": [{"name": "from", "type": "number"}, {"name": "to", "type": "number"}],
+        "facts": 3, "inserted": 0, "deleted": 3, "rules": 2, "is_input": False, "is_output": True,
+    }  # fmt: skip
+
+
+def test_rows_come_by_pages(http: httpx.Client) -> None:
+    page = http.get("/relations/path?order=-from,to&offset=1&limit=2").json()
+    assert (page["rows"], page["total"], page["offset"]) == ([[2, 3], [2, 4]], 6, 1)
+    page = http.get("/relations/path", params={"where": "from = 1, to > 2", "order": "to", "annotations": True}).json()
+    assert page["rows"] == [[1, 3], [1, 4]]
+    assert page["levels"] == [2, 3]
+    assert http.get("/relations/path?order=-@level&limit=1").json()["rows"] == [[1, 4]]
+
+
+def test_rows_come_in_every_form(http: httpx.Client) -> None:
+    def fetched(form: str) -> httpx.Response:
+        return http.get("/relations/label", headers={"Accept": form})
+
+    assert fetched("text/csv").text == '"of","text"\n1,"one"\n'
+    table = pa.ipc.open_stream(fetched("application/vnd.apache.arrow.stream").content).read_all()
+    assert table.to_pylist() == [{"of": 1, "text": "one"}]
+    parquet = pq.read_table(io.BytesIO(fetched("application/vnd.apache.parquet").content))
+    assert parquet.to_pylist() == [{"of": 1, "text": "one"}]
+    assert fetched("text/csv;q=0.1, application/json").json()["rows"] == [[1, "one"]]
+    refused(fetched("application/xml"), 406, "E0931")
+
+
+def test_pages_that_there_are_not_are_refused(http: httpx.Client) -> None:
+    refused(http.get("/relations/paths"), 404, "E0606")
+    refused(http.get("/relations/path?order=height"), 422, "E0920")
+    refused(http.get("/relations/path?limit=20000"), 422, "E0920")
+    refused(http.get("/relations/path?limit=-1"), 400, "E0926")
+    refused(http.get("/relations/path", params={"where": "from >"}), 422, "E0110")
+
+
+def test_epochs_that_are_not_kept_are_gone(http: httpx.Client) -> None:
+    for path in ("/at/7/relations", "/relations/path?epoch=7", "/changes?since=7", "/diff?from=1&to=7"):
+        refused(http.get(path), 410, "E0813")
+    refused(http.get("/at/yesterday/relations"), 400, "E0926")
+
+
+def test_without_a_store_the_past_is_gone(start: Callable[..., Running]) -> None:
+    running = start(store=None)
+    running.service.apply({"edge": [(4, 5)]})
+    refused(httpx.get(f"{running.url}/api/v1/at/1/relations", headers=AS_READER), 410, "E0815")
+
+
+def test_queries_bind_parameters_and_are_refused_with_a_place(http: httpx.Client) -> None:
+    asked = {"query": "label(X, ?t)", "parameters": {"t": 'one") , edge(1, 2'}}
+    assert http.post("/query", json=asked).json()["total"] == 0
+    assert http.post("/query", json={"query": "label(X, ?t)", "parameters": {"t": "one"}}).json()["rows"] == [[1]]
+    problem = refused(http.post("/query", json={"query": "path(1, X), X >"}), 422, "E0110")
+    assert problem["diagnostics"][0]["labels"][0]["line"] == 1
+    refused(http.post("/query", json={"text": "path(1, X)"}), 400, "E0926")
+    refused(http.post("/query", content=b"{", headers={"Content-Type": "application/json"}), 400, "E0926")
+
+
+def test_a_question_that_takes_too_long_is_cancelled(start: Callable[..., Running]) -> None:
+    many = {"edge": [(i, i + 1) for i in range(300)], "label": []}
+    running = start(facts=many, limits=Limits(seconds=0.5))
+    asked = {"query": "n(B) :- path(A, B), path(C, D), path(E, F), A + C + E + B + D + F < 0"}
+    answer = httpx.post(f"{running.url}/api/v1/query", json=asked, headers=AS_READER, timeout=30)
+    assert answer.status_code == 504, answer.text
+    assert answer.json()["code"] in ("E0603", "E0921")
+    assert httpx.get(f"{running.url}/api/v1/relations/path?limit=1", headers=AS_READER).status_code == 200
+
+
+def test_too_many_questions_at_once_are_refused(start: Callable[..., Running]) -> None:
+    running = start(limits=Limits(waiting=0))
+    answer = httpx.get(f"{running.url}/api/v1/relations", headers=AS_READER)
+    refused(answer, 503, "E0922")
+    assert answer.headers["retry-after"] == "1"
+
+
+def test_requests_that_are_too_large_are_refused(start: Callable[..., Running]) -> None:
+    running = start(limits=Limits(body=1000))
+    url = f"{running.url}/api/v1/updates"
+    large = {"inserted": {"label": [[1, "x" * 2000]]}}
+    refused(httpx.post(url, json=large, headers=AS_WRITER), 413, "E0925")
+    parts = (part for part in [b'{"inserted": {"label": [[1, "', b"x" * 2000, b'"]]}}'])
+    streamed = {**AS_WRITER, "Content-Type": "application/json"}
+    refused(httpx.post(url, content=parts, headers=streamed), 413, "E0925")
+
+
+def test_updates_are_refused_for_what_is_wrong_with_them(http: httpx.Client) -> None:
+    refused(http.post("/updates", json={"inserted": {"edges": [[1, 2]]}}), 404, "E0606")
+    refused(http.post("/updates", json={"inserted": {"edge": [["a", 2]]}}), 422, "E0502")
+    refused(http.post("/updates", json={"insert": {"edge": [[1, 2]]}}), 400, "E0926")
+    refused(http.post("/updates", json={"inserted": {"edge": [[4, 5]]}, "after": 9}), 409, "E0938")
+    assert http.get("/health").json()["epoch"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '.output path(IO=file, filename="/tmp/path.csv")',
+        '.input edge(filename="/etc/passwd")',
+        '.include "/etc/passwd"',
+        '#include "/etc/passwd"',
+        ".functor f(x: number): number",
+        '.pragma "arithmetic" "wrap"',
+        '.comp C { .decl r(x: number)\n .output r(filename="x") }',
+    ],
+)
+def test_rules_over_the_network_may_not_name_files_or_code(http: httpx.Client, text: str) -> None:
+    refused(http.patch("/program", json={"added": text}), 422, "E0927")
+    refused(http.patch("/program", json={"program": PROGRAM + text}), 422, "E0927")
+    refused(http.post("/updates", json={"added_rules": text}), 422, "E0927")
+    refused(http.post("/updates/preview", json={"added_rules": text}), 422, "E0927")
+    checked = http.post("/program/check", json={"program": PROGRAM + text}).json()
+    assert not checked["is_correct"]
+    assert "E0927" in [one["code"] for one in checked["diagnostics"]]
+
+
+def test_a_program_is_checked_with_places(http: httpx.Client) -> None:
+    assert http.post("/program/check", json={"program": PROGRAM}).json()["is_correct"]
+    wrong = http.post("/program/check", json={"program": PROGRAM + "path(x, y) :- edge(x, _).\n"}).json()
+    assert not wrong["is_correct"]
+    assert wrong["diagnostics"][0]["labels"][0]["line"] == PROGRAM.count("\n") + 1
+
+
+def test_why_and_why_not(http: httpx.Client) -> None:
+    assert http.get("/proof?fact=path(1,3)").json()["height"] == 2
+    shallow = http.get("/proof?fact=path(1,4)&depth=1").json()
+    assert [node["expanded"] for node in shallow["nodes"] if node["text"] == "path(2, 4)"] == [False]
+    assert len(http.get("/derivations?fact=path(1,3)").json()["derivations"]) == 1
+    assert http.get("/why-not?fact=path(4,1)").json()["instantiations"]
+    assert http.get("/uses?fact=edge(3,4)").json()["total"] == 1
+    assert http.get("/uses?fact=edge(3,4)&all=true").json()["total"] == 3
+    refused(http.get("/proof?fact=path(4,1)"), 404, "E0701")
+    refused(http.get("/why-not?fact=path(1,3)"), 409, "E0702")
+    refused(http.get("/why-not?fact=path(4,1)&bindings=3"), 400, "E0926")
+    refused(http.get("/proof"), 400, "E0926")
+
+
+def test_changes_by_long_poll(http: httpx.Client) -> None:
+    assert http.get("/changes?since=1").status_code == 204
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
+    event = http.get("/changes?since=1&relations=path&wait=5").json()
+    assert (event["since"], event["epoch"], event["impact"]) == (1, 2, 5)
+    assert list(event["relations"]) == ["path"]
+    cut = http.get("/changes?since=1&rows=1").json()
+    assert cut["is_cut"]
+    refused(http.get("/changes?since=1&relations=nothing"), 404, "E0606")
+
+
+def test_changes_by_events_and_after_a_break(running: Running, http: httpx.Client) -> None:
+    for i in range(4, 8):
+        http.post("/updates", json={"inserted": {"edge": [[i, i + 1]]}}).raise_for_status()
+
+    def heard(number: int, **headers: str) -> list[str]:
+        sent = {**AS_READER, "Accept": "text/event-stream", **headers}
+        with httpx.stream("GET", f"{running.url}/api/v1/changes?since=1", headers=sent) as stream:
+            found: list[str] = []
+            for line in stream.iter_lines():
+                if line.startswith("id: "):
+                    found.append(line.removeprefix("id: "))
+                if len(found) == number:
+                    break
+            return found
+
+    assert heard(3) == ["1", "2", "3"]
+    assert heard(3, **{"Last-Event-ID": "3"}) == ["3", "4", "5"]
+    answer = http.get("/changes", headers={"Accept": "text/event-stream", "Last-Event-ID": "x"})
+    refused(answer, 400, "E0926")
+
+
+def test_history(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
+    assert [one["epoch"] for one in http.get("/epochs").json()["epochs"]] == [2, 1]
+    diff = http.get("/diff?from=1&to=2").json()
+    assert diff["relations"]["path"]["inserted_count"] == 4
+    assert http.get("/diff?from=2&to=1").json()["relations"]["path"]["deleted_count"] == 4
+    assert [one["what"] for one in http.get("/turns?fact=path(1,5)").json()["turns"]] == ["appeared"]
+
+
+def test_metrics_are_prometheus_text(http: httpx.Client) -> None:
+    http.post("/updates", json={"inserted": {"edge": [[4, 5]]}}).raise_for_status()
+    text = http.get("/metrics").text
+    assert "elastalog_epoch 2\n" in text
+    assert 'elastalog_facts{relation="path"} 10\n' in text
+    assert "elastalog_epochs_total 1\n" in text
+    assert "elastalog_changed_facts_total 5\n" in text
+    assert 'elastalog_requests_total{call="/updates",status="200"} 1\n' in text
+
+
+def test_other_hosts_and_other_sites_are_refused(running: Running) -> None:
+    url = f"{running.url}/api/v1/relations"
+    refused(httpx.get(url, headers={**AS_WRITER, "Host": "evil.example"}), 421, "E0928")
+    refused(httpx.get(url, headers={**AS_WRITER, "Origin": "https://evil.example"}), 403, "E0929")
+    refused(httpx.get(url, headers={**AS_WRITER, "Origin": "null"}), 403, "E0929")
+    assert httpx.get(url, headers={**AS_WRITER, "Origin": running.url}).status_code == 200
+
+
+def test_the_token_of_a_page_becomes_a_cookie(running: Running) -> None:
+    with httpx.Client(base_url=running.url, follow_redirects=False) as browser:
+        assert browser.get("/facts?token=wrong").status_code == 401
+        answer = browser.get(f"/facts?relation=path&token={TOKEN}")
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "/facts?relation=path"
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+        assert browser.get("/api/v1/relations").status_code == 200
+        update = {"inserted": {"edge": [[4, 5]]}}
+        refused(browser.post("/api/v1/updates", json=update), 403, "E0929")
+        assert browser.post("/api/v1/updates", json=update, headers={"Origin": running.url}).status_code == 200
+        # A token in the address of a call is none.
+        refused(httpx.get(f"{running.url}/api/v1/relations?token={TOKEN}"), 401, "E0923")
+        assert browser.get(f"{running.url}//evil.example/x?token={TOKEN}").headers["location"] == "/evil.example/x"
+
+
+def test_calls_that_there_are_not(http: httpx.Client) -> None:
+    refused(http.get("/nothing"), 404, "E0930")
+    refused(http.delete("/relations/path"), 405, "E0930")
+
+
+def test_the_reference_asks_nothing_from_elsewhere(running: Running) -> None:
+    page = httpx.get(f"{running.url}/api/docs")
+    assert "/api/v1/relations/{relation}" in page.text
+    assert "http" not in page.text.replace("HTTP", "").replace("httpvalidation", "")
+    assert "script" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    described = httpx.get(f"{running.url}/api/openapi.json").json()
+    assert "/api/v1/at/{epoch}/proof" in described["paths"]
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", 'a "quoted", text', "line\nbreak\r\nand\ttab", "=1+2", "\u202eright to left",
+    "x" * 1_000_000, "\x00\x1b[31m", "\u2028", "'; drop table", "ümläut 🦉",
+]  # fmt: skip
+
+
+def test_hostile_values_go_through_every_form_unharmed(http: httpx.Client) -> None:
+    rows = [[number, text] for number, text in enumerate(HOSTILE)]
+    http.post("/updates", json={"inserted": {"label": rows}, "deleted": {"label": [[1, "one"]]}}).raise_for_status()
+    sent = sorted(rows)
+    answer = http.get("/relations/label?limit=100")
+    assert sorted(answer.json()["rows"]) == sent
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    written = http.get("/relations/label", headers={"Accept": "text/csv"})
+    assert "attachment" in written.headers["content-disposition"]
+    csv.field_size_limit(1 << 22)
+    read = list(csv.reader(io.StringIO(written.text, newline="")))[1:]
+    assert sorted([int(number), text] for number, text in read) == sent
+    arrow = http.get("/relations/label", headers={"Accept": "application/vnd.apache.arrow.stream"}).content
+    table = pa.ipc.open_stream(arrow).read_all()
+    assert sorted([row["of"], row["text"]] for row in table.to_pylist()) == sent
+    event = http.get("/changes?since=1", headers={"Accept": "application/json"}).json()
+    assert sorted(event["relations"]["label"]["inserted"]) == sent
+    fact = f"label(0, {json.dumps(HOSTILE[0])})"
+    assert http.get("/proof", params={"fact": fact}).json()["fact"]["values"] == [0, HOSTILE[0]]

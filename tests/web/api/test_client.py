@@ -1,0 +1,203 @@
+"""The client gives what the session gives."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from itertools import islice
+
+import pyarrow as pa
+import pytest
+
+import elastalog
+from elastalog import Branch, ElastalogError
+from tests.web.api.conftest import READ_TOKEN, Running
+
+PATHS = [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+
+
+def test_relations_are_as_the_session_has_them(running: Running) -> None:
+    db = running.connect()
+    assert list(db) == ["edge", "path", "label", "named"]
+    assert sorted(db["path"]) == PATHS
+    assert len(db["path"]) == 6
+    assert (1, 4) in db["path"]
+    assert (4, 1) not in db["path"]
+    assert db["path"].schema == running.session["path"].schema
+    assert db["path"].to_arrow(annotations=True).sort_by("@level").column("@level").to_pylist() == [1, 1, 1, 2, 2, 3]
+    assert list(db["label"].local()) == [(1, "one")]
+    assert sorted(pa.table(db["path"]).column("to").to_pylist()) == [2, 3, 3, 4, 4, 4]
+
+
+def test_parts_of_a_relation_are_filtered_and_ordered_by_the_service(running: Running) -> None:
+    path = running.connect()["path"]
+    assert list(path.local(where="from < 3, !edge(from, to)", order="-to,from")) == [(1, 4), (2, 4), (1, 3)]
+    assert list(path.local(order="from,-to", offset=1, limit=2)) == [(1, 3), (1, 2)]
+
+
+def test_queries_take_parameters(running: Running) -> None:
+    found = running.connect().query("path(?a, X), X > ?least", a=1, least=2)
+    assert sorted(found) == [(3,), (4,)]
+    assert found.schema.names == ("X",)
+
+
+def test_an_update_is_an_epoch_with_its_changes(running: Running) -> None:
+    db = running.connect()
+    changes = db.apply({"edge": [(4, 5)]}, {"label": [(1, "one")]})
+    assert db.epoch == 2
+    assert sorted(changes["path"].inserted) == [(1, 5), (2, 5), (3, 5), (4, 5)]
+    assert list(changes["named"].deleted) == [("one",)]
+    assert changes.impact == 7
+    with db.update(source="notebook") as update:
+        update.delete("edge", [(1, 2)])
+        update.add_rules(".decl far(x: number)\nfar(x) :- path(2, x), !edge(2, x).")
+    assert sorted(update.changes["far"].inserted) == [(4,), (5,)]
+    assert sorted(db["far"]) == [(4,), (5,)]
+    assert [entry.source for entry in db.log()] == [None, None, "notebook"]
+
+
+def test_a_preview_changes_nothing(running: Running) -> None:
+    db = running.connect()
+    gone = db.preview(deleted={"edge": [(2, 3)]})
+    assert sorted(gone["path"].deleted) == [(1, 3), (1, 4), (2, 3), (2, 4)]
+    new = db.preview(added=".decl loop(x: number)\nloop(x) :- path(x, y), y > 3.")
+    assert sorted(new["loop"].inserted) == [(1,), (2,), (3,)]
+    assert db.epoch == 1
+
+
+def test_an_update_with_a_key_is_done_once(running: Running) -> None:
+    db = running.connect()
+    assert db.apply({"edge": [(4, 5)]}, key="1").impact == 5
+    assert db.apply({"edge": [(4, 5)]}, key="1").impact == 0
+    with pytest.raises(ElastalogError, match="E0932"):
+        db.apply({"edge": [(5, 6)]}, key="1")
+    assert db.epoch == 2
+
+
+def test_proofs_and_absences_are_those_of_the_session(running: Running) -> None:
+    db = running.connect()
+    proof = db.explain("path(1, 4)")
+    assert str(proof) == str(running.session.explain("path(1, 4)"))
+    assert [fact.values for fact in proof.explicit_facts] == [(1, 2), (2, 3), (3, 4)]
+    step = db.explain(("path", (1, 4)), 1)
+    assert not step.is_complete
+    assert str(step.expand((1,))) == str(proof)
+    assert str(db.explain_absence("path(4, 1)")) == str(running.session.explain_absence("path(4, 1)"))
+    assert len(db.derivations("path(1, 4)")) == 1
+    assert sorted(fact.values for fact in db.uses("edge(3, 4)")) == [(3, 4)]
+    assert len(list(db.uses("edge(3, 4)", all=True))) == 3
+
+
+def test_what_broke_it_is_found_and_undone(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(4, 1), (8, 9)]})
+    unwanted = ["path(1, 1)"]
+    assert [str(one) for one in db.localise(unwanted).elements] == ["+edge(4, 1)"]
+    assert db.blame("path(1, 1)").epoch == 2
+    suggestion = db.suggest(unwanted)
+    assert [str(one) for one in suggestion.elements] == ["+edge(4, 1)"]
+    assert suggestion.minimum
+    assert ("path", (1, 1)) not in [("path", row) for row in suggestion.apply()["path"].inserted]
+    assert (1, 1) not in db["path"]
+    with pytest.raises(ElastalogError, match="E0938"):
+        suggestion.apply()
+
+
+def test_rules_change_and_go_back(running: Running) -> None:
+    db = running.connect()
+    text = db.program.tree.source.text
+    rule = "path(x, z) :- edge(x, y), path(y, z)."
+    assert len(db.change_rules(removed=rule)["path"].deleted) == 3
+    assert len(db["path"]) == 3
+    assert len(db.upgrade(text, preview=True)["path"].inserted) == 3
+    db.upgrade(text)
+    assert sorted(db["path"]) == PATHS
+
+
+def test_earlier_epochs_are_read_by_number_and_by_time(running: Running) -> None:
+    db = running.connect()
+    before = datetime.now(UTC)
+    db.apply(deleted={"edge": [(1, 2)]})
+    assert len(db["path"]) == 3
+    for moment in (1, before):
+        past = db.at(moment)
+        assert past.epoch == 1
+        assert sorted(past["path"]) == PATHS
+        assert past.explain("path(1, 4)").height == 3
+        assert len(past.query("path(1, X)")) == 3
+        with pytest.raises(ElastalogError, match="E0814"):
+            past.apply({"edge": [(1, 2)]})
+    assert len(db.changes_since(1)["path"].deleted) == 3
+    with pytest.raises(ElastalogError, match="E0813"):
+        db.at(9)
+
+
+def test_a_listener_hears_every_epoch_once(running: Running) -> None:
+    db = running.connect()
+    db.apply({"edge": [(10, 11)]})
+    heard: list[elastalog.client.client.Event] = []
+    listening = threading.Thread(target=lambda: heard.extend(islice(db.listen(1), 3)))
+    listening.start()
+    db.apply({"edge": [(11, 12)]})
+    db.apply(deleted={"edge": [(10, 11)]})
+    listening.join(20)
+    assert [(event.since, event.epoch) for event in heard] == [(1, 2), (2, 3), (3, 4)]
+    assert sorted(heard[1].changes["path"].inserted) == [(10, 12), (11, 12)]
+
+
+def test_records_and_branches_come_and_go(start) -> None:
+    program = """
+    .type Tree = Leaf { x: number } | Node { l: Tree, r: Tree }
+    .type List = [head: number, tail: List]
+    .decl kept(t: Tree, l: List, f: float)
+    .decl copy(t: Tree, l: List, f: float)
+    copy(t, l, f) :- kept(t, l, f).
+    """
+    db = start(program, None).connect()
+    tree = Branch("Node", Branch("Leaf", 1), Branch("Leaf", 2))
+    rows = [(tree, (1, (2, None)), 0.5), (Branch("Leaf", 3), None, float("inf"))]
+    assert db.apply({"kept": rows})["copy"].inserted.sort("f").head() == rows
+    assert sorted(db["copy"], key=lambda row: row[2]) == rows
+    proof = db.explain(("copy", rows[0]))
+    assert proof.children[0].fact.relation == "kept"  # type: ignore[union-attr]
+
+
+def test_a_relation_without_columns(start) -> None:
+    db = start(".decl yes()\n.decl on()\n.input on\nyes() :- on().", {"on": []}).connect()
+    assert list(db.apply({"on": [()]})["yes"].inserted) == [()]
+    assert list(db["yes"]) == [()]
+
+
+@pytest.mark.parametrize("token", ["wrong", ""])
+def test_a_wrong_token_is_refused_at_once(running: Running, token: str) -> None:
+    with pytest.raises(ElastalogError, match="E0923"):
+        running.connect(token)
+
+
+def test_a_reader_may_ask_but_not_update(running: Running) -> None:
+    db = running.connect(READ_TOKEN)
+    assert len(db["path"]) == 6
+    assert db.preview({"edge": [(4, 5)]}).impact == 5
+    for update in (lambda: db.apply({"edge": [(4, 5)]}), lambda: db.change_rules("path(x, x) :- edge(x, _).")):
+        with pytest.raises(ElastalogError, match="E0924"):
+            update()
+
+
+def test_errors_carry_the_diagnostics(running: Running) -> None:
+    db = running.connect()
+    with pytest.raises(ElastalogError) as refused:
+        db.query("path(1, X")
+    assert refused.value.diagnostics[0].code == "E0110"
+    with pytest.raises(KeyError):
+        db["paths"]
+    with pytest.raises(ElastalogError, match="E0701"):
+        db.explain("path(4, 1)")
+    with pytest.raises(ElastalogError, match="E0502"):
+        db.apply({"edge": [("a", 1)]})
+
+
+def test_nobody_at_the_address_is_said() -> None:
+    with pytest.raises(ElastalogError, match="E0933"):
+        elastalog.connect("http://127.0.0.1:9")
+    with pytest.raises(ElastalogError, match="E0933"):
+        elastalog.connect("ftp://somewhere")

@@ -1,0 +1,145 @@
+"""A service that is killed in a commit: what was acknowledged is there, once, and the feed goes on without a gap."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from tests.web.api.conftest import TOKEN
+
+pytestmark = pytest.mark.slow  # every one starts processes
+
+PROGRAM = """
+.decl edge(a: number, b: number)
+.input edge
+.decl path(a: number, b: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+
+
+class Server:
+    """`elastalog serve` in a process of its own."""
+
+    def __init__(self, started: list[Server], program: str, *options: str) -> None:
+        started.append(self)
+        command = [sys.executable, "-m", "elastalog", "serve", program, "--port", "0", "--token", TOKEN, *options]
+        source = str(Path(elastalog.__file__).parents[1])
+        environment = {**os.environ, "PYTHONPATH": source}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().rpartition(" at ")[2].strip()
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def started() -> Iterator[list[Server]]:
+    """Every service that was started, for them to end with the test."""
+    servers: list[Server] = []
+    yield servers
+    for server in servers:
+        server.process.kill()
+        server.process.wait(30)
+
+
+def made(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "reach.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    return str(tmp_path / "reach.dl"), str(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_service_that_is_told_to_end_ends_well(tmp_path: Path, started: list[Server], number: int) -> None:
+    program, facts = made(tmp_path)
+    server = Server(started, program, "-F", facts, "--store", str(tmp_path / "store"))
+    db = elastalog.connect(server.url, TOKEN)
+    listening = threading.Thread(target=lambda: list(db.listen(retries=0)), daemon=True)
+    listening.start()
+    db.apply({"edge": [(2, 3)]})
+    assert server.end(number) == 0
+    listening.join(10)
+    assert not listening.is_alive()
+    with elastalog.open(store=tmp_path / "store", read_only=True) as kept:
+        assert sorted(kept["edge"]) == [(1, 2), (2, 3)]
+
+
+def test_another_address_needs_a_token_or_that_none_is_wanted(tmp_path: Path) -> None:
+    program, facts = made(tmp_path)
+    command = [sys.executable, "-m", "elastalog", "serve", program, "-F", facts, "--host", "0.0.0.0"]
+    environment = {name: value for name, value in os.environ.items() if name != "ELASTALOG_TOKEN"}
+    environment["PYTHONPATH"] = str(Path(elastalog.__file__).parents[1])
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert ended.returncode == 1
+    assert "E0935" in ended.stderr
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 30))])
+def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: list[Server], seed: int) -> None:
+    """A writer sends updates with keys, again until each is acknowledged; a listener adds up what it hears. The service
+    is killed at some moment and started again."""
+    chance = random.Random(seed)
+    program, facts = made(tmp_path)
+    store = str(tmp_path / "store")
+    server = Server(started, program, "-F", facts, "--store", store)
+    port = server.url.rpartition(":")[2]
+    heard: set[tuple[int, int]] = set()
+    edges = {(1, 2)}
+    faults: list[str] = []
+    last_epoch = [1]
+    listener = elastalog.connect(server.url, TOKEN)
+
+    def listen() -> None:
+        for event in listener.listen(1, retries=60):
+            if event.since != last_epoch[0]:
+                faults.append(f"{event.since} after {last_epoch[0]}")
+            last_epoch[0] = event.epoch
+            changed = event.changes["edge"]
+            if heard & set(changed.inserted) or set(changed.deleted) - heard - {(1, 2)}:
+                faults.append(f"twice in {event.epoch}")
+            heard.difference_update(changed.deleted)
+            heard.update(changed.inserted)
+
+    threading.Thread(target=listen, daemon=True).start()
+    killing = threading.Timer(chance.uniform(0.05, 0.6), server.process.kill)
+    killing.start()
+    db = elastalog.connect(server.url, TOKEN)
+    for step in range(60):
+        edge = (chance.randrange(30), chance.randrange(30))
+        is_new = edge not in edges
+        while True:
+            try:
+                db.apply({"edge": [edge]} if is_new else None, None if is_new else {"edge": [edge]}, key=f"step-{step}")
+                break
+            except ElastalogError as error:
+                if error.diagnostics[0].code not in ("E0933", "E0936"):
+                    raise
+                if server.process.poll() is not None:
+                    server = Server(started, store, "--port", port)
+        edges ^= {edge}
+    killing.join()
+    if server.process.poll() is not None:
+        server = Server(started, store, "--port", port)
+    db = elastalog.connect(server.url, TOKEN)
+    assert set(db["edge"]) == edges
+    last = db.epoch
+    deadline = time.monotonic() + 30
+    while last_epoch[0] < last and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert faults == []
+    assert last_epoch[0] == last
+    assert heard | {(1, 2)} & edges == edges
+    assert server.end(signal.SIGTERM) == 0

@@ -1,0 +1,200 @@
+"""Readers see the last committed epoch, and wait for no commit."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.web.limits import Limits
+from elastalog.web.service import Service
+from tests.web.api.conftest import FACTS, PROGRAM
+
+CHAIN = """
+.decl edge(a: number, b: number)
+.decl path(a: number, b: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+def chained(length: int) -> tuple[Service, list[tuple[int, int]]]:
+    """A chain that lacks one edge in the middle, which makes very many paths."""
+    middle = [(length // 2, length // 2 + 1)]
+    edges = [(i, i + 1) for i in range(length) if (i, i + 1) not in middle]
+    return Service(elastalog.open(CHAIN, {"edge": edges}, budget=None)), middle
+
+
+def reading(service: Service, until: threading.Event, found: list[tuple[float, float, int]]) -> None:
+    """Reads again and again; notes when, for how long, and how many paths there were."""
+    questions: list[Callable[[], object]] = [
+        lambda: service.page("path", offset=100, limit=100),
+        lambda: service.proof("path(3, 9)"),
+        lambda: service.query("path(5, X), X < 20"),
+    ]
+    turn = 0
+    while not until.is_set():
+        began = time.perf_counter()
+        total = service.page("path", limit=1).total
+        questions[turn % 3]()
+        found.append((began, time.perf_counter() - began, total))
+        turn += 1
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("length", [900, pytest.param(4000, marks=pytest.mark.long)])
+def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None:
+    """Scaled down from ten seconds: what a reader waits does not depend on how long a commit is. On a machine that does
+    other things, what a reader waits without any commit counts for nothing."""
+    service, middle = chained(length)
+    service.apply({"edge": [(-2, -1)]})  # whatever has to be compiled or planned is
+    before = len_of(service)
+    idle: list[tuple[float, float, int]] = []
+    busy: list[tuple[float, float, int]] = []
+    commits: list[tuple[float, float]] = []
+    try:
+        with readers(service, idle):
+            time.sleep(1.0)
+        with readers(service, busy):
+            for change in ("insert", "delete"):
+                began = time.perf_counter()
+                service.apply(*((({"edge": middle}, None)) if change == "insert" else (None, {"edge": middle})))
+                commits.append((began, time.perf_counter()))
+                service.preview({"edge": middle})
+    finally:
+        after = len_of(service)
+        service.close()
+    assert before == after
+    many = before + (length // 2 + 1) * (length - length // 2)
+    assert {total for _, _, total in busy} == {before, many}  # never a half of it
+    during = [took for at, took, _ in busy if any(first <= at <= last for first, last in commits)]
+    assert len(during) > 10
+    longest_commit = max(last - first for first, last in commits)
+    assert longest_commit > 0.5
+    assert max(took for _, took, _ in busy) < 0.1 + 3 * max(took for _, took, _ in idle)
+
+
+def len_of(service: Service) -> int:
+    return service.page("path", limit=1).total
+
+
+class readers:  # noqa: N801  # reads as a block
+    """Two threads that read while the block lasts."""
+
+    def __init__(self, service: Service, found: list[tuple[float, float, int]]) -> None:
+        self._until = threading.Event()
+        self._threads = [threading.Thread(target=reading, args=(service, self._until, found)) for _ in range(2)]
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._until.set()
+        for thread in self._threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "dred"])
+def test_both_sides_are_the_same_after_every_epoch(strategy: str) -> None:
+    session = elastalog.open(PROGRAM, FACTS, strategy=strategy)
+    twin = session.twin()
+    service = Service(session)
+    try:
+        service.apply({"edge": [(4, 1), (5, 6)]})
+        service.change_rules(".decl far(x: number)\nfar(x) :- path(1, x), !edge(1, x).")
+        service.apply(deleted={"edge": [(2, 3)]})
+        service.change_rules(removed=["far(x) :- path(1, x), !edge(1, x)."])
+        service.preview({"edge": [(7, 7)]})  # by now the other side has followed
+        first, second = service._sides._first, service._sides._second
+        assert second is not None
+        assert first.epoch == second.epoch == 5
+        for name in first:
+            levels = [sorted(map(str, side[name].to_arrow(annotations=True).to_pylist())) for side in (first, second)]
+            assert levels[0] == levels[1]
+        assert sorted(twin["path"]) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]  # nobody told it
+    finally:
+        service.close()
+
+
+def test_what_depends_on_an_order_is_the_same_on_both_sides() -> None:
+    program = """
+    .decl edge(a: number, b: number)
+    .decl numbered(i: number, a: number)
+    numbered(autoinc(), x) :- edge(x, _).
+    .decl chosen(a: number, b: number) choice-domain a
+    chosen(x, y) :- edge(x, y).
+    .decl alike(a: number, b: number) eqrel
+    alike(x, y) :- edge(x, y).
+    """
+    chance = random.Random(3)
+    service = Service(elastalog.open(program, {"edge": [(i, i * 7 % 5) for i in range(20)]}))
+    try:
+        for _ in range(20):
+            came, went = ([(chance.randrange(12), chance.randrange(12)) for _ in range(3)] for _ in range(2))
+            service.apply({"edge": came}, {"edge": went})
+        service.preview()
+        first, second = service._sides._first, service._sides._second
+        assert second is not None
+        assert {name: sorted(first[name]) for name in first} == {name: sorted(second[name]) for name in second}
+    finally:
+        service.close()
+
+
+def test_a_commit_that_fails_changes_nothing_for_readers() -> None:
+    service = Service(elastalog.open(".decl a(x: number)\n.decl b(x: number)\nb(x * x) :- a(x).", {"a": [(1,)]}))
+    try:
+        with pytest.raises(ElastalogError):
+            service.apply({"a": [(5_000_000_000,)]})
+        assert service.epoch == 1
+        assert service.page("a").rows == [(1,)]
+        assert service.apply({"a": [(2,)]}).epoch == 2
+        assert sorted(service.page("b").rows) == [(1,), (4,)]
+    finally:
+        service.close()
+
+
+def test_readers_may_wait_instead(tmp_path: Path) -> None:
+    service = Service(elastalog.open(PROGRAM, FACTS, store=tmp_path / "store"), is_twofold=False)
+    try:
+        assert service.apply({"edge": [(4, 5)]}).epoch == 2
+        assert service.preview(deleted={"edge": [(4, 5)]}).impact == 5
+        assert service.page("path").total == 10
+        assert service.page("path", epoch=1).total == 6
+    finally:
+        service.close()
+
+
+def test_a_preview_that_takes_too_long_is_cancelled() -> None:
+    service, middle = chained(1500)
+    service.limits = Limits(seconds=0.2)
+    try:
+        with pytest.raises(ElastalogError, match=r"E0603|E0921"):
+            service.preview({"edge": middle})
+        service.limits = Limits(seconds=60)
+        assert service.preview({"edge": [(-2, -1)]}).impact == 2
+    finally:
+        service.close()
+
+
+def test_updates_wait_for_their_turn_and_are_all_done() -> None:
+    service = Service(elastalog.open(PROGRAM, FACTS))
+    try:
+        threads = [
+            threading.Thread(target=service.apply, args=({"edge": [(100 + i, 200 + i)]},), kwargs={"key": f"key {i}"})
+            for i in [*range(20), *range(20)]
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert service.epoch == 21
+        assert service.page("edge", where="from >= 100").total == 20
+    finally:
+        service.close()
