@@ -23,8 +23,9 @@ The data: [Run the benchmarks on data](../how-to/benchmark-data.md)."""
 HOW_IT_IS_DECIDED = """\
 What the papers claim, and whether it holds here, decided from the records alone. A rule bounds a named value of a
 record. A claim holds if every value lies within its bounds; with other numbers, if one is not the printed figure; it
-does not hold if one lies outside. Counters that an algorithm determines must be equal to the printed ones, and bounds
-for times are far from what is usually measured, so that another run comes to the same verdict."""
+does not hold if one lies outside. Counters that an algorithm determines must be equal to the printed ones. Bounds for
+times and sizes are ours: the papers rarely say how much is little. They are wide, and what changes its side from run to
+run is not judged."""
 
 PAGES = HERE.parent / "docs" / "papers"
 _BUSY = 1.5
