@@ -9,8 +9,10 @@ JOBS    ?= 2
 PYTEST  ?=
 # LONG=1 runs the tests that take a minute each, too.
 LONG    ?=
-# QUICK=1 makes `make torture` take five minutes; SEED=N gives its first seed.
+# QUICK=1 makes `make torture` take five minutes, and `make papers` fifteen; SEED=N gives the first seed of the former,
+# ONLY="elastic.table3 marking" names tables, figures or papers for the latter.
 QUICK   ?=
+ONLY    ?=
 SEED    ?=
 # What `make check` tests: nothing that evaluates.
 QUICKEST := tests/syntax tests/diagnostics tests/editing tests/planning tests/docs/test_pages.py tests/docs/test_site.py tests/docs/test_walks.py
@@ -22,7 +24,7 @@ READY   := $(VENV)/.ready
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo workbench test check docs torture bench wheel format clean
+.PHONY: help setup demo workbench test check docs torture bench papers wheel format clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +57,9 @@ torture: $(READY) ## attack every promise from seeds for an hour (QUICK=1: five 
 bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/results/ and benchmarks/plots/
 	$(BIN)/python -m benchmarks.parse_speed
 	$(BIN)/python -m benchmarks.batch $(if $(DATA),--data $(DATA),)
+
+papers: $(READY) ## the papers' tables and figures beside ours, into docs/papers/: hours (QUICK=1: 15 minutes); ONLY=elastic.table3
+	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA))
 
 wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors
 	rm -rf src/elastalog/jit/built

@@ -19,8 +19,14 @@ def _axes(width: float, height: float) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, path: Path) -> None:
+    """Equal figures give equal files."""
+    import matplotlib
+    from matplotlib import pyplot
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    with matplotlib.rc_context({"svg.hashsalt": path.name}):
+        figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
 
 
 def draw_bars(path: Path, title: str, unit: str, series: Mapping[str, Mapping[str, float]]) -> None:
@@ -42,13 +48,22 @@ def draw_bars(path: Path, title: str, unit: str, series: Mapping[str, Mapping[st
 
 
 def draw_lines(
-    path: Path, title: str, x_label: str, y_label: str, series: Mapping[str, Sequence[tuple[float, float]]]
+    path: Path,
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    is_joined: bool = True,
+    is_linear: bool = False,
 ) -> None:
-    """Lines through points, both axes logarithmic."""
+    """Lines through points, or points alone; both axes logarithmic, but x if it `is_linear`."""
     figure, axes = _axes(6.5, 4.5)
     for label, points in series.items():
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", label=label)
-    axes.set_xscale("log")
+        line = "-" if is_joined else ""
+        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", linestyle=line, label=label)
+    if not is_linear:
+        axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)

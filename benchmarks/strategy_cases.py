@@ -33,7 +33,8 @@ D(y, z1 + z2) :- D(x, z1), B(x, y, z2).
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says; `repeats` of None leaves it to the experiment."""
+    """What the command line says; `repeats` of None leaves it to the experiment. `is_unbounded`: the search for other
+    derivations is not given up for an enumeration of the rule."""
 
     data: str | None
     nodes: int
@@ -41,6 +42,7 @@ class Options:
     sizes: tuple[int, ...] | None
     repeats: int | None
     timeout: float
+    is_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "sspe": Experiment(sspe, EVERY, 1, paper="DRed^c 160 times faster than DRed on small deletions, 97 times on 2 %"),
     "example1": Experiment(example_1, EVERY, 1, (1000, 3000, 10_000), "quadratic for DRed, linear for DRed^c"),
     "example2": Experiment(example_2, EVERY, 1, (300, 1000, 3000), "quadratic for DRed and B/F, linear for DRed^c"),
-    "lubm": Experiment(of_workload("lubm", lambda total: [("0.1 %", total // 1000), ("2 %", total // 50)]), EVERY, 3),
+    "lubm": Experiment(
+        of_workload("lubm", lambda total: [("0.1 %", total // 1000), ("1000", 1000), ("2 %", total // 50)]), EVERY, 3
+    ),
     "doop": Experiment(of_workload("doop", small_and_large), LARGE, 3),
     "crdt": Experiment(of_workload("crdt", small_and_large), LARGE, 3),
     "galen": Experiment(of_workload("galen", small_and_large), LARGE, 1),

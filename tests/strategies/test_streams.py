@@ -175,7 +175,8 @@ def test_compare_shows_what_can_run(folder: Path, monkeypatch: pytest.MonkeyPatc
                "--strategies", "counting,bfc+linked")  # fmt: skip
     assert done.exit_code == 0, done.output
     header, *lines = done.stdout.splitlines()
-    assert header.split()[:2] == ["strategy", "bootstrap"]
+    assert header.split()[:6] == ["strategy", "bootstrap", "s", "updates", "s", "ratio"]
+    assert lines[0].split()[3] == "1.00"
     assert {line.split()[0] for line in lines} == {"bfc+linked", "counting:"}
     assert "cannot maintain a recursive program" in lines[-1]
     assert plot.read_text().lstrip().startswith("<?xml")

@@ -15,6 +15,12 @@ from elastalog.cli.options import format_option, program_argument, verbosity_of,
 if TYPE_CHECKING:
     from elastalog.cli.comparison import Outcome
 
+_PHASES = (
+    "over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "marked_explicit",
+    "marked_implicit", "marked_positive", "derivations",
+)  # fmt: skip
+"""In the order of the papers' tables."""
+
 
 @click.command()
 @program_argument
@@ -99,12 +105,13 @@ def compare(
 
 def _table(outcomes: list[Outcome]) -> list[str]:
     done = [outcome for outcome in outcomes if outcome.fault is None]
-    used = [name for name in (done[0].counters if done else ()) if any(o.counters.get(name) for o in done)]
-    header = ["strategy", "bootstrap s", "updates s", "min ms", "median ms", "max ms", "memory MiB", *used]
+    used = [name for name in _PHASES if any(outcome.counters.get(name) for outcome in done)]
+    header = ["strategy", "bootstrap s", "updates s", "ratio", "min ms", "median ms", "max ms", "memory MiB", *used]
     rows = [header]
+    least = min((outcome.total for outcome in done), default=0.0)
     for outcome in sorted(done, key=lambda outcome: outcome.total):
         times = [1000 * seconds for seconds in outcome.updates] or [0.0]
-        cells = [f"{outcome.bootstrap:.3f}", f"{outcome.total:.3f}"]
+        cells = [f"{outcome.bootstrap:.3f}", f"{outcome.total:.3f}", f"{outcome.total / least if least else 1:.2f}"]
         cells += [f"{value:.2f}" for value in (min(times), median(times), max(times))]
         cells += [f"{outcome.memory / 2**20:,.0f}", *(f"{outcome.counters.get(name, 0):,}" for name in used)]
         rows.append([outcome.strategy, *cells])
