@@ -334,4 +334,4 @@ def test_every_code_used_on_these_floors_is_explained():
     folders = [Path(module.__file__).parent for module in (elastalog.relations, elastalog.pipeline)]
     files = [*folders[0].rglob("*.py"), *(folders[1] / "files").rglob("*.py")]
     used = {code for file in files for code in re.findall(r'"(E05\d\d)"', file.read_text())}
-    assert used == {entry.code for entry in FACTS}
+    assert used == {entry.code for entry in FACTS if entry.code.startswith("E05")}
