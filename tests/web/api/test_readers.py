@@ -48,7 +48,7 @@ def reading(service: Service, until: threading.Event, found: list[tuple[float, f
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("length", [900, pytest.param(4000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("length", [1600, pytest.param(4000, marks=pytest.mark.long)])
 def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None:
     """Scaled down from ten seconds: what a reader waits does not depend on how long a commit is. On a machine that does
     other things, what a reader waits without any commit counts for nothing."""
@@ -76,7 +76,7 @@ def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None
     during = [took for at, took, _ in busy if any(first <= at <= last for first, last in commits)]
     assert len(during) > 10
     longest_commit = max(last - first for first, last in commits)
-    assert longest_commit > 0.5
+    assert longest_commit > 0.2
     assert max(took for _, took, _ in busy) < 0.1 + 3 * max(took for _, took, _ in idle)
 
 
