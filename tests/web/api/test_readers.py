@@ -173,7 +173,7 @@ def test_readers_may_wait_instead(tmp_path: Path) -> None:
 
 def test_a_preview_that_takes_too_long_is_cancelled() -> None:
     service, middle = chained(1500)
-    service.limits = Limits(seconds=0.2)
+    service.limits = Limits(seconds=0.02)
     try:
         with pytest.raises(ElastalogError, match=r"E0603|E0921"):
             service.preview({"edge": middle})
