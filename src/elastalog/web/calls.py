@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from elastalog.web import faults
 from elastalog.web.limits import Limits
+from elastalog.web.waiting import Waiting
 
 Asked = ParamSpec("Asked")
 T = TypeVar("T")
@@ -32,41 +32,24 @@ class Calls:
         self._limits = limits
         self._readers = ThreadPoolExecutor(limits.concurrent, "elastalog-reader")
         self._writers = ThreadPoolExecutor(limits.concurrent, "elastalog-waiting")
-        self._waiting = 0
-        self._lock = threading.Lock()
+        self._waiting = Waiting(limits.waiting)
 
     @property
     def waiting(self) -> int:
         """Calls that have not ended."""
-        return self._waiting
+        return self._waiting.number
 
     async def call(self, function: Callable[Asked, T], *asked: Asked.args, **options: Asked.kwargs) -> T:
         """Calls a function in a thread. A commit may take as long as it takes."""
         is_working = getattr(function, "works", False)
-        future = self._submit(self._writers if is_working else self._readers, partial(function, *asked, **options))
+        threads = self._writers if is_working else self._readers
+        future = self._waiting.submit(threads, partial(function, *asked, **options))
         if is_working:
             return await asyncio.wrap_future(future)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds * PATIENCE)
         except TimeoutError:
             raise faults.too_slow(self._limits.seconds) from None
-
-    def _submit(self, threads: ThreadPoolExecutor, task: Callable[[], T]) -> Future[T]:
-        with self._lock:
-            if self._waiting >= self._limits.waiting:
-                raise faults.too_many_questions(self._waiting)
-            self._waiting += 1
-        try:
-            future = threads.submit(task)
-        except RuntimeError:
-            self._done(None)
-            raise faults.closed() from None
-        future.add_done_callback(self._done)
-        return future
-
-    def _done(self, _: object) -> None:
-        with self._lock:
-            self._waiting -= 1
 
     def close(self) -> None:
         """Ends after what was begun."""
