@@ -187,7 +187,7 @@ class Debugger:
             self._undo,
         )  # fmt: skip
 
-    def blame(self, written: Written, time_limit: float | None = None, news: News | None = None) -> Blame:
+    def blame(self, written: Written, time_limit: float | None = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what in its update did that."""
         fact = self._fact(written)
         words = self._reading.words(fact)
@@ -198,7 +198,7 @@ class Debugger:
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
-        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit, news=news)
+        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit)
         return Blame(fact, what, epoch, found.elements, found)
 
     # --- what is asked ---------------------------------------------------------------------------------------------
