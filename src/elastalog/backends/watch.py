@@ -47,6 +47,19 @@ class Watch:
         self.effort = 0
         self._budget: int | None = None
         self._blocks = 0
+        self._steps = 0
+
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A block that may take so many seconds from now on, and no longer than the blocks around it; None: only that."""
+        usual = self.deadline
+        if seconds is not None:
+            end = time.monotonic() + seconds
+            self.deadline = end if usual is None else min(usual, end)
+        try:
+            yield
+        finally:
+            self.deadline = usual
 
     def allow(self, derivations: int | None) -> None:
         """Sets the budget of the work that follows; None for none."""
@@ -85,13 +98,23 @@ class Watch:
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 
+    def step(self) -> None:
+        """Asked at every step of a search that is not compiled, however short the step: looks at the clock, and at the
+        memory now and then."""
+        self._steps += 1
+        if not self._steps & 255:
+            self.check()
+        elif self.deadline is not None:
+            self._look_at_clock()
+
     def check(self) -> None:
         """Raises if a limit has been reached."""
-        if self.deadline is None and self.memory is None:
-            return
+        self._look_at_clock()
+        self.require(0)
+
+    def _look_at_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
-        self.require(0)
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""

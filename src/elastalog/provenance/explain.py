@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
 from operator import index
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
@@ -50,6 +50,8 @@ from elastalog.provenance.steps import AnnotatedSteps, Steps
 from elastalog.provenance.why_not import explain_absence
 from elastalog.relations.words import Dictionary
 
+Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
+
 LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
 
@@ -67,15 +69,14 @@ class Setting:
 
 
 class Explainer:
-    """Answers why and why not about the present epoch, whose number `epoch` gives. `exclusively` is held while a proof
-    or an absence is expanded later: no update must come between. Who asks the explainer itself sees to that."""
+    """Answers why and why not about the present epoch, whose number `epoch` gives. `asking` makes the block in which a
+    proof or an absence is expanded later: no update must come between, and it may take so long. Who asks the explainer
+    itself sees to that. Raises LimitReached when the time of the backend's watch is over."""
 
-    def __init__(
-        self, setting: Setting, epoch: Callable[[], int], exclusively: AbstractContextManager[object] | None = None
-    ) -> None:
+    def __init__(self, setting: Setting, epoch: Callable[[], int], asking: Asking = nullcontext) -> None:
         self._setting = setting
         self._epoch = epoch
-        self._exclusively = nullcontext() if exclusively is None else exclusively
+        self._asking = asking
         self._of_epoch: _OfEpoch | None = None
 
     def explain(self, fact: Fact, depth: int | None = None) -> Proof:
@@ -103,19 +104,17 @@ class Explainer:
 
     def _now(self) -> _OfEpoch:
         if self._of_epoch is None or self._of_epoch.number != self._epoch():
-            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._exclusively)
+            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._asking)
         return self._of_epoch
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
-    def __init__(
-        self, setting: Setting, number: int, epoch: Callable[[], int], exclusively: AbstractContextManager[object]
-    ) -> None:
+    def __init__(self, setting: Setting, number: int, epoch: Callable[[], int], asking: Asking) -> None:
         self.number = number
         self._epoch = epoch
-        self._exclusively = exclusively
+        self._asking = asking
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
         steps, claim = self._steps()
@@ -140,7 +139,7 @@ class _OfEpoch:
         if depth is not None and not (is_whole(depth) and depth >= 0):
             advice = "give a whole number, 0 or more, or None for all"
             raise ElastalogError([Diagnostic("E0708", f"{depth!r} is no depth", help=advice)])
-        with self._exclusively:
+        with self._asking():
             return self._assembly.prove(self._present(fact), depth)
 
     def explain(self, fact: Fact) -> Proof:
@@ -220,7 +219,7 @@ class _OfEpoch:
         return candidates(fact, self._setting.program, self._look_up, self._reading.ordinal)
 
     def explain_absence(self, fact: Fact) -> Absence:
-        with self._exclusively:
+        with self._asking():
             return self.absence(fact, 5, None, {})
 
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:

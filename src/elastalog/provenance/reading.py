@@ -50,7 +50,9 @@ class Reading:
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
         self._backend = backend
         self._dictionary = dictionary
-        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps)
+        self.look = backend.watch.step
+        """To be called at every step of a search: raises LimitReached when its time is over."""
+        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps, self.look)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
@@ -87,6 +89,7 @@ class Reading:
 
     def sort_key(self, words: WordFact) -> tuple[Any, ...]:
         """Orders the facts of one relation by their values."""
+        self.look()
         return tuple(map(sort_key, self._values(*words)))
 
     def words(self, fact: Fact) -> WordFact | None:
@@ -101,6 +104,7 @@ class Reading:
 
     def select(self, relation: str, values: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
         """The facts with the given values, in the order in which they are stored; None fits any."""
+        self.look()
         columns = tuple(i for i, value in enumerate(values) if value is not None)
         known: list[int] = []
         for column in columns:
@@ -116,6 +120,7 @@ class Reading:
             return
         arity = self._arity[relation]
         for row in self._backend.select(relation, columns, np.array(known, np.int32)).words:
+            self.look()
             yield self._values(relation, row.tolist())[:arity]
 
     def _find(self, base: Base, value: Value) -> int | None:
@@ -140,6 +145,7 @@ class Reading:
 
     def items(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> list[Item]:
         """The premises of a derivation, in the order of the rule's body."""
+        self.look()
         origin = self._origins[clause.number]
         if all(isinstance(literal, Atom) for literal in origin.literals):
             return [self._read_at(clause, position, bodies) for position in origin.scans if position is not None]

@@ -46,7 +46,6 @@ def twin_of(now: Materialisation, history: History) -> tuple[Materialisation, Hi
 def follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> bool:
     """Does once more what an epoch of the first did: `record` is what that made of the update. Returns whether it came
     to the same: numbers of `autoinc` and choices may depend on the order in which facts are found."""
-    now.stop_clock()
     alike = record.update or update
     with memory_as_limit():
         made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))

@@ -165,10 +165,11 @@ def open(  # noqa: A001  # its public name
         from elastalog.pipeline.remote import RemoteFolder
 
         facts = RemoteFolder(str(facts)).fetch_all()
-    with memory_as_limit(), materialisation.reading():
-        explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
-    history.records.append(materialisation.bootstrap(explicit))
+    with materialisation.asking():
+        with memory_as_limit(), materialisation.reading():
+            explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
+        history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)

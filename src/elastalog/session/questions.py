@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class Questions:
     """The explainer and the debugger of the present program; both keep what they found for the epoch it belongs to.
-    Asked by whoever holds the lock. `undo` applies a suggestion."""
+    Asked in a block of `asking`, which holds the lock and the time. `undo` applies a suggestion."""
 
     def __init__(
         self, materialisation: Materialisation, history: History, undo: Callable[[Suggestion], Changes]
@@ -53,10 +53,9 @@ class Questions:
 
     @property
     def debugger(self) -> Debugger:
-        """Answers what broke it, for as long as the settings allow."""
+        """Answers what broke it."""
         self._follow()
         now = self._materialisation
-        now.start_clock()
         if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
             # Its graphs are of facts and rules, and know nothing of classes.
             with memory_as_limit():
@@ -76,7 +75,7 @@ class Questions:
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
         self._is_written_out = False
-        self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
+        self._explainer = Explainer(now.setting, lambda: now.epoch, now.asking)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
         self._past = past
         self._make_debugger(now.setting, now.epochs)
@@ -91,7 +90,7 @@ class Questions:
     def one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
         """Proofs, each looked for while no other thread updates."""
         while True:
-            with self._materialisation.lock:
+            with self._materialisation.asking():
                 proof = next(proofs, None)
             if proof is None:
                 return

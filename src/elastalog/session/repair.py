@@ -80,7 +80,7 @@ def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair
 
 def _world(now: Materialisation, questions: Questions, before: dict[str, np.ndarray], update: Update) -> Questions:
     """Questions to a session that began with some explicit facts and has had an update."""
-    apart = now.another(now.program, now.dictionary)
+    apart = now.another(now.program, now.dictionary, watch=now.watch)
     past = History(apart)
     past.records.append(apart.bootstrap(before))
     past.add(apart.epochs.apply(update), update)

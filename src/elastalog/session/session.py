@@ -76,6 +76,7 @@ class Session:
         """Makes the parts that work on a materialisation."""
         self._materialisation = materialisation
         self._lock = materialisation.lock
+        self._asking = materialisation.asking
         self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
         self._epochs = materialisation.epochs
         self._history = history
@@ -122,8 +123,9 @@ class Session:
         return self._lock
 
     def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block in which an evaluation may take so long, instead of what the session was opened with; no other thread
-        uses the session meanwhile."""
+        """A block in which all that is asked and evaluated may take so many seconds together: then the call that is
+        under way raises LimitReached, and the session is as it was. No other thread uses the session meanwhile. What
+        the session was opened with as `timeout` limits every single call."""
         return self._materialisation.within(seconds)
 
     # --- twins -----------------------------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ class Session:
         would go if it went and could not be derived any more. Nothing is changed."""
         from elastalog.provenance.uses import direct_uses, rules_without
 
-        with self._lock:
+        with self._asking():
             known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
             if all:
                 removed, added = rules_without(known, self.program)
@@ -339,17 +341,17 @@ class Session:
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        with self._lock:
+        with self._asking():
             return self._questions.explainer.explain(self._materialisation.fact(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        with self._lock:
+        with self._asking():
             return self._questions.explainer.derivations(self._materialisation.fact(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        with self._lock:
+        with self._asking():
             found = self._questions.explainer.proofs(self._materialisation.fact(fact), limit)
         return self._questions.one_by_one(found)
 
@@ -363,7 +365,7 @@ class Session:
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
         number in the relation, and `bindings`, values of its variables, restrict the search."""
-        with self._lock:
+        with self._asking():
             return self._questions.explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
@@ -382,7 +384,7 @@ class Session:
         part that shows them."""
         from elastalog.session.repair import as_facts
 
-        with self._lock:
+        with self._asking():
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             return self._questions.debugger.localise(
                 unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
@@ -410,7 +412,7 @@ class Session:
         from elastalog.session.repair import Repair, as_facts, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
-        with self._lock:
+        with self._asking():
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             is_over_facts = candidates is not None or (epochs is None and self._history.oldest == self.epoch)
             if over == "facts" or (over is None and is_over_facts):
@@ -422,7 +424,7 @@ class Session:
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        with self._lock:
+        with self._asking():
             return self._questions.debugger.blame(fact)
 
     # --- looking back ----------------------------------------------------------------------------------------------

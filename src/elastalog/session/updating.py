@@ -168,9 +168,8 @@ class Updates:
         """What an update would change."""
         update = self._as_pending(inserted, deleted, added, removed)
         now = self._materialisation
-        with now.lock:
+        with now.asking():
             wanted = update.as_update()
-            now.start_clock()
             return self._changes(now.epochs.preview(wanted), update.schemas)
 
     def _as_pending(
@@ -226,10 +225,9 @@ class Updates:
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            now.start_clock()
             before = now.epoch
             try:
-                with memory_as_limit():
+                with now.asking(), memory_as_limit():
                     record = now.epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)

@@ -51,7 +51,7 @@ class KernelEvaluation:
     def _know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
-        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary)
+        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
         self._limits = {
             relation.name: int(directive.parameters["n"])
             for relation in program.checked.relations.values()

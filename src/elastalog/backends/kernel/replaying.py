@@ -34,7 +34,7 @@ class KernelReplays:
         evaluate_chosen(stratum, variants, relations, program.relations, source, evaluation.watch, left)
         for name, facts in left.facts.items():
             _return(relations[name], facts)
-        backward = BackwardEvaluation(program, relations, evaluation.dictionary)
+        backward = BackwardEvaluation(program, relations, evaluation.dictionary, evaluation.watch)
         return KernelReplay(relations, left, backward)
 
 

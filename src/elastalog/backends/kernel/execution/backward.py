@@ -11,6 +11,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import ClauseDerivations
+from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram
 from elastalog.planning.steps import ROW
 from elastalog.planning.variants import plan_backward
@@ -24,11 +25,13 @@ _SAMPLE = 1024
 
 
 class BackwardEvaluation:
-    """Plans each clause once, when first asked for. The facts need not be present."""
+    """Plans each clause once, when first asked for. The facts need not be present. Raises LimitReached when the time of
+    the watch is over."""
 
     def __init__(
-        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
+        self._watch = watch
         self._relations = relations
         self._dictionary = dictionary
         self._source = program.checked.source
@@ -62,6 +65,7 @@ class BackwardEvaluation:
         blocks: list[Matrix] = []
 
         def keep(block: Matrix, used: int) -> None:
+            self._watch.step()
             blocks.append(block[:used, :width].copy())
 
         start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)
