@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Arrays, out_of_memory
+from elastalog.backends.gpu.carrying import Carrier
 from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
@@ -76,16 +77,19 @@ class DevicePlace:
         arrays = self._arrays
         arrays.peak, arrays.transfer = 0, 0.0
         began = time.perf_counter()
+        carrier = Carrier(arrays)
         try:
             rounds = StratumRounds(
                 stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
-                self._chunk, levels,
+                self._chunk, carrier, levels,
             )  # fmt: skip
             begun = rounds.run(limits)
         except out_of_memory() as fault:
             self._watch.derivations = before
             self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
             return None
+        finally:
+            carrier.close()
         self.costs[stratum.number] = StratumElsewhere(
             stratum.number, arrays.name, time.perf_counter() - began, arrays.transfer, begun.rounds, begun.derivations,
             rounds.bytes(), arrays.peak,

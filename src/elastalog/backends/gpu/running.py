@@ -11,7 +11,7 @@ from elastalog.backends.gpu.actions import Columns, Run, runner
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.joining import FromFact, FromRow, Pairs, Part, columns_of, unknown_heads
 from elastalog.backends.gpu.packing import Keys, Packing
-from elastalog.backends.gpu.sorted_facts import SortedIndex, is_member
+from elastalog.backends.gpu.sorted_facts import SortedIndex
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Gather, Probe, Variant
 from elastalog.relations.words import Dictionary
@@ -66,7 +66,7 @@ class DeviceVariant:
             return
         if depth == len(self.variant.probes):
             keys = self._head.packing.pack(columns[: self._head_width], self._arrays)
-            is_new = ~is_member(self._arrays, self._head.new, keys)
+            is_new = ~self._head.knows(keys)
             yield size, tuple(part[is_new] for part in keys)
             return
         probe = self.variant.probes[depth]
@@ -78,8 +78,9 @@ class DeviceVariant:
         pairs, number = self._pairs(probe, index, columns, size)
         if pairs.is_narrow and self._ends_in_join and depth + 1 == len(self.variant.probes):
             parts = _head_parts(probe, index.packing, columns, self._head.packing)
+            known = [run[0] for run in self._head.runs]
             for begin, length in self._chunks(number):
-                yield length, (unknown_heads(self._arrays, pairs, begin, length, parts, self._head.new[0]),)
+                yield length, (unknown_heads(self._arrays, pairs, begin, length, parts, known),)
             return
         places, parts = _row_parts(probe, index.packing, columns)
         for begin, length in self._chunks(number):
