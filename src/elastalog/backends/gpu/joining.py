@@ -15,6 +15,7 @@ from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys
 from elastalog.late import dataclass
 
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """The pairs of a join: row `i` of the left side with `counts[i]` facts from the position `starts[i]` of `facts` on,
@@ -180,9 +181,7 @@ _APPEND = r"""
 def _kernel(name: str, declared: str, body: str) -> Any:
     import cupy
 
-    return cupy.RawKernel(
-        f'{fused.SEARCH}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{body}}}', name
-    )
+    return cupy.RawKernel(f'{fused.SEARCH}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{body}}}', name)
 
 
 def _launch(

@@ -226,8 +226,7 @@ class StratumRounds:
         have become small."""
         own = {name: self._relations[name] for name in self._stratum.relations}
         found = {
-            name: Found(self._carrier, self._arrays, relation.width, relation.columns)
-            for name, relation in own.items()
+            name: Found(self._carrier, self._arrays, relation.width, relation.columns) for name, relation in own.items()
         }
         for name, relation in own.items():
             found[name].add(relation.delta, None, 0)

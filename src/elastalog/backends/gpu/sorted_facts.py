@@ -11,7 +11,6 @@ from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing
 
-
 LATE = 16
 """Facts of late rounds are kept beside as many times more."""
 
