@@ -70,6 +70,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Arrays:
         get_default_memory_pool=lambda: pool,
         empty=lambda shape, dtype: np.empty(shape, dtype).view(DeviceArray),
         ones=lambda shape, dtype: np.ones(shape, dtype).view(DeviceArray),
+        concatenate=lambda arrays: np.concatenate(arrays).view(DeviceArray),
         stack=lambda arrays, axis: np.stack(arrays, axis).view(DeviceArray),
     )
     return Arrays(module, is_device=True)

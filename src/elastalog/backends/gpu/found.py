@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -24,9 +24,18 @@ _AHEAD = 16
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """Facts of one round, or of several: `sizes[i]` of them have the level `levels[i]`."""
+
     keys: Keys
     counts: Array
-    level: int
+    levels: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def levels_between(self, begin: int, end: int) -> int | Vector:
+        """The levels of some of its facts; one for all, if they are of one round."""
+        if len(self.levels) == 1:
+            return self.levels[0]
+        return np.repeat(np.array(self.levels, np.int32), self.sizes)[begin:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class Found:
         if not size:
             return
         numbers = self._arrays.module.ones(size, np.int32) if counts is None else counts.astype(np.int32)
-        self._waiting.append(_Piece(keys, numbers, level))
+        self._waiting.append(_Piece(keys, numbers, (level,), (size,)))
         self._held += size
         if self._held >= PIECE:
             self.send(_AHEAD)
@@ -77,8 +86,8 @@ class Found:
         """Starts to bring what waits. `ahead`: there will be so many times more."""
         if len(self._room.words) < self._sent + self._held:
             self._grow(ahead)
-        self._arrays.claim(8 * self._width * min(self._held, PIECE))
-        for piece in self._waiting:
+        self._arrays.claim((8 * self._width + 12) * min(self._held, PIECE))
+        for piece in self._together():
             size = len(piece.keys[0])
             for begin in range(0, size, PIECE):
                 end = min(begin + PIECE, size)
@@ -86,6 +95,31 @@ class Found:
                 self._carrier.start(partial(self._bring, piece, begin, end, place))
             self._sent += size
         self._waiting, self._held = [], 0
+
+    def _together(self) -> Iterator[_Piece]:
+        """What waits, small pieces together: each that is brought costs launches."""
+        few: list[_Piece] = []
+        number = 0
+        for piece in self._waiting:
+            size = len(piece.keys[0])
+            if few and number + size > PIECE:
+                yield self._joined(few)
+                few, number = [], 0
+            few.append(piece)
+            number += size
+        if few:
+            yield self._joined(few)
+
+    def _joined(self, pieces: list[_Piece]) -> _Piece:
+        if len(pieces) == 1:
+            return pieces[0]
+        concatenate = self._arrays.module.concatenate
+        return _Piece(
+            tuple(concatenate(parts) for parts in zip(*(piece.keys for piece in pieces), strict=True)),
+            concatenate([piece.counts for piece in pieces]),
+            tuple(level for piece in pieces for level in piece.levels),
+            tuple(size for piece in pieces for size in piece.sizes),
+        )
 
     def _grow(self, ahead: int) -> None:
         self._carrier.finish()  # what is under way goes to where it was told
@@ -104,7 +138,7 @@ class Found:
         rows = self._arrays.module.stack(self._columns(tuple(part[begin:end] for part in piece.keys)), axis=1)
         self._arrays.copy_out(rows, place.words)
         self._arrays.copy_out(piece.counts[begin:end], place.count)
-        place.level[:] = piece.level
+        place.level[:] = piece.levels_between(begin, end)
 
 
 def _made(size: int, width: int) -> _Room:

@@ -49,7 +49,8 @@ class _Given:
 
 
 class DevicePlace:
-    """See `OtherPlace`. `is_asked`: the user wants strata there wherever possible; otherwise only large ones go."""
+    """See `OtherPlace`. `is_asked`: the user wants strata there wherever possible; otherwise only large ones go.
+    `goes_to_the_end`: small rounds are not left to the kernel."""
 
     def __init__(
         self,
@@ -60,12 +61,14 @@ class DevicePlace:
         *,
         is_asked: bool,
         chunk: int | None = None,
+        goes_to_the_end: bool = False,
     ) -> None:
         self._arrays = arrays
         self._dictionary = dictionary
         self._source = source
         self._watch = watch
         self._is_asked = is_asked
+        self._goes_to_the_end = goes_to_the_end
         self.costs: dict[int, StratumElsewhere] = {}
         room = arrays.room or CHUNK * _BYTES_A_DERIVATION
         self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
@@ -87,7 +90,7 @@ class DevicePlace:
                 stratum, facts, self._arrays, self._dictionary, self._source, statistics, self._watch,
                 self._chunk, carrier, levels,
             )  # fmt: skip
-            begun = rounds.run(limits)
+            begun = rounds.run(limits, self._goes_to_the_end)
             return begun, rounds.bytes()
 
         done = self._tried(stratum, run)

@@ -221,9 +221,10 @@ class StratumRounds:
         relations = self._whole if is_negated and relation in self._whole else self._relations
         return relations[relation].index(columns)
 
-    def run(self, limits: Mapping[str, int]) -> Begun:
+    def run(self, limits: Mapping[str, int], goes_to_the_end: bool = False) -> Begun:
         """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
-        have become small."""
+        have become small, unless it shall go to the end."""
+        goes_to_the_end |= self._is_global
         own = {name: self._relations[name] for name in self._stratum.relations}
         found = {
             name: Found(self._carrier, self._arrays, relation.width, relation.columns) for name, relation in own.items()
@@ -253,7 +254,7 @@ class StratumRounds:
                 break
             small = small + 1 if number <= FEW else 0
             held = sum(len(relation.natural) for relation in own.values())
-            if small >= max(PATIENCE, held // INDEXED) and not self._is_global:
+            if small >= max(PATIENCE, held // INDEXED) and not goes_to_the_end:
                 is_done = False
                 break
             level = following
