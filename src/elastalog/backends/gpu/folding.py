@@ -41,7 +41,7 @@ def folded(
     highest of its members, if they have any. None if a value is not narrow."""
     targets = () if rule.target is None else (rule.target,)
     coming = [carrier.send(members[:, column]) for column in (*range(rule.groups), *targets)]
-    coming_levels = None if levels is None else carrier.send(levels)
+    coming_levels = None if levels is None else carrier.send(levels.astype(np.int32))
     columns = [arrived() for arrived in coming]
     if targets and int(columns[-1].max()) >= WIDE:
         return None

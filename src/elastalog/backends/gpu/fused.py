@@ -1,5 +1,5 @@
-"""Passes over keys of one part that a device makes in one kernel each, where NumPy makes several over arrays: packing,
-unpacking, searching, merging and telling apart. Only called with arrays of CuPy."""
+"""Passes over keys, mostly of one part, that a device makes in one kernel each, where NumPy makes several over arrays:
+packing, unpacking, searching, merging and telling apart. Only called with arrays of CuPy."""
 
 from __future__ import annotations
 
@@ -67,6 +67,12 @@ def ranges(columns: Sequence[Array], places: Sequence[Place], rest: int, keys: A
     `rest` is what all other columns add at most."""
     starts, counts = _ranging(len(columns))(*_interleaved(columns, places), rest, keys, len(keys))
     return starts, counts
+
+
+def searched(keys: Sequence[Array], wanted: Sequence[Array], *, is_after: bool) -> Array:
+    """For each wanted key of several parts the number of sorted keys before it; of equal ones, too, if it is after
+    them."""
+    return _searching(len(keys))(*keys, *wanted, len(keys[0]), int(is_after))
 
 
 def merged(keys: Array, more: Array) -> Array:
@@ -140,6 +146,24 @@ def _ranging(columns: int) -> Any:
         f"long long key = {_key(columns)};"
         "start = before(&keys[0], 0, number, key);"
         "count = soon_before(&keys[0], start, number, key + rest + 1) - start", "range", preamble=SEARCH,
+    )  # fmt: skip
+
+
+@cache
+def _searching(parts: int) -> Any:
+    import cupy
+
+    given = [f"raw int64 k{n}" for n in range(parts)] + [f"int64 w{n}" for n in range(parts)]
+    is_less = "".join(
+        f"is_less = k{n}[middle] < w{n} || (k{n}[middle] == w{n} && is_less);" for n in reversed(range(parts))
+    )
+    return cupy.ElementwiseKernel(
+        f"{', '.join(given)}, int64 number, int64 is_after", "int64 place",
+        "long long low = 0, high = number;"
+        "while (low < high) {"
+        f"long long middle = (low + high) >> 1; bool is_less = is_after != 0; {is_less}"
+        "if (is_less) low = middle + 1; else high = middle; }"
+        "place = low", f"search{parts}",
     )  # fmt: skip
 
 

@@ -88,6 +88,10 @@ class DeviceRelation:
     def take(self, delta: Keys) -> None:
         """The facts of a round come in."""
         self.delta = delta
+        if not len(delta[0]):
+            for order, index in self._indexes.items():
+                index.stay(keeps_old=order in self._kept)
+            return
         columns = self.columns(delta) if len(self._indexes) > 1 else []
         for order, index in self._indexes.items():
             more = delta if index is self.natural else index.keys(columns)

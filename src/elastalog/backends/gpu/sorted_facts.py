@@ -19,6 +19,8 @@ def search(arrays: Arrays, keys: Keys, wanted: Keys, side: str) -> Array:
     """For each wanted key the number of keys before it (`left`), or before and equal to it (`right`)."""
     if len(keys) == 1:
         return arrays.module.searchsorted(keys[0], wanted[0], side=side)
+    if arrays.is_device:
+        return fused.searched(keys, wanted, is_after=side == "right")
     # Halving by hand: no module searches in keys of several parts.
     module = arrays.module
     low = module.zeros(len(wanted[0]), np.int64)
@@ -175,9 +177,13 @@ class SortedIndex:
         """All facts are of the first round."""
         self.old = self._nothing()
 
+    def stay(self, *, keeps_old: bool) -> None:
+        """A round has brought no facts."""
+        self.old = self.new if keeps_old else self._nothing()
+
     def take(self, more: Keys, *, keeps_old: bool) -> None:
         """Takes in the facts of a round."""
-        self.old = self.new if keeps_old else self._nothing()
+        self.stay(keeps_old=keeps_old)
         self._late = merged(self._arrays, self._late, more)
         if len(self._late[0]) * LATE >= len(self._most[0]):
             self._most = self.new
