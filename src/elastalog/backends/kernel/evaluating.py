@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from elastalog.analysis.listing import show_rule
@@ -86,7 +87,8 @@ class KernelEvaluation:
         try:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
-                aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+                elsewhere = None if self._place is None else partial(self._place.fold, stratum)
+                aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global, elsewhere)
             elif stratum.equivalence is not None:
                 classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:

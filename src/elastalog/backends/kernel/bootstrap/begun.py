@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.protocol import StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -50,3 +51,9 @@ class OtherPlace(Protocol):
         """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. `levels`:
         those of the latter, if levels are global; then it goes to the end. None: it is better evaluated here, or could
         not be there."""
+
+    def fold(
+        self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
+    ) -> Folded | None:
+        """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
+        better folded here, or could not be there."""
