@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import elastalog
+from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.program import Program, rule_texts
 from elastalog.session import Session
 from tests.generators.construction import Features, GeneratedProgram, written
@@ -19,6 +20,8 @@ from tests.generators.updates import Update
 
 FEATURES = Features(arithmetic=False)
 """Without arithmetic every program ends, whatever leads back to what."""
+UNSTRATIFIED = {"E0412", "E0413"}
+"""The codes of programs that cannot be stratified."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,17 @@ class Step:
     added: list[str]
     removed: list[str]
     update: Update
+
+
+def is_stratified(text: str) -> bool:
+    try:
+        Program.parse(text)
+    except ElastalogError as error:
+        errors = {found.code for found in error.diagnostics if found.severity == "error"}
+    else:
+        return True
+    assert errors <= UNSTRATIFIED
+    return False
 
 
 def single(text: str, header: str) -> list[str]:
