@@ -59,6 +59,8 @@ class Program:
         declared = [*walk(tree.items, syntax.RelationDeclaration)]
         places = {d.name: [a.name for a in d.attributes] for d in declared}
         self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
+        limits = [d for d in walk(tree.items, syntax.Directive) if d.kind == "limitsize"]
+        self.limited = {d.relation for d in limits}
         self.closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
         closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in self.closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
@@ -94,6 +96,7 @@ class Program:
         alone = {name for component in self.components if len(component) == 1 for name in component}
         closing = {name: sum(name in self.read_by(r) for r in self.rules if r.relation == name) for name in self.closed}
         others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
+        others |= self.limited
         return {name for name, number in closing.items() if name in alone - others and number == 3}
 
     def read_by(self, rule: "Rule") -> set[str]:

@@ -72,7 +72,9 @@ def case_of(seed: int, features: Features = FEATURES, most_updates: int = 4) -> 
     header = "".join(f"{line}\n" for line in lines if ":-" not in line)
     clauses = [line for line in lines if ":-" in line]
     # As single rules, each once, so that what is expected is a matter of sets.
-    pool = list(dict.fromkeys(rule for clause in clauses for rule in single(clause, header)))
+    closures = set(single("", header))  # the rules that `eqrel` stands for, which cannot change
+    found = dict.fromkeys(rule for clause in clauses for rule in single(clause, header))
+    pool = [rule for rule in found if rule not in closures]
     if not features.arithmetic:
         pool = list(dict.fromkeys([*pool, *(leading_back(program, choice) for _ in range(3))]))
     current = [rule for rule in pool if choice.random() < 0.55]

@@ -22,20 +22,24 @@ PIECES = (
     "number", "symbol", "eqrel", "choice-domain", "inline", ".limitsize e0(n=3)", ".pragma", ".comp C", ".init c = C",
     "<=", ".functor f(x: number): number", "@f(", "autoinc()", "mean", "#include \"x\"", ".override", "unsigned", "|",
 )  # fmt: skip
-_TOKEN = re.compile(r"\s+|\w+|[:<>=!]{2}|.")
-_KEPT_LINES = 12
+_TOKEN = re.compile(r"\w+|[:<>=!]{2}|\S|\s+")
+_KINDS = tuple(map(re.compile, (r"[a-z]", r"[ep][0-9]", r"[0-9]+|nil", r"[<>=!]=?|[-+*/%]", r"[a-z]{2,}", r"[A-Z]\w*")))
+"""Variables, relations, constants, signs, words, types."""
 
 
 def changed_programs(random: Random, number: int) -> Iterator[str]:
-    """A part of a program that is accepted, changed again and again."""
+    """A few lines of a program that is accepted, mostly with what they use declared, changed again and again."""
     lines = seeded_program(random.randrange(2**40), ALL).text.splitlines()
-    declared = [line for line in lines if line.startswith((".decl", ".type"))]
-    others = [line for line in lines if line not in declared]
+    declared = {line.split("(")[0].split()[1]: line for line in lines if line.startswith((".decl", ".type"))}
+    others = [line for line in lines if not line.startswith((".decl", ".type"))]
     for _ in range(number):
-        few = random.sample(others, min(len(others), random.randrange(1, 6)))
-        text = "\n".join([*declared, *few][-_KEPT_LINES:] if random.random() < 0.1 else [*declared, *few])
+        few = "\n".join(random.sample(others, min(len(others), random.choice((1, 1, 1, 2, 2, 6)))))
+        named = set(_TOKEN.findall(few))
+        used = [line for name, line in declared.items() if name in named or random.random() < 0.05]
+        types = [declared[name] for name in ("R", "B") if any(f": {name}" in line for line in used)]
+        text = "\n".join([*types, *used, few] if random.random() < 0.9 else [*used, few])
         for _ in range(random.choice((1, 1, 2, 4))):
-            text = (by_characters if random.random() < 0.4 else by_tokens)(random, text)
+            text = (by_characters if random.random() < 0.25 else by_tokens)(random, text)
         yield text
 
 
@@ -52,13 +56,12 @@ def by_characters(random: Random, text: str) -> str:
 
 
 def by_tokens(random: Random, text: str) -> str:
-    """A token left out, repeated, or in the place of another."""
+    """A token in the place of another, mostly of the same kind; left out, repeated, or something else."""
     tokens = _TOKEN.findall(text)
-    words = [i for i, token in enumerate(tokens) if not token.isspace()]
-    if not words:
+    if not tokens:
         return text
-    i, j = random.choice(words), random.choice(words)
-    match random.randrange(6):
+    i, j = random.randrange(len(tokens)), random.randrange(len(tokens))
+    match random.randrange(12):
         case 0:
             tokens[i] = ""
         case 1:
@@ -68,9 +71,10 @@ def by_tokens(random: Random, text: str) -> str:
         case 3:
             tokens[i] = random.choice(PIECES)
         case _:
-            # Of the same kind, so that the program mostly stays one: a name for a name, a sign for a sign.
-            fitting = [k for k in words if tokens[k][0].isalnum() == tokens[i][0].isalnum()]
-            tokens[i] = tokens[random.choice(fitting)]
+            kinds = random.choice(_KINDS)
+            fitting = [k for k, token in enumerate(tokens) if kinds.fullmatch(token)]
+            if fitting:
+                tokens[random.choice(fitting)] = tokens[random.choice(fitting)]
     return "".join(tokens)
 
 

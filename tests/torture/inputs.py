@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import tempfile
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,6 +18,7 @@ from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.files.read import read_facts
 from elastalog.program import Program
 from elastalog.relations.schema import schemas_of
+from tests.storage.scripted import folder_in_memory
 from tests.torture.changing import changed_programs, in_a_row
 
 FACTS = Program.parse(".decl edge(x: number, y: symbol)\n.decl f(a: unsigned, b: float)\n.decl n()\n")
@@ -27,6 +26,7 @@ SCHEMAS = schemas_of(FACTS.checked)
 
 
 CALLS = 12
+FILES = 10
 PROGRAMS = 25
 """How many programs one trial of the language tries."""
 
@@ -46,28 +46,35 @@ def language(seed: int) -> int:
     return len(texts)
 
 
-def facts(seed: int) -> None:
-    """A file of any kind, changed in a few bytes."""
+def facts(seed: int) -> int:
+    """A file of any kind, changed in a few bytes, again and again."""
     random = Random(seed)
     name = random.choice(list(SCHEMAS))
     kind = random.choice((".facts", ".csv", ".jsonl", ".parquet", ".facts.gz", ".jsonl.gz"))
-    data = bytearray(_file(random, name, kind.removesuffix(".gz")))
+    whole = _file(random, name, kind.removesuffix(".gz"))
     if kind.endswith(".gz"):
-        data = bytearray(gzip.compress(bytes(data)))
+        whole = gzip.compress(whole)
+    with folder_in_memory() as folder:
+        path = folder / f"{name}{kind}"
+        for _ in range(FILES):
+            path.write_bytes(_changed(random, whole))
+            policy = Policy(random.choice(("fail", "quarantine", "skip")), 3, folder)
+            parameters = {"rfc4180": "true"} if kind == ".csv" and random.random() < 0.5 else {}
+            try:
+                read_facts(SCHEMAS[name], path, parameters, policy)
+            except ElastalogError as error:
+                _require_diagnostics(error)
+    return FILES
+
+
+def _changed(random: Random, whole: bytes) -> bytes:
+    data = bytearray(whole)
     for _ in range(random.randrange(4)):
         if data:
             data[random.randrange(len(data))] = random.choice((0, 9, 10, 34, 44, 255, random.randrange(256)))
     if random.random() < 0.2:
         del data[random.randrange(len(data) + 1) :]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{name}{kind}"
-        path.write_bytes(data)
-        policy = Policy(random.choice(("fail", "quarantine", "skip")), 3, Path(folder))
-        parameters = {"rfc4180": "true"} if kind == ".csv" and random.random() < 0.5 else {}
-        try:
-            read_facts(SCHEMAS[name], path, parameters, policy)
-        except ElastalogError as error:
-            _require_diagnostics(error)
+    return bytes(data)
 
 
 def diffs(seed: int) -> None:
@@ -89,8 +96,8 @@ def diffs(seed: int) -> None:
     text = list("\n".join(lines))
     for _ in range(random.randrange(5)):
         text.insert(random.randrange(len(text) + 1), random.choice('+-().,"\\\n\0é9 ' + "\u202e"))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / random.choice(("1.diff", "edge.csv", "edge.tsv", "1.update"))
+    with folder_in_memory() as folder:
+        path = folder / random.choice(("1.diff", "edge.csv", "edge.tsv", "1.update"))
         path.write_text("".join(text), encoding="utf-8")
         try:
             read_diff(path, SCHEMAS)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.torture import evaluation, inputs, stores
+from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
 
 Trial = Callable[[int], int | None]
@@ -23,6 +23,7 @@ KINDS: dict[str, Trial] = {
     "computed heads": computed_heads,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
+    "power cuts": power.power_cuts,
     "damage": stores.damage,
     "full disk": stores.full_disk,
     "forks": stores.forks,
