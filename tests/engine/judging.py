@@ -93,7 +93,9 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
     """The program with a rule more, for one of its derived relations, in which `bomb(1)` makes a number overflow."""
     derived = [name for name in program.schemas if name not in program.inputs]
     name = derived[number % len(derived)]
-    head = ", ".join(written({"number": 0, "symbol": "a", "R": None}[base]) for base in program.schemas[name])
+    head = ", ".join(
+        written({"number": 0, "symbol": "a", "R": None, "B": Branch("Leaf")}[base]) for base in program.schemas[name]
+    )
     text = f".decl {BOMB}(x: number)\n{name}({head}) :- {BOMB}(x), x + {HIGHEST} > 0.\n"
     return replace(program, text=program.text + text, schemas={**program.schemas, BOMB: ("number",)})
 

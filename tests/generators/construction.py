@@ -12,13 +12,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from elastalog import Branch
 from tests.generators.choices import Choices, chance, pick, several, shuffled
 
 Fact = tuple[Any, ...]
-VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t"), "R": ("r", "q")}
+VARIABLES: dict[str, tuple[str, ...]] = {
+    "number": ("x", "y", "z", "w"),
+    "symbol": ("s", "t"),
+    "R": ("r", "q"),
+    "B": ("b", "v"),
+}
 # Of aggregates: the same in each, never used outside.
-LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d"), "R": ("g", "h")}
+LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d"), "R": ("g", "h"), "B": ("i", "j")}
 RECORDS = ".type R = [a: number, b: R]"
+BRANCHES = ".type B = Leaf {} | Node {a: number, b: B}"
+MADE = {"R": ("nil", "[{}, {}]"), "B": ("$Leaf()", "$Node({}, {})")}
+"""How the values of a type made of parts are written: the end, and one before others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,9 @@ class Features:
     text_functors: bool = False
     """`match`, `contains`, `strlen`, `substr`, `cat`, conversions."""
     records: bool = False
+    branches: bool = False
+    """An algebraic data type, beside records."""
+    nested_aggregates: bool = False
     equivalences: bool = False
     """Relations of two values of one type with `eqrel`."""
     choices: bool = False
@@ -71,7 +83,7 @@ class GeneratedProgram:
 class Scope:
     """The variables of a rule that are bound so far, by type, with the names that may still be taken."""
 
-    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "R": []})
+    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "R": [], "B": []})
     names: dict[str, tuple[str, ...]] = field(default_factory=lambda: VARIABLES)
     results: int = 0
 
@@ -91,12 +103,17 @@ def build_fact(choices: Choices, schema: tuple[str, ...]) -> Fact:
 
 
 def build_value(choices: Choices, base: str) -> Any:
-    if base == "R":
-        return (choices.integer(0, 2), build_value(choices, base)) if chance(choices, 60) else None
+    if base in MADE:
+        parts = (choices.integer(0, 2), build_value(choices, base)) if chance(choices, 60) else None
+        if base == "R":
+            return parts
+        return Branch("Leaf") if parts is None else Branch("Node", *parts)
     return choices.integer(0, 4) if base == "number" else pick(choices, "abcd")
 
 
 def written(value: Any) -> str:
+    if isinstance(value, Branch):
+        return f"${value.name}({', '.join(map(written, value.parts))})"
     if value is None or isinstance(value, tuple):
         return "nil" if value is None else f"[{', '.join(map(written, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)
@@ -126,6 +143,7 @@ class Construction:
         text_facts = self.facts(inputs, 40 if self.features.text_facts else 0, 5)
         facts = self.facts(inputs, 100, 12)
         lines = [RECORDS] if self.features.records else []
+        lines += [BRANCHES] if self.features.branches else []
         special = {name: self.special(name, name in inputs) for name in self.schemas}
         lines += [f".decl {name}({self.attributes(s)}){special[name][0]}" for name, s in self.schemas.items()]
         lines += [f"{self.atom_text(name, map(written, f))}." for name, known in text_facts.items() for f in known]
@@ -138,6 +156,8 @@ class Construction:
         arity = self.pick(arities)
         is_symbolic = self.features.symbols and self.chance(30)
         special = "symbol" if not self.features.records or self.chance(30) else "R"
+        if self.features.branches and self.chance(40):
+            special = "B"
         self.schemas[name] = tuple(special if is_symbolic and self.chance(50) else "number" for _ in range(arity))
         return name
 
@@ -239,8 +259,8 @@ class Construction:
         joint = self.pick(meeting) if meeting and not self.chance(10) else None
         arguments, new = [], list[tuple[str, str]]()
         for i, base in enumerate(schema):
-            if base == "R" and self.chance(40):
-                arguments.append(self.pattern(scope, new))
+            if base in MADE and self.chance(40):
+                arguments.append(self.pattern(base, scope, new))
             elif i == joint:
                 arguments.append(self.pick(scope.bound[base]))
             elif not is_plain and self.chance(10):
@@ -261,14 +281,15 @@ class Construction:
                 scope.bound[base].append(variable)
         return self.atom_text(name, arguments)
 
-    def pattern(self, scope: Scope, new: list[tuple[str, str]]) -> str:
-        """A record whose parts are bound by the atom that it is an argument of."""
-        first, rest = (self.pick(scope.names[base]) for base in ("number", "R"))
+    def pattern(self, base: str, scope: Scope, new: list[tuple[str, str]]) -> str:
+        """A record or branch whose parts are bound by the atom that it is an argument of."""
+        first, rest = (self.pick(scope.names[part]) for part in ("number", base))
+        end, node = MADE[base]
         new.append(("number", first))
         if self.chance(20):
-            return f"[{first}, nil]"
-        new.append(("R", rest))
-        return f"[{first}, {rest}]"
+            return node.format(first, end)
+        new.append((base, rest))
+        return node.format(first, rest)
 
     def filtering(self, name: str, scope: Scope) -> str:
         """An atom that binds nothing."""
@@ -361,6 +382,8 @@ class Construction:
             atoms.append(self.comparison(inner))
         if self.features.negation and self.chance(15):
             atoms.append(f"!{self.filtering(self.pick(below), inner)}")
+        if self.features.nested_aggregates and self.chance(25):
+            atoms.append(self.inner_aggregate(below, inner))
         operator = self.pick(("count", "sum", "min", "max", "mean", "count", "sum")) if own else "count"
         target = "" if operator == "count" else f" {self.pick(own)}"
         text = f"{operator}{target} : {{ {', '.join(atoms)} }}"
@@ -373,9 +396,15 @@ class Construction:
         scope.bound["number"].append(result)
         return f"{result} = {text}"
 
+    def inner_aggregate(self, below: list[str], scope: Scope) -> str:
+        """An aggregate in another, over facts that may meet what is bound around both."""
+        atom = self.filtering(self.pick(below), scope)
+        return f"m = count : {{ {atom} }}, m {self.pick(('<', '>=', '!='))} {self.pick((1, 2))}"
+
     def comparison(self, scope: Scope) -> str:
-        if scope.bound["R"] and self.chance(30):
-            return f"{self.pick(scope.bound['R'])} {self.pick(('=', '!='))} {self.known('R', scope)}"
+        for made in MADE:
+            if scope.bound[made] and self.chance(30):
+                return f"{self.pick(scope.bound[made])} {self.pick(('=', '!='))} {self.known(made, scope)}"
         base = "symbol" if scope.bound["symbol"] and self.chance(40) else "number"
         left = self.known(base, scope)
         others = [name for name in scope.bound[base] if name != left]
@@ -387,9 +416,10 @@ class Construction:
         for base in self.schemas[name]:
             unused = [variable for variable in reversed(scope.bound[base]) if variable not in arguments]
             argument = self.pick(unused) if is_plain and unused else self.known(base, scope)
-            if base == "R" and scope.bound["number"] and self.chance(25):
-                tail = self.pick(["nil", "[1, nil]"])  # what is built does not grow, or recursion would not end
-                argument = f"[{self.pick(scope.bound['number'])}, {tail}]"
+            if base in MADE and scope.bound["number"] and self.chance(25):
+                end, node = MADE[base]
+                tail = self.pick([end, node.format(1, end)])  # it does not grow, or recursion would not end
+                argument = node.format(self.pick(scope.bound["number"]), tail)
             if base == "number" and self.features.arithmetic and argument in scope.bound[base] and self.chance(12):
                 guards.append(f"{argument} < 5")
                 argument = f"{argument} + 1"
@@ -406,7 +436,7 @@ class Construction:
         return self.pick(bound) if bound and not self.chance(15) else self.constant(base)
 
     def constant(self, base: str) -> str:
-        if base == "R":
+        if base in MADE:
             return written(build_value(self.choices, base))
         return str(self.choices.integer(0, 4)) if base == "number" else f'"{self.pick("abcd")}"'
 

@@ -59,6 +59,8 @@ class Program:
         declared = [*walk(tree.items, syntax.RelationDeclaration)]
         places = {d.name: [a.name for a in d.attributes] for d in declared}
         self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
+        limits = [d for d in walk(tree.items, syntax.Directive) if d.kind == "limitsize"]
+        self.limited = {d.relation for d in limits}
         self.closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
         closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in self.closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
@@ -94,6 +96,7 @@ class Program:
         alone = {name for component in self.components if len(component) == 1 for name in component}
         closing = {name: sum(name in self.read_by(r) for r in self.rules if r.relation == name) for name in self.closed}
         others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
+        others |= self.limited
         return {name for name, number in closing.items() if name in alone - others and number == 3}
 
     def read_by(self, rule: "Rule") -> set[str]:
@@ -141,11 +144,13 @@ class Rule:  # head :- body.
         self.relation, self.head, self.schemas, self.fields = head.relation, head, schemas, fields
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
+        self.around = names((head, self.body), is_deep=False)
+        self.inside = {a.span: names(a) for a in walk((head, body), syntax.Aggregate)}
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
 
     def instances(self, db: Facts) -> Iterator[tuple[tuple[Any, ...], Environment]]:
         """The head of every instantiation, with its environment."""
-        for env in self.solve(self.body, {AROUND: names((self.head, self.body), is_deep=False)}, db):
+        for env in self.solve(self.body, {AROUND: self.around}, db):
             yield from ((fact, env) for fact in product(*self.arguments(self.head, env, db)))
 
     def solve(self, body: syntax.Body, env: Environment, db: Facts) -> Iterator[Environment]:
@@ -229,7 +234,7 @@ class Rule:  # head :- body.
                 return self.values(term.term, env, db, want)
             case syntax.Aggregate(operator=operator):
                 members: dict[Any, list[Environment]] = {}  # by assignment: alternatives may find one twice
-                inside = {name: env[name] for name in names(term) & env[AROUND]}
+                inside = {name: env[name] for name in self.inside[term.span] & env[AROUND]}
                 inside[AROUND] = env[AROUND] | names((term.target, term.body), is_deep=False)
                 for found in self.solve(term.body, inside, db):
                     members.setdefault(frozenset(i for i in found.items() if isinstance(i[0], str)), []).append(found)

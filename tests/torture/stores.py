@@ -6,10 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -17,19 +14,22 @@ from random import Random
 import elastalog
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.storage.disks import FailingDisk, use
-from tests.storage.scripted import LAST, UPDATES, State, create, expected_states, go_on, lived, state_of
+from tests.storage.scripted import (
+    LAST,
+    UPDATES,
+    State,
+    create,
+    expected_states,
+    folder_in_memory,
+    go_on,
+    lived,
+    state_of,
+)
 
 
 @cache
 def expected() -> dict[int, State]:
     return expected_states()
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=place) as folder:
-        yield Path(folder)
 
 
 def _require_whole(path: Path, least: int) -> None:
@@ -45,7 +45,7 @@ def kills(seed: int) -> None:
     """kill -9 at a random instant of a life: nothing that was told is lost."""
     random = Random(seed)
     expected()
-    with _folder() as folder:
+    with folder_in_memory() as folder:
         create(folder / "store").close()
         reading, writing = os.pipe()
         child = os.fork()
@@ -70,7 +70,7 @@ def kills(seed: int) -> None:
 def damage(seed: int) -> None:
     """A byte of a file is another: the store says so, or answers as before."""
     random = Random(seed)
-    with _folder() as folder:
+    with folder_in_memory() as folder:
         path = lived(folder / "store")
         files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != "LOCK")
         file = random.choice(files)
@@ -94,7 +94,7 @@ def damage(seed: int) -> None:
 def full_disk(seed: int) -> None:
     """The n-th write, or flush, fails: the update is refused or done, and the store is whole."""
     random = Random(seed)
-    with _folder() as folder:
+    with folder_in_memory() as folder:
         with create(folder / "store") as session:
             code = random.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT))
             moment = random.choice(("writes", "fsyncs"))
@@ -112,7 +112,7 @@ def full_disk(seed: int) -> None:
 def forks(seed: int) -> None:
     """A child forked at a random epoch tries to write, and to close: the parent's epochs are what they would be."""
     random = Random(seed)
-    with _folder() as folder:
+    with folder_in_memory() as folder:
         with create(folder / "store") as session:
             for number, (inserted, deleted) in enumerate(UPDATES, 2):
                 if random.random() < 0.5:
