@@ -62,6 +62,8 @@ class Reading:
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
         self.subsumed = {name: s for s in program.strata if s.dominance for name in s.relations}
+        self.rivalled = self.subsumed.keys() | {name for name, stored in program.relations.items() if stored.choices}
+        """The relations of which a fact that is derived may yet not hold, because of others."""
         self.equivalences = program.equivalences
         self._equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
         self._closures = {

@@ -35,15 +35,6 @@ class Questions:
         self._program: Program | None = None
         self._debugged = 0
         self._is_written_out = False
-        self._apart: tuple[int, Questions] | None = None
-
-    def apart(self, make: Callable[[], Questions]) -> Questions:
-        """Questions to a world beside this one, made once an epoch: what is found there is kept as long."""
-        epoch = self._materialisation.epoch
-        if self._apart is None or self._apart[0] != epoch:
-            self._apart = None  # its memory first
-            self._apart = (epoch, make())
-        return self._apart[1]
 
     @property
     def explainer(self) -> Explainer:
