@@ -16,16 +16,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the first seed; another one every day if not given")
     parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="only this kind; may be repeated")
     parser.add_argument("--trials", type=int, default=None, help="most trials of a kind")
+    parser.add_argument("--epochs", type=int, default=None, help="stop a kind once it has compared so many epochs")
     given = parser.parse_args()
     first = int(time.time()) // 86_400 * 1_000_000 if given.seed is None else given.seed
     kinds = given.kind or list(KINDS)
     print(f"seeds from {first}; repeat a trial with --kind KIND --seed SEED --trials 1", flush=True)
-    tallies = attack(kinds, first, given.seconds, given.trials)
-    print(f"\n{'attack':14} {'trials':>8} {'failures':>9} {'seconds':>9} {'longest':>9}")
+    tallies = attack(kinds, first, given.seconds, given.trials, given.epochs)
+    print(f"\n{'attack':14} {'trials':>8} {'epochs':>8} {'failures':>9} {'seconds':>9} {'longest':>9}")
     for kind, tally in tallies.items():
-        print(f"{kind:14} {tally.trials:8,} {len(tally.failed):9,} {tally.seconds:9.1f} {tally.longest:9.2f}")
+        numbers = f"{tally.trials:8,} {tally.epochs:8,} {len(tally.failed):9,}"
+        print(f"{kind:14} {numbers} {tally.seconds:9.1f} {tally.longest:9.2f}")
     failures = sum(len(tally.failed) for tally in tallies.values())
-    print(f"{'all':14} {sum(tally.trials for tally in tallies.values()):8,} {failures:9,}")
+    trials, epochs = (sum(getattr(tally, what) for tally in tallies.values()) for what in ("trials", "epochs"))
+    print(f"{'all':14} {trials:8,} {epochs:8,} {failures:9,}")
     for kind, tally in tallies.items():
         for seed, trace in list(tally.failed.items())[:5]:
             print(f"\n--- {kind}, seed {seed}\n{trace}", file=sys.stderr)

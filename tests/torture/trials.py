@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from tests.torture import evaluation, inputs, stores
 from tests.torture.computed_heads import computed_heads
+from tests.torture.constructs import constructs
 
-Trial = Callable[[int], None]
-"""One attack from a seed; raises when a promise is broken."""
+Trial = Callable[[int], int | None]
+"""One attack from a seed; raises when a promise is broken. It may say how many epochs it compared."""
 
 KINDS: dict[str, Trial] = {
     "language": inputs.language,
@@ -19,6 +20,7 @@ KINDS: dict[str, Trial] = {
     "diffs": inputs.diffs,
     "arguments": inputs.arguments,
     "differential": evaluation.differential,
+    "constructs": constructs,
     "computed heads": computed_heads,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
@@ -30,23 +32,32 @@ KINDS: dict[str, Trial] = {
 
 @dataclass(slots=True)
 class Tally:
-    """What trials of one kind came to: how many, how long the longest took, and the seeds of those that failed."""
+    """What trials of one kind came to: how many, how many epochs they compared, how long the longest took, and the
+    seeds of those that failed."""
 
     trials: int = 0
+    epochs: int = 0
     seconds: float = 0.0
     longest: float = 0.0
     failed: dict[int, str] = field(default_factory=dict)
 
 
-def attack(kinds: Sequence[str], first_seed: int, seconds: float, most: int | None = None) -> dict[str, Tally]:
-    """Makes trials of every kind, each for an equal share of the time, at least one."""
+def attack(
+    kinds: Sequence[str], first_seed: int, seconds: float, most: int | None = None, most_epochs: int | None = None
+) -> dict[str, Tally]:
+    """Makes trials of every kind, each for an equal share of the time, at least one; no more than `most`, and none
+    after `most_epochs` were compared."""
     tallies = {kind: Tally() for kind in kinds}
     for kind, tally in tallies.items():
-        while tally.trials == 0 or (tally.seconds < seconds / len(kinds) and tally.trials != most):
+        while tally.trials == 0 or (
+            tally.seconds < seconds / len(kinds)
+            and tally.trials != most
+            and (most_epochs is None or tally.epochs < most_epochs)
+        ):
             seed = first_seed + tally.trials
             began = time.perf_counter()
             try:
-                KINDS[kind](seed)
+                tally.epochs += KINDS[kind](seed) or 0
             except Exception:
                 tally.failed[seed] = traceback.format_exc()
             took = time.perf_counter() - began
