@@ -36,7 +36,7 @@ def changed_programs(random: Random, number: int) -> Iterator[str]:
         few = "\n".join(random.sample(others, min(len(others), random.choice((1, 1, 1, 2, 2, 6)))))
         named = set(_TOKEN.findall(few))
         used = [line for name, line in declared.items() if name in named or random.random() < 0.05]
-        types = [declared[name] for name in ("R", "B") if any(f": {name}" in line for line in used)]
+        types = [declared[name] for name in ("R", "A") if any(f": {name}" in line for line in used)]
         text = "\n".join([*types, *used, few] if random.random() < 0.9 else [*used, few])
         for _ in range(random.choice((1, 1, 2, 4))):
             text = (by_characters if random.random() < 0.25 else by_tokens)(random, text)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
+from tests.torture.constructs import constructs
 
 Trial = Callable[[int], int | None]
 """Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
@@ -20,6 +21,7 @@ KINDS: dict[str, Trial] = {
     "arguments": inputs.arguments,
     "differential": evaluation.differential,
     "rule changes": evaluation.rule_changes,
+    "constructs": constructs,
     "computed heads": computed_heads,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
@@ -36,6 +38,7 @@ UNITS = {
     "arguments": "calls",
     "differential": "epochs",
     "rule changes": "epochs",
+    "constructs": "epochs",
     "computed heads": "epochs",
     "interrupts": "interrupts",
     "kills": "kills",
