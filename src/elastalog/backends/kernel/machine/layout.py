@@ -44,8 +44,8 @@ FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
 class Machine(Structure):
     """Where a run is, where its tables are, and its queue. `part`: how far the course of an update is; `may_gain`:
     inputs bring something; `is_marked`: they have marks, to be taken off in the end. `at`: the next place in the delta
-    that a variant starts at, -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins
-    (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    that a variant starts at, -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the
+    state vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
@@ -106,7 +106,8 @@ class Relation(Structure):
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
-    `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are none."""
+    `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
+    none."""
 
     rows: int
     width: int
