@@ -13,7 +13,7 @@ fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -126,15 +126,11 @@ class Reach:
 class Maintenance(Protocol):
     """The delta-driven update of one stratum, or of a share of it, under way."""
 
-    def lose(self) -> None:
-        """Takes away the old derivations through deleted facts and what changed below; heads left without any are lost
-        in their turn."""
-
-    def recover(self) -> None:
-        """Looks for the lost facts in what is left."""
-
-    def gain(self) -> None:
-        """Offers the derivations through what came to their heads, which settle in the order of their levels."""
+    def update(self) -> None:
+        """Brings it to its new fixpoint. Losses go first, to their end: the old derivations through deleted facts and
+        what changed below are taken away, and heads left without any are lost in their turn. Then the lost facts are
+        looked for in what is left. Then the derivations through what came are offered to their heads, which settle in
+        the order of their levels."""
 
 
 Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], T]"
@@ -321,6 +317,10 @@ class Backend(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum. None: neither an explicit fact of it nor a relation that it reads
         has changed."""
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches, in their order, and how. The caller brings each to its new
+        fixpoint before it asks for the next: what has changed in it decides which others follow."""
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """Has a procedure bring a stratum to its new fixpoint; those above see the net change. Returns what it

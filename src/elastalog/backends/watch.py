@@ -46,6 +46,8 @@ class Watch:
         self.derivations = 0
         self.effort = 0
         self._budget: int | None = None
+        self._whole_budget: Callable[[], int | None] | None = None
+        self._allowed = 0
         self._blocks = 0
         self._steps = 0
 
@@ -61,13 +63,24 @@ class Watch:
         finally:
             self.deadline = usual
 
-    def allow(self, derivations: int | None) -> None:
-        """Sets the budget of the work that follows; None for none."""
+    def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
+        """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
+        without end: asked once, when the first `derivations` are spent, which is seldom."""
         self._budget = None if derivations is None else self.effort + derivations
+        self._whole_budget = whole
+        self._allowed = derivations or 0
+
+    def _ask_for_whole(self) -> None:
+        """From now on the budget is what it is in all."""
+        whole, self._whole_budget = self._whole_budget, None
+        if whole is not None and self._budget is not None:
+            derivations = whole()
+            self._budget = None if derivations is None else self._budget - self._allowed + derivations
 
     @property
     def derivations_left(self) -> int | None:
         """What is left of the budget, None if there is none."""
+        self._ask_for_whole()
         return None if self._budget is None else max(0, self._budget - self.effort)
 
     def count(self, derivations: int, rows: int = 0) -> None:
@@ -79,7 +92,9 @@ class Watch:
         """The same, and checks what may have run out."""
         self.count(derivations, rows)
         if self._budget is not None and self.effort > self._budget:
-            raise BudgetExceeded
+            self._ask_for_whole()
+            if self._budget is not None and self.effort > self._budget:
+                raise BudgetExceeded
         self._blocks += 1
         if not self._blocks & 15:
             self.check()

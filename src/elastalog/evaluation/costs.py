@@ -34,7 +34,7 @@ AUTO: Final = "auto"
 FACTOR: Final = 8
 """What the choice never costs more than, in terms of the better one."""
 
-_LEAST_BUDGET = 2_000
+LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
 _WEIGHT = 2.0
@@ -81,24 +81,34 @@ class CostModel:
 
     def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float) -> None:
         """Remembers what a bootstrap cost."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+        experience = self.known(stratum)
         experience.bootstrap_derivations = derivations
         experience.bootstrap_seconds = seconds
 
+    def known(self, stratum: LogicalStratum) -> Experience:
+        """What is known of a stratum."""
+        found = self._strata.get(stratum.number)
+        return self._strata.setdefault(stratum.number, Experience()) if found is None else found
+
+    def least_budget(self, known: Experience) -> int | None:
+        """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
+        the choice can wait. None: it must be made now."""
+        return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
+
     def updated(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
         """Remembers what an update cost."""
-        experience = self._strata.setdefault(stratum.number, Experience())
-        experience.observe(changes, derivations)
-        experience.skipped = 0
-        if _costs_more(experience, derivations):
-            _give_credit(experience, changes, derivations)
-        elif changes >= experience.failed_changes:
-            experience.failures = 0
-            experience.credit = 0.0
+        known = self.known(stratum)
+        known.observe(changes, derivations)
+        known.skipped = 0
+        if _costs_more(known, derivations):
+            _give_credit(known, changes, derivations)
+        elif changes >= known.failed_changes:
+            known.failures = 0
+            known.credit = 0.0
 
     def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
         """Remembers that an update cost more than it was allowed."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+        experience = self.known(stratum)
         experience.observe_least(changes, derivations)
         experience.skipped = 0
         _give_credit(experience, changes, derivations)
@@ -106,7 +116,7 @@ class CostModel:
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         """The choice for an update that changes so many facts that a stratum reads or is given."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+        experience = self.known(stratum)
         expected = experience.expect(changes)
         if self.budget is None:
             return _choice(stratum, experience, "update", "updates only", expected, None)
@@ -164,7 +174,7 @@ def _costs_more(experience: Experience, derivations: float) -> bool:
 
 def _bootstrap_cost(experience: Experience) -> float:
     """What evaluating the stratum anew costs, with what it costs to begin."""
-    return experience.bootstrap_derivations + _WEIGHT * _LEAST_BUDGET
+    return experience.bootstrap_derivations + _WEIGHT * LEAST_BUDGET
 
 
 def _give_credit(experience: Experience, changes: int, derivations: int) -> None:
@@ -191,7 +201,7 @@ def _choose_freely(
                 )
                 return _choice(stratum, experience, "bootstrap", why, expected, 0)
             share -= (1 - _EARLIEST) * expected.sure
-    allowed = max(int(share * _bootstrap_cost(experience) / _WEIGHT), _LEAST_BUDGET)
+    allowed = max(int(share * _bootstrap_cost(experience) / _WEIGHT), LEAST_BUDGET)
     why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
     return _choice(stratum, experience, "update", why, expected, allowed)
 
@@ -199,7 +209,7 @@ def _choose_freely(
 def _choose_within(
     stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, budget: float
 ) -> Forecast:
-    allowed = max(int(budget * experience.bootstrap_derivations), _LEAST_BUDGET)
+    allowed = max(int(budget * experience.bootstrap_derivations), LEAST_BUDGET)
     if experience.skipped < _TRUST:
         why = None
         if expected is not None and expected.derivations > _HOPELESS * allowed:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from elastalog.relations.schema import Schema, schema_named, schemas_of
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
+
+
+_NO_EDITS: Final = RuleEdits()
 
 
 class UpdateTarget(Protocol):
@@ -70,7 +73,7 @@ class PendingUpdate:
         self._batch = batch
         self._inserted: dict[str, list[np.ndarray]] = {}
         self._deleted: dict[str, list[np.ndarray]] = {}
-        self._edits = RuleEdits()
+        self._edits = _NO_EDITS
         self._change: RuleChange | None = None
         self._record: EpochRecord | None = None
 
@@ -190,7 +193,7 @@ class PendingUpdate:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
         self._record = record
         self._inserted, self._deleted = {}, {}
-        self._edits, self._change = RuleEdits(), None
+        self._edits, self._change = _NO_EDITS, None
 
     def __enter__(self) -> PendingUpdate:
         return self

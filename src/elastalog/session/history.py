@@ -92,9 +92,10 @@ class History:
         if self._durable is not None:
             del self.records[:-1]  # the store has the others
             return
-        self._remembered += _size(record)
+        size = _size(record)
+        self._remembered += size
         while len(self.records) > 1 and (
-            len(self.records) > self._retention + 1 or self._remembered - _size(record) > MOST_FACTS
+            len(self.records) > self._retention + 1 or self._remembered - size > MOST_FACTS
         ):
             self._remembered -= _size(self.records.pop(0))
 
@@ -273,9 +274,10 @@ class History:
 
 def _size(record: EpochRecord) -> int:
     """How many facts a record holds."""
-    return sum(len(came) + len(went) for came, went in record.changes.values()) + (
-        0 if record.update is None else record.update.size
-    )
+    size = 0 if record.update is None else record.update.size
+    for came, went in record.changes.values():
+        size += len(came) + len(went)
+    return size
 
 
 def _require_epochs(*epochs: object) -> None:

@@ -51,8 +51,7 @@ class KernelBackend:
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.updates = KernelUpdates(self.evaluation)
-        # Asked for every stratum of every update: without a step in between.
-        self.reached = self.updates.reached
+        self.reached, self.affected = self.updates.reached, self.updates.affected
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
         self.capabilities = Capabilities(

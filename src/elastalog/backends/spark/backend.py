@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -185,6 +185,12 @@ class SparkBackend:
         if reach is None:
             return Reach(heard, self.kernel.must_rebuild(stratum))
         return replace(reach, changes=reach.changes + heard)
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        for stratum in self.program.strata:
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """In tasks, if the stratum was last evaluated there."""

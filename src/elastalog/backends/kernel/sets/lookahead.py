@@ -52,7 +52,7 @@ class LookAhead(TouchedFacts):
             rows[np.isin(rows, kept)] = -1
             kept = NO_WORDS
         stored.is_settled = False
-        stored.touched = bookkeeping.room(stored.touched, stored.touched_used + len(rows))
+        stored.reserve_touched(len(rows))
         entries = np.empty(len(rows), np.int32)
         state = self._lists.state
         state[bookkeeping.TOUCHED_USED] = stored.touched_used
