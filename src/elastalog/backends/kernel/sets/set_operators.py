@@ -19,9 +19,9 @@ from elastalog.backends.kernel.compile.signatures import (
     FLAG,
     GROUP,
     INT,
-    KEYS,
     MATRIX,
     STATE,
+    TABLE,
     WORDS,
     int64,
     np_int32,
@@ -69,7 +69,7 @@ def gather_seen(rows, start, stop, level, touched, view, take, place, out, state
 
 
 @operator(
-    types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
+    types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
 )
 def apply_heads(  # type: ignore[no-untyped-def]
     block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,

@@ -9,11 +9,9 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
     INT,
-    KEYS,
-    LOW,
     MATRIX,
-    NONE,
     STATE,
+    TABLE,
     WORDS,
     flattened,
     hash_row,
@@ -37,7 +35,7 @@ from elastalog.backends.kernel.store.annotations import (
     WAS,
     entry_of,
 )
-from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
 
 # Fields of the state vector, after USED.
 TOUCHED_USED = 1  # entries in the touched table
@@ -108,7 +106,7 @@ def settle_at(fact, level):  # type: ignore[no-untyped-def]
     return True
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
 def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
@@ -117,10 +115,11 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
     width = rows.shape[1]
     flat_rows = flattened(rows)
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     for i in range(used):
         if i + _AHEAD < used:
             prefetch(table, int64(hash_row(block, i + _AHEAD, width) >> high))
-            known = int64(table[hash_row(block, i + _AHEAD // 2, width) >> high] & LOW) - 1
+            known = row_in(uint64(table[hash_row(block, i + _AHEAD // 2, width) >> high]), mask)
             if known >= 0:
                 prefetch(flat_rows, known * width)
                 prefetch(level, known)
@@ -300,6 +299,6 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
     for i in range(start, stop):
         prefetch(table, int64(hash_row(block, i, width) >> uint64(shift)))
     for i in range(start, stop):
-        entry = table[int64(hash_row(block, i, width) >> uint64(shift))]
-        if entry != NONE:
-            prefetch(level, int64(entry & LOW) - 1)
+        row = row_in(uint64(table[int64(hash_row(block, i, width) >> uint64(shift))]), uint64(table.shape[0] - 1))
+        if row >= 0:
+            prefetch(level, row)

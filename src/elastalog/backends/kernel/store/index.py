@@ -11,6 +11,7 @@ from elastalog.backends.kernel.store.memory import (
     Matrix,
     Vector,
     cleared,
+    grown,
     power_of_two,
     state_vector,
 )
@@ -19,6 +20,13 @@ from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
 _MANY_SLOTS = 1_000_000
+_MANY_ROWS = 1 << 10
+"""Rows that are worth being packed."""
+
+_EXACT_COLUMNS = 2
+"""Keys of more columns are hashes (see `postings`), which packing does not verify."""
+
+_LARGE_POOL = 1 << 20
 
 
 class Index:
@@ -32,7 +40,7 @@ class Index:
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
-        self.state: Vector = state_vector()
+        self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
         self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
         if self.kind == DIRECT:
             top = int(rows[:used, columns[0]].max()) + 1 if used else 16
@@ -51,11 +59,13 @@ class Index:
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
         other.slots = cleared(self.slots.shape, np.int32)
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
-        other.state = state_vector()
+        other.state = state_vector(postings.INDEX_STATE_SIZE)
         return other
 
     def extend(self, rows: Matrix, used: int) -> None:
         """Adds the rows up to `used`."""
+        if self.done == 0 and used >= _MANY_ROWS and len(self.columns) <= _EXACT_COLUMNS and self._pack(rows, used):
+            return
         while self.done < used:
             is_direct = self.kind == DIRECT
             self.done = postings.append(
@@ -73,6 +83,29 @@ class Index:
             if self.done < used:
                 self._make_room(rows, used)
 
+    def _pack(self, rows: Matrix, used: int) -> bool:
+        """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
+        added."""
+        self.stamp = next(STAMPS)
+        is_direct = self.kind == DIRECT
+        done = 0
+        while True:
+            done = postings.measure(
+                rows, done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.state
+            )
+            if done >= used:
+                break
+            if is_direct:
+                self.slots.fill(0)
+                return False
+            self._widen_table()
+        packed = postings.lay_out(self.slots)
+        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
+        postings.fill(rows, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.pool)
+        self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
+        self.done = used
+        return True
+
     def _make_room(self, rows: Matrix, used: int) -> None:
         self.stamp = next(STAMPS)
         if self.kind == DIRECT:
@@ -88,13 +121,15 @@ class Index:
                     self.slots = wider
                 return
         elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
-            factor = 2 if len(self.keys) > 1 << 20 else 4
-            self._widen_table(len(self.keys) * factor)
+            self._widen_table()
             return
-        wider_pool = np.empty(max(len(self.pool) * 3 // 2, len(self.pool) + 4 * (used - self.done)), np.int32)
-        taken = int(self.state[postings.POOL_USED])
-        wider_pool[:taken] = self.pool[:taken]
-        self.pool = wider_pool
+        size = len(self.pool)
+        size += max(size // (2 if size < _LARGE_POOL else 6), 64)
+        try:
+            # The system moves pages, not their content.
+            self.pool.resize(size)
+        except ValueError:
+            self.pool = grown(self.pool, int(self.state[postings.POOL_USED]), size)
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""
@@ -102,7 +137,8 @@ class Index:
             return power_of_two(words)
         return max(words, len(self.slots) + len(self.slots) // 8)
 
-    def _widen_table(self, size: int) -> None:
+    def _widen_table(self) -> None:
+        size = len(self.keys) * (2 if len(self.keys) > 1 << 20 else 4)
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()

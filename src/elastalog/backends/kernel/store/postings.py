@@ -3,7 +3,9 @@
 An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a
 hash table of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and
 how many. One row is kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is
-full. Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
+full. Blocks that were left for larger ones are used again. Rows that come at once are *packed*: their blocks, at the
+front of the pool, have no room for more. Since rows ascend, the facts before a round of semi-naive evaluation are a
+bound on row numbers.
 """
 
 from __future__ import annotations
@@ -45,9 +47,12 @@ SLOT_WIDTH = 2
 # Fields of the state vector.
 POOL_USED = 5
 KEYS_USED = 6
+PACKED = 7  # blocks before this place are packed
+FREE = 8  # and the following: of blocks of size 2^i that were left, the first one's place + 1; it holds the next one's
+INDEX_STATE_SIZE = FREE + 32
 
 _AHEAD = 12
-_FIRST_BLOCK = 4
+_FIRST_BLOCK_BITS = 2
 _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
@@ -80,6 +85,7 @@ def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
 def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Adds rows [start, stop); returns the first row not added, because something is full."""
     pool_used = state[POOL_USED]
+    packed = state[PACKED]
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
     is_hashed = columns.shape[0] > 2
@@ -129,24 +135,115 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
             slots[slot, LENGTH] = 1
         else:
             place = slots[slot, PLACE]
-            if length == 1 or (length >= _FIRST_BLOCK and length & (length - 1) == 0):
-                wider = _FIRST_BLOCK if length == 1 else length * 2
-                if pool_used + wider > pool.shape[0]:
+            if length == 1 or place < packed or (length >= 1 << _FIRST_BLOCK_BITS and length & (length - 1) == 0):
+                bits = _FIRST_BLOCK_BITS
+                while (1 << bits) <= length:
+                    bits += 1
+                wider = state[FREE + bits] - 1
+                if wider >= 0:
+                    state[FREE + bits] = pool[wider]
+                elif pool_used + (1 << bits) <= pool.shape[0]:
+                    wider = pool_used
+                    pool_used += 1 << bits
+                else:
                     break
                 if length == 1:
-                    pool[pool_used] = place
+                    pool[wider] = place
                 else:
                     for j in range(length):
-                        pool[pool_used + j] = pool[place + j]
-                slots[slot, PLACE] = pool_used
-                place = np_int32(pool_used)
-                pool_used += wider
+                        pool[wider + j] = pool[place + j]
+                    if bits > _FIRST_BLOCK_BITS:
+                        pool[place] = state[FREE + bits - 1]
+                        state[FREE + bits - 1] = place + 1
+                slots[slot, PLACE] = wider
+                place = np_int32(wider)
             pool[place + length] = row
             slots[slot, LENGTH] = length + 1
         row += 1
     state[POOL_USED] = pool_used
     state[KEYS_USED] = keys_used
     return row
+
+
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)
+def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  # type: ignore[no-untyped-def]
+    """Counts the rows [start, stop) under their keys, of at most two columns, and notes the first of each; returns the
+    first row not counted, because the table of keys is full, or a word has no slot."""
+    keys_used = state[KEYS_USED]
+    limit = keys.shape[0] * 5 // 8
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
+    row = start
+    while row < stop:
+        if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+            if slot < 0 or slot >= slots.shape[0]:
+                break
+        else:
+            if keys_used >= limit:
+                break
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                if keys[home] == NONE:
+                    keys[home] = key
+                    keys_used += 1
+                    break
+                home = (home + ONE) & mask
+            slot = int64(home)
+        if slots[slot, LENGTH] == 0:
+            slots[slot, PLACE] = row
+        slots[slot, LENGTH] += 1
+        row += 1
+    state[KEYS_USED] = keys_used
+    return row
+
+
+@operator(INT, MATRIX)
+def lay_out(slots):  # type: ignore[no-untyped-def]
+    """Gives the keys that were measured, and have more than one row, their blocks; returns where these end."""
+    end = int64(0)
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            slots[slot, PLACE] = end
+            end += slots[slot, LENGTH]
+    return end
+
+
+@operator(types.void, MATRIX, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS)
+def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
+    """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
+    for row in range(stop):
+        if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+        else:
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                home = (home + ONE) & mask
+            slot = int64(home)
+        if slots[slot, LENGTH] > 1:
+            pool[slots[slot, PLACE]] = row
+            slots[slot, PLACE] += 1
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            slots[slot, PLACE] -= slots[slot, LENGTH]
 
 
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)

@@ -15,7 +15,7 @@ from elastalog.backends.kernel.store.memory import (
     STAMPS,
     Matrix,
     Vector,
-    cleared,
+    empty_table,
     grown,
     rows_for,
     slots_at_once,
@@ -61,7 +61,7 @@ class KernelRelation:
         self.lowest = 0
         self.highest = 0
         self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
-        self.take_table(cleared(_FIRST_TABLE, np.uint64))
+        self.take_table(empty_table(_FIRST_TABLE))
         self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
@@ -82,8 +82,8 @@ class KernelRelation:
             if not self.is_annotated:
                 # Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of
                 # them any more. So the old table can go before the new one, twice its size, is there.
-                self.take_table(cleared(_FIRST_TABLE, np.uint64), 0)
-            self._fill_table(cleared(slots_for(size), np.uint64))
+                self.take_table(empty_table(_FIRST_TABLE), 0)
+            self._fill_table(empty_table(slots_for(size)))
 
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
@@ -124,9 +124,14 @@ class KernelRelation:
         # Without a call in between, at which Ctrl-C might come.
         self.table, self.shift, self.full = table, shift, full
 
+    @property
+    def paired_slots(self) -> Vector:
+        """The set table as the keys of an index are given to operators, two slots a number."""
+        return self.table.view(np.uint64)
+
     def reset_table(self) -> None:
         """Makes the table of facts anew, after rows were moved."""
-        self._fill_table(cleared(slots_for(max(self.used, 64)), np.uint64))
+        self._fill_table(empty_table(slots_for(max(self.used, 64))))
 
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
@@ -171,7 +176,7 @@ class KernelRelation:
         size = self.used + len(block) + 64
         if size > self.full:
             slots, full = slots_at_once(size)
-            self._fill_table(cleared(slots, np.uint64), full)
+            self._fill_table(empty_table(slots), full)
         self.reserve(size)
         self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
         if self.is_annotated:
@@ -242,7 +247,7 @@ class KernelRelation:
         rows = grown(self.rows[kept], len(kept), size)
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)
-        table = cleared(slots_for(size), np.uint64)
+        table = empty_table(slots_for(size))
         row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.

@@ -30,7 +30,7 @@ class Growth:
         self._table: Vector | None = None
         self._shift = relation.shift
         if is_too_full(size, len(relation.table)):
-            self._table = np.empty(slots_for(size), np.uint64)
+            self._table = np.empty(slots_for(size), np.uint32)
             self._shift = 65 - len(self._table).bit_length()
         self._put_off: Vector = np.empty((threads, _NOTED), np.int64)
         self._waiting = [0] * threads

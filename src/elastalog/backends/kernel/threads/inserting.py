@@ -14,14 +14,13 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
-    HALF,
     INT,
-    KEYS,
     LOW,
     MATRIX,
     NONE,
     ONE,
     STATE,
+    TABLE,
     WORDS,
     flattened,
     group_of_keys,
@@ -33,9 +32,10 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     prefetch,
     types,
+    uint32,
     uint64,
 )
-from elastalog.backends.kernel.store.set_table import fetch_row, find_from
+from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, find_from, has_tag, row_in
 
 TURN = 256
 """Rows a thread adds before it is the next one's turn."""
@@ -69,7 +69,7 @@ def scatter(block, start, stop, part_shift, capacity, out, filled):  # type: ign
     return stop
 
 
-@operator(INT, MATRIX, INT, INT, INT, INT, MATRIX, COLUMNS, MATRIX, KEYS, INT, WORDS, INT)
+@operator(INT, MATRIX, INT, INT, INT, INT, MATRIX, COLUMNS, MATRIX, TABLE, INT, WORDS, INT)
 def sift(  # type: ignore[no-untyped-def]
     block, start, stop, part_shift, capacity, out, filled, rows, table, shift, count, counted_from
 ):  # fmt: skip
@@ -109,7 +109,7 @@ def sift(  # type: ignore[no-untyped-def]
     return stop
 
 
-@operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, INT, WORDS, INT, INT, INT, INT, STATE)
+@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, INT, WORDS, INT, INT, INT, INT, STATE)
 def insert_part(  # type: ignore[no-untyped-def]
     candidates, first, size, rows, table, shift, last, count, counted_from, base, owner, owners, state
 ):  # fmt: skip
@@ -117,6 +117,7 @@ def insert_part(  # type: ignore[no-untyped-def]
     does. What is put off is moved to the front of the part."""
     width = rows.shape[1]
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     slots = group_of_numbers()
     tags = group_of_keys()
     flat = flattened(rows)
@@ -135,11 +136,11 @@ def insert_part(  # type: ignore[no-untyped-def]
         for g in range(group):
             slot = slots[g]
             while slot < last:
-                entry = table[slot]
+                entry = uint64(table[slot])
                 if entry == NONE:
                     break
-                if (entry >> HALF) == tags[g]:
-                    prefetch(flat, (int64(entry & LOW) - 1) * width)
+                if has_tag(entry, tags[g], mask):
+                    prefetch(flat, row_in(entry, mask) * width)
                     break
                 slot += 1
             slots[g] = slot
@@ -148,18 +149,18 @@ def insert_part(  # type: ignore[no-untyped-def]
             tag = tags[g]
             is_done = False
             while slot < last and not is_done:
-                entry = table[slot]
+                entry = uint64(table[slot])
                 if entry == NONE:
                     row = row_of_turn(base, added, owner, owners)
-                    table[slot] = (tag << HALF) | uint64(row + 1)
+                    table[slot] = entry_for(tag, row, mask)
                     for c in range(width):
                         rows[row, c] = candidates[i + g, c]
                     if is_counting:
                         count[row] = 1
                     added += 1
                     is_done = True
-                elif (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
+                elif has_tag(entry, tag, mask):
+                    row = row_in(entry, mask)
                     is_done = True
                     for c in range(width):
                         if rows[row, c] != candidates[i + g, c]:
@@ -176,17 +177,18 @@ def insert_part(  # type: ignore[no-untyped-def]
     state[PUT_OFF] = put_off
 
 
-@operator(INT, MATRIX, INT, KEYS, INT, INT, INT, COLUMNS)
+@operator(INT, MATRIX, INT, TABLE, INT, INT, INT, COLUMNS)
 def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignore[no-untyped-def]
     """Clears the slots from `first` to `last` and fills them with those of the first rows that are at home there.
     Returns how many were put off; they are noted as far as there is room."""
     width = rows.shape[1]
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     slots = group_of_numbers()
     entries = group_of_keys()
     waiting = 0
     for slot in range(first, last):
-        table[slot] = NONE
+        table[slot] = 0
     row = 0
     while row < used:
         group = 0
@@ -196,35 +198,35 @@ def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignor
             row += 1
             if first <= slot < last:
                 slots[group] = slot
-                entries[group] = ((value & LOW) << HALF) | uint64(row)
+                entries[group] = uint64(entry_for(value & LOW, row - 1, mask))
                 prefetch(table, slot)
                 group += 1
         for g in range(group):
             slot = slots[g]
-            while slot < last and table[slot] != NONE:
+            while slot < last and table[slot] != 0:
                 slot += 1
             if slot < last:
-                table[slot] = entries[g]
+                table[slot] = uint32(entries[g])
             else:
                 if waiting < put_off.shape[0]:
-                    put_off[waiting] = int64(entries[g] & LOW) - 1
+                    put_off[waiting] = row_in(entries[g], mask)
                 waiting += 1
     return waiting
 
 
-@operator(types.void, MATRIX, KEYS, INT, COLUMNS)
+@operator(types.void, MATRIX, TABLE, INT, COLUMNS)
 def enter(rows, table, shift, chosen):  # type: ignore[no-untyped-def]
     """Enters some rows into the set table, whichever slots are free."""
     mask = uint64(table.shape[0] - 1)
     for i in range(chosen.shape[0]):
         value = hash_row(rows, chosen[i], rows.shape[1])
         slot = value >> uint64(shift)
-        while table[slot] != NONE:
+        while table[slot] != 0:
             slot = (slot + ONE) & mask
-        table[slot] = ((value & LOW) << HALF) | uint64(chosen[i] + 1)
+        table[slot] = entry_for(value & LOW, chosen[i], mask)
 
 
-@operator(types.void, MATRIX, KEYS, INT, WORDS, INT, COLUMNS)
+@operator(types.void, MATRIX, TABLE, INT, WORDS, INT, COLUMNS)
 def close_gaps(rows, table, shift, count, base, added):  # type: ignore[no-untyped-def]
     """Makes the rows from `base` on dense again, of which thread t has added added[t]."""
     owners = added.shape[0]
@@ -252,7 +254,7 @@ def close_gaps(rows, table, shift, count, base, added):  # type: ignore[no-untyp
             if is_counting:
                 count[target] = count[source]
             slot = hash_row(rows, source, width) >> high
-            while (table[slot] & LOW) != uint64(source + 1):
+            while row_in(uint64(table[slot]), mask) != source:
                 slot = (slot + ONE) & mask
-            table[slot] = (table[slot] & ~LOW) | uint64(target + 1)
+            table[slot] = entry_for(uint64(table[slot]), target, mask)
             i -= 1
