@@ -21,6 +21,7 @@ IN_PROCESS = {
     "test_skew",
     "test_update_programs",
     "test_updates",
+    "test_workplace",
 }
 """Modules that also run the tasks of the backend without Spark."""
 

@@ -9,7 +9,7 @@ import click
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.store_options import folder_of, store_argument
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 
 
 @click.command()

@@ -19,7 +19,7 @@ from elastalog.cli.session_options import (
     load_program,
     open_session,
 )
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.own_folder import folder_of_this_process
-from elastalog.pipeline.spark.refusals import without_secrets
 
 
 class RemoteFolder:

@@ -24,7 +24,7 @@ from elastalog.diagnostics.arguments import require_number, require_one_of, requ
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark

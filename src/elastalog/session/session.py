@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import Program, as_program
 from elastalog.provenance.fact import Fact

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
 from elastalog.pipeline.remote import RemoteFolder
-from elastalog.pipeline.spark.refusals import without_secrets
 from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, read_manifest
 
 

@@ -8,7 +8,6 @@ facts are meanwhile is the business of `relations`.
 
 from __future__ import annotations
 
-import shutil
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -25,6 +24,7 @@ from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.strata import Explicit, StratumJobs
 from elastalog.backends.spark.update_task import nothing_more
 from elastalog.backends.watch import Watch
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharePlan
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -57,7 +57,7 @@ class SparkBackend:
         )  # fmt: skip
         folder = cluster.new_folder("relations")
         # Files go with the backend, however it goes.
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, files_at(folder).remove_folder, folder)
         self._jobs = StratumJobs(cluster.spark, program, dictionary, folder, self.kernel.watch, annotation)
         self.relations = SparkRelations(self.kernel, annotation, folder, self._jobs.write_shared)
         self.changes = SparkChanges(self.kernel, self.relations)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +24,8 @@ from elastalog.backends.spark.results import Failed, Fault, Result, Worked
 from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import Copy, with_copies
 
 _MUCH_ROOM, _FEW_HEADS = 8, 64
@@ -48,14 +49,14 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[
         raise
 
 
-def attempt_folder(spec: StratumSpec) -> Path:
+def attempt_folder(spec: StratumSpec) -> str:
     """The folder of this attempt, the same for all its tasks."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    folder = Path(spec.folder) / f"attempt-{context.stageId()}-{context.attemptNumber()}"
-    folder.mkdir(exist_ok=True)
+    folder = inside(spec.folder, f"attempt-{context.stageId()}-{context.attemptNumber()}")
+    files_at(folder).make_folder(folder)
     return folder
 
 

@@ -1,26 +1,33 @@
 """How tasks that run at the same time give each other rows: through files, in rounds.
 
-In a round every task writes one file, which appears whole: a *header* that says what the task gives, then all rows for
-the first share, those for the second, and so on, and in the end those for everybody. So a task reads of each other one
-two stretches. It goes on when it has read the files of all. Spark's own barrier takes a second, the files take
-milliseconds.
+In a round every task writes one file, on a disk or at an address, which appears whole: a *header* that says what the
+task gives, then all rows for the first share, those for the second, and so on, and in the end those for everybody. So a
+task reads of each other one two stretches. It goes on when it has read the files of all. Spark's own barrier takes a
+second, files on a disk take milliseconds.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from elastalog.backends.spark.message_operators import distribute
+from elastalog.folders.addresses import inside, is_address, name_in
+from elastalog.folders.files import OpenedFile, files_at, put, remove
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
+_PAUSES = (0.0002, 0.02)
+_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
+"""The shortest and the longest time between two looks for a file: each is a request there."""
+
+_SECONDS_UNTIL_GIVEN_UP = 5.0
+"""How often a task that waits looks whether the driver has given up: where that is a request."""
+
 _LENGTH = 8
 _WORD = 4
 _ROUND = ".round"
@@ -65,12 +72,14 @@ class _Packed:
 class Messages:
     """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
 
-    def __init__(self, folder: Path, share: int, shares: int) -> None:
+    def __init__(self, folder: str, share: int, shares: int) -> None:
         self.folder = folder
         self.share = share
         self.shares = shares
         self.notes: list[Any] = []
         self._round = 0
+        self._files = files_at(folder)
+        self._is_far = is_address(folder)
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
         """Gives and takes: all tasks must call it equally often. Returns the messages of all tasks, this one included;
@@ -87,8 +96,9 @@ class Messages:
             else:
                 own = self._read(share)
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
-        # Who has written a file has read those of the round before.
-        self._path(self.share, self._round - 1).unlink(missing_ok=True)
+        # Who has written a file has read those of the round before. At an address all go in the end, in one request.
+        if not self._is_far and self.shares > 1:
+            remove([self._path(self.share, self._round - 1)])
         return messages
 
     def give_up(self) -> None:
@@ -113,22 +123,15 @@ class Messages:
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
         header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
         header += b" " * (-len(header) % _WORD)
-        path = self._path(self.share, self._round)
-        fresh = path.with_suffix(".tmp")
-        with open(fresh, "wb") as file:
-            file.write(len(header).to_bytes(_LENGTH, "little"))
-            file.write(header)
-            for share in range(self.shares + 1):
-                if share != self.share:
-                    for p in given.values():
-                        file.write(p.part(share).data)
-        os.replace(fresh, path)
+        others = (share for share in range(self.shares + 1) if share != self.share)
+        rows = (p.part(share).data for share in others for p in given.values())
+        put(self._path(self.share, self._round), len(header).to_bytes(_LENGTH, "little"), header, *rows)
 
     def _read(self, sender: int) -> dict[str, np.ndarray]:
         """What another task gives this one, by address; notes what it says."""
-        with open(self._awaited(sender), "rb", buffering=0) as file:
-            length = int.from_bytes(file.read(_LENGTH), "little")
-            header = json.loads(file.read(length))
+        with self._awaited(sender) as file:
+            length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
+            header = json.loads(_bytes(file, _LENGTH, length))
             if header["failed"]:
                 raise TaskFailed
             self.notes.append(header["note"])
@@ -138,42 +141,49 @@ class Messages:
                 shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
                 number = sum(rows * width for rows, width in shapes) if share != sender else 0
                 if share in (self.share, self.shares):
-                    words = _words(file, start, number)
+                    words = np.empty(number, np.int32)
+                    file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
                     for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
                         parts.append(part)
                 start += _WORD * number
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
-    def _awaited(self, sender: int) -> Path:
-        """The file of another task, when it is there. If that task dies, Spark headers, and then ends this one too."""
-        path, pause = self._path(sender, self._round), _SHORTEST_PAUSE
-        while not path.exists():
-            if not self.folder.exists():
-                raise RuntimeError("the driver has given this attempt up")
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
-        return path
+    @contextmanager
+    def _awaited(self, sender: int) -> Iterator[OpenedFile]:
+        """The file of another task, when it is there. If that task dies, Spark hears of it, and then ends this one
+        too."""
+        path = self._path(sender, self._round)
+        pause, longest = _PAUSES_AT_AN_ADDRESS if self._is_far else _PAUSES
+        until_given_up = _SECONDS_UNTIL_GIVEN_UP if self._is_far else 0.0
+        looked = time.monotonic()
+        with ExitStack() as stack:
+            while True:
+                with suppress(FileNotFoundError):
+                    file = stack.enter_context(self._files.opened(path))
+                    break
+                if time.monotonic() - looked >= until_given_up:
+                    looked = time.monotonic()
+                    if not self._files.is_folder(self.folder):
+                        raise RuntimeError("the driver has given this attempt up")
+                time.sleep(pause)
+                pause = min(pause * 1.5, longest)
+            yield file
 
-    def _path(self, share: int, number: int) -> Path:
-        return self.folder / f"{number}-{share}{_ROUND}"
+    def _path(self, share: int, number: int) -> str:
+        return inside(self.folder, f"{number}-{share}{_ROUND}")
 
 
-def rounds_reached(folder: Path) -> int:
+def rounds_reached(folder: str) -> int:
     """The latest round of the tasks whose attempts have their folders in one; 0 if there is none. For the driver, which
     looks while they go on."""
-    return max((int(path.name.partition("-")[0]) for path in folder.glob(f"*/*{_ROUND}")), default=0)
+    names = map(name_in, files_at(folder).listed(folder))
+    return max((int(name.partition("-")[0]) for name in names if name.endswith(_ROUND)), default=0)
 
 
-def _words(file: Any, offset: int, number: int) -> np.ndarray:
-    words = np.empty(number, np.int32)
-    left = memoryview(words.view(np.uint8))  # type: ignore[arg-type]  # it is a buffer
-    file.seek(offset)
-    while left:
-        done = file.readinto(left)
-        if not done:
-            raise RuntimeError("a file of the exchange is too short")
-        left = left[done:]
-    return words
+def _bytes(file: OpenedFile, offset: int, number: int) -> bytearray:
+    room = bytearray(number)
+    file.read_into(memoryview(room), offset)
+    return room
 
 
 def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:

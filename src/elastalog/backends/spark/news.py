@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
 from typing import ClassVar
 
 from elastalog.backends.spark.messages import rounds_reached
@@ -22,7 +21,7 @@ class StratumNews:
     interval: ClassVar[float] = 1.0
     """Seconds between two looks at the folder, which may be far away."""
 
-    def __init__(self, watch: Watch, plan: SharePlan, folder: Path, what: str, tasks: int) -> None:
+    def __init__(self, watch: Watch, plan: SharePlan, folder: str, what: str, tasks: int) -> None:
         names = ", ".join(plan.stratum.relations)
         kind = "tasks" if plan.decomposes else "exchanging tasks"
         self.title = f"stratum {plan.stratum.number} ({names}): {what} by {tasks} {kind}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def with_numbers_of_driver(spec: StratumSpec, results: Sequence[Result], diction
         renumber = made.get(result.share)
         if renumber is not None and isinstance(result, StateWritten | ChangesWritten) and result.file.rows:
             bases = spec.program.relations[result.relation].bases
-            path = write_anew(result.file.path, Path(spec.folder), result.relation, partial(renumber, bases=bases))
+            path = write_anew(result.file.path, spec.folder, result.relation, partial(renumber, bases=bases))
             result = replace(result, file=replace(result.file, path=path))
         found.append(result)
     return found

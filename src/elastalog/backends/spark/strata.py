@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -31,6 +30,8 @@ from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update
 from elastalog.backends.spark.values import Values, as_word, with_words
 from elastalog.backends.spark.word_files import WordFile, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -46,6 +47,7 @@ Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
 
 _NOTHING: Explicit = ({}, {})
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
@@ -56,7 +58,7 @@ class StratumJobs:
         spark: SparkSession,
         program: LogicalProgram,
         dictionary: Dictionary,
-        folder: Path,
+        folder: str,
         watch: Watch,
         annotation: Annotation,
     ) -> None:
@@ -154,14 +156,8 @@ class StratumJobs:
         files = {name: pending.changes for name, pending in below.items()}
         shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
         update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
-        over_budget = Path(spec.folder) / OVER_BUDGET
-
-        def check() -> None:
-            if over_budget.exists():
-                raise BudgetExceeded
-
         work = partial(update_share if plan.decomposes else update_together, update)
-        return self._run(spec, work, shares, "update", check)
+        return self._run(spec, work, shares, "update", _Budget(spec.folder).check)
 
     def _concerned(
         self,
@@ -187,15 +183,15 @@ class StratumJobs:
         explicit: Explicit,
         is_rebuilt: bool,
     ) -> StratumSpec:
-        folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
-        folder.mkdir()
+        folder = inside(self._folder, f"stratum-{uuid.uuid4().hex[:12]}")
+        files_at(folder).make_folder(folder)
         clauses = tuple(shared.clause for shared in plan.clauses)
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, Values.of(self._dictionary, clauses),
-            self.routings(plan), str(folder), self._annotation, deleted, inserted, is_rebuilt,
+            self.routings(plan), folder, self._annotation, deleted, inserted, is_rebuilt,
         )  # fmt: skip
 
     def _run(
@@ -206,7 +202,7 @@ class StratumJobs:
         what: str,
         check: Callable[[], None] = lambda: None,
     ) -> Outcome | None:
-        folder, plan = Path(spec.folder), spec.plan
+        folder, plan = spec.folder, spec.plan
         news = StratumNews(self._watch, plan, folder, what, len(shares))
 
         def look() -> None:
@@ -223,24 +219,32 @@ class StratumJobs:
             if Fault.OVER_BUDGET in outcome.faults:
                 raise BudgetExceeded
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            shutil.rmtree(folder, ignore_errors=True)
+            files_at(folder).remove_folder(folder)
             return None
-        _remove_others(folder, set().union(*(written.paths for written in outcome.written.values())))
+        # What repeated tasks and the exchange have left behind.
+        files_at(folder).keep_only(folder, set().union(*(written.paths for written in outcome.written.values())))
         self._watch.derivations += outcome.derivations
         news.done(outcome)
         return outcome
 
 
-def _remove_others(folder: Path, named: set[str]) -> None:
-    """What repeated tasks and the exchange have left behind."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif str(path) not in named:
-            path.unlink(missing_ok=True)
+class _Budget:
+    """Whether a task has said that the budget is spent; at an address it is asked for now and then only."""
+
+    def __init__(self, folder: str) -> None:
+        self._location = inside(folder, OVER_BUDGET)
+        self._interval = _SECONDS_BETWEEN_LOOKS if is_address(folder) else 0.0
+        self._looked = time.monotonic()
+
+    def check(self) -> None:
+        now = time.monotonic()
+        if now - self._looked >= self._interval:
+            self._looked = now
+            if files_at(self._location).exists(self._location):
+                raise BudgetExceeded
 
 
 def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -129,10 +128,13 @@ def run_shares(
     """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a row
     too, since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
+    from elastalog.folders.remote import UnreachableError
 
     for position in positions:
         try:
             yield from work(shares[position])
+        except UnreachableError:
+            raise  # another attempt, or another machine, may reach it
         except ElastalogError:
             yield Failed(shares[position], Fault.ERROR)
 
@@ -173,14 +175,13 @@ def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> Values
 
 def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[Result]:
     """Writes the state of a relation, and what is different in it from the state before, if that is wanted."""
-    folder = Path(spec.folder)
-    yield StateWritten(share, name, write_words(folder, name, facts, spec.annotation))
+    yield StateWritten(share, name, write_words(spec.folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
         changes = snapshot.changes_between(old, facts)
         if len(changes):
             heard = int(changes.are_heard(spec.annotation.is_global).sum())
-            yield ChangesWritten(share, name, write_changes(folder, name, changes, spec.annotation), heard)
+            yield ChangesWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
 
 
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
+from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import read_parquet_table
@@ -18,7 +19,7 @@ from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
-from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
+from elastalog.pipeline.spark.refusals import absolute, reading
 from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
+from elastalog.folders.addresses import is_address, without_secrets
 from elastalog.late import dataclass
-from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.spark.frames import path_of
-from elastalog.pipeline.spark.refusals import absolute, without_secrets
+from elastalog.pipeline.spark.refusals import absolute
 
 _READ = ("store", "relation", "epoch", "columns", "annotations", "changes", "partitions")
 _WRITE = ("store", "relation", "source", "batch")
