@@ -88,12 +88,15 @@ class Watch:
         self.derivations += derivations
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
+    def _is_spent(self) -> bool:
+        return self._budget is not None and self.effort > self._budget
+
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
         self.count(derivations, rows)
-        if self._budget is not None and self.effort > self._budget:
+        if self._is_spent():
             self._ask_for_whole()
-            if self._budget is not None and self.effort > self._budget:
+            if self._is_spent():
                 raise BudgetExceeded
         self._blocks += 1
         if not self._blocks & 15:
