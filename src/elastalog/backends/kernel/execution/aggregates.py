@@ -55,8 +55,9 @@ def evaluate(
 ) -> None:
     """Fills the aggregate's relation, which is empty, but for numbers that were given before. `elsewhere` may fold it
     in another place."""
-    members = relations[rule.members]
+    members, target = relations[rule.members], relations[rule.relation]
     rows = present_now(members)
+    is_global = is_global and target.is_annotated
     if rule.is_numbering:
         number_all(rule, members.rows[rows], relations, dictionary, program)
         return
@@ -66,7 +67,6 @@ def evaluate(
         domain = relations[rule.domain]
         empty = domain.rows[present_now(domain)]
     defaults = _defaults(rule, empty, results, dictionary)
-    target = relations[rule.relation]
     target.load(np.concatenate((results, defaults)))
     if target.is_annotated:
         target.level[: target.used] = _with_defaults(levels, len(defaults), is_global)
