@@ -90,6 +90,14 @@ def test_as_the_kernel_and_as_defined(
     assert _folds(caplog) > 60
 
 
+def test_where_no_levels_are_kept() -> None:
+    for engine in ("local", "gpu"):
+        for levels in ("local", "global"):
+            db = elastalog.open(PROGRAM, facts=_facts(2), engine=engine, strategy="recompute", levels=levels)
+            expected = elastalog.open(PROGRAM, facts=_facts(2), engine="local")
+            assert {name: set(db[name]) for name in db} == {name: set(expected[name]) for name in expected}
+
+
 def test_values_that_need_a_table_are_folded_by_the_kernel(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "elastalog.placement")
     for seed in range(3):

@@ -190,8 +190,8 @@ class SortedIndex:
 
     def knows(self, keys: Keys) -> Array:
         """Which keys of all columns are those of facts."""
-        many, few = (is_member(self._arrays, run, keys) for run in self.runs)
-        return many | few
+        is_known = is_member(self._arrays, self._most, keys)
+        return is_known | is_member(self._arrays, self._late, keys) if len(self._late[0]) else is_known
 
     def holds(self, values: Sequence[Array], keys: Keys) -> Array:
         """Which rows of values of all columns are facts, among `keys`."""

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap.begun import Begun, OtherPlace
@@ -157,7 +159,10 @@ class KernelEvaluation:
         if held.annotation.is_global:
             flat = self.program.flat
             below = [name for name in stratum.reads if name not in stratum.relations]
-            levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+            if held.annotation.is_kept:
+                levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+            else:  # nobody looks at levels: all facts are there from the start
+                levels = {name: np.zeros(len(facts[name]), np.int32) for name in below}
         begun = self._place.evaluate(stratum, facts, self._limits, levels)
         if begun is not None:
             for name, found in begun.relations.items():

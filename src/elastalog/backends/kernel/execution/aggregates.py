@@ -82,7 +82,8 @@ def _folded(
     is_global: bool,
     elsewhere: FoldElsewhere | None,
 ) -> tuple[Matrix, Vector]:
-    """The results of all groups that have members, and their levels."""
+    """The results of all groups that have members, and their levels; 1 where none are kept."""
+    is_global = is_global and members.is_annotated
     words = members.rows[rows]
     found = None
     if elsewhere is not None:
