@@ -57,7 +57,6 @@ def evaluate(
     in another place."""
     members, target = relations[rule.members], relations[rule.relation]
     rows = present_now(members)
-    is_global = is_global and target.is_annotated
     if rule.is_numbering:
         number_all(rule, members.rows[rows], relations, dictionary, program)
         return
