@@ -32,7 +32,7 @@ log = logging.getLogger("elastalog.placement")
 CHUNK = 1 << 26
 """Derivations that are held at a time, unless there is little memory."""
 _BYTES_A_DERIVATION = 64
-LEAST_FACTS = 20_000
+LEAST_FACTS = 30_000
 """Facts that a stratum must read or hold to be worth the transfer, where the choice is ours."""
 LEAST_ASKED = 5_000
 """Where the user wants it there: the kernel is done with fewer in the time of a few launches, unless they grow much."""
