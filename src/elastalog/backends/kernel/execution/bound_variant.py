@@ -15,7 +15,7 @@ from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import MANY_ROWS, KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -160,7 +160,9 @@ class BoundVariant:
             self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
             return
         relation = relations[gather.relation]
-        if gather.is_direct and relation.is_settled:
+        # Rows that somebody refers to cannot become more where they are: not so a large relation that is to grow.
+        is_growing = gather.relation == self.clause.head and relation.used >= MANY_ROWS
+        if gather.is_direct and relation.is_settled and not is_growing:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return
         take, place = self.gather_take

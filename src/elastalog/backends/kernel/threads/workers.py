@@ -14,7 +14,7 @@ from elastalog.backends.kernel.threads.run import SharedRun, WorkerThread, in_th
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.watch import Watch
 
-LEAST_ROWS = 20_000
+LEAST_ROWS = 4_000
 """Fewer start rows, or fewer rows to add to indexes, are left to one thread."""
 
 
@@ -23,12 +23,7 @@ class ParallelWorkers(Workers):
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
-        parts = _parts(jobs)
-        self._threads = [
-            WorkerThread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)
-        ]
-        # Relations of which hardly anything derived lately was new.
-        self._repeating: set[str] = set()
+        self._threads = [WorkerThread(number, self.scratch if number == 0 else Scratch()) for number in range(jobs)]
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
@@ -40,8 +35,7 @@ class ParallelWorkers(Workers):
         began = time.perf_counter()
         before = sum(thread.scratch.derivations for thread in self._threads)
         SharedRun(
-            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
-            self._repeating,
+            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch
         ).run()  # fmt: skip
         variant.seconds += time.perf_counter() - began
         variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
@@ -70,12 +64,6 @@ class ParallelWorkers(Workers):
                 index.extend(relation.rows, relation.used)
 
         in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
-
-
-def _parts(jobs: int) -> int:
-    """A power of two, so that parts are ranges of slots; several for each thread when it can not be one for each."""
-    power = 1 << (jobs - 1).bit_length()
-    return power if power == jobs else 4 * power
 
 
 def _make_indexes(variant: BoundVariant, relations: Mapping[str, KernelRelation]) -> None:
