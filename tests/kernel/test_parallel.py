@@ -63,6 +63,7 @@ def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Thresholds so low that small data take the ways of large data."""
     least_rows, least_room = request.param
     monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
+    monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
     monkeypatch.setattr(run, "LEAST_GROWTH", least_rows)
     monkeypatch.setattr(run, "LEAST_ROOM", least_room)
     monkeypatch.setattr(run, "LEAST_SHARE", 16)

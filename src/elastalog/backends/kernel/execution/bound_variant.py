@@ -119,10 +119,11 @@ class Bounds:
 
 class BoundVariant:
     """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
-    numbers."""
+    numbers. `derivations`, `start_rows` and `seconds` say what it has done, and how long that took."""
 
     __slots__ = (
-        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_transform",
+        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_rows",
+        "start_transform",
     )  # fmt: skip
 
     is_negated_start: ClassVar[bool] = False
@@ -136,6 +137,7 @@ class BoundVariant:
         self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
         self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
         self.derivations = 0
+        self.start_rows = 0
         self.seconds = 0.0
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:

@@ -111,7 +111,7 @@ class Index:
             self._widen_table()
             return
         size = len(self.pool)
-        size += max(size // (2 if size < _LARGE_POOL else 6), 64)
+        size += max(size // (2 if size < _LARGE_POOL else 16), 64)
         try:
             # The system moves pages, not their content.
             self.pool.resize(size)

@@ -81,7 +81,7 @@ class KernelRelation:
         """The same, but for the set table."""
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < MANY_ROWS else 1.125))))
+            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < MANY_ROWS else 1.0625))))
             self._lengthen(capacity)
 
     def forget_table(self) -> None:

@@ -14,8 +14,11 @@ from elastalog.backends.kernel.threads.run import SharedRun, WorkerThread, in_th
 from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.watch import Watch
 
-LEAST_ROWS = 4_000
-"""Fewer start rows, or fewer rows to add to indexes, are left to one thread."""
+LEAST_ROWS = 20_000
+"""Fewer start rows of a variant of which nothing is known, or fewer rows to add to indexes, are left to one thread."""
+
+LEAST_WORK = 50_000
+"""The same for a variant that has run before: start rows, and derivations to judge by those so far."""
 
 
 class ParallelWorkers(Workers):
@@ -27,7 +30,7 @@ class ParallelWorkers(Workers):
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
-        if stop - start < LEAST_ROWS or not is_shareable(variant):
+        if not _is_worth_it(variant, stop - start) or not is_shareable(variant):
             super().run(variant, start, stop, bounds, counted)
             return
         _make_indexes(variant, self.relations)
@@ -38,6 +41,7 @@ class ParallelWorkers(Workers):
             self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch
         ).run()  # fmt: skip
         variant.seconds += time.perf_counter() - began
+        variant.start_rows += stop - start
         variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
@@ -64,6 +68,13 @@ class ParallelWorkers(Workers):
                 index.extend(relation.rows, relation.used)
 
         in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
+
+
+def _is_worth_it(variant: BoundVariant, rows: int) -> bool:
+    """Whether a run over so many start rows is long enough to be shared out."""
+    if not variant.start_rows:
+        return rows >= LEAST_ROWS
+    return rows + variant.derivations * rows // variant.start_rows >= LEAST_WORK
 
 
 def _make_indexes(variant: BoundVariant, relations: Mapping[str, KernelRelation]) -> None:
