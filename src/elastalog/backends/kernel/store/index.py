@@ -123,8 +123,18 @@ class Index:
         elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
             self._widen_table()
             return
+        self._lengthen_pool()
+
+    def _lengthen_pool(self) -> None:
+        """Makes room in the pool: by moving blocks together if that gives much."""
+        if self.state[postings.LEFT] * 3 >= self.state[postings.POOL_USED]:
+            needed = postings.room_for_blocks(self.slots)
+            pool = np.empty(needed + max(needed // 8, 64), np.int32)
+            postings.move_together(self.slots, self.pool, pool, self.state)
+            self.pool = pool
+            return
         size = len(self.pool)
-        size += max(size // (2 if size < _LARGE_POOL else 6), 64)
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
         try:
             # The system moves pages, not their content.
             self.pool.resize(size)

@@ -2,10 +2,10 @@
 
 An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a
 hash table of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and
-how many. One row is kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is
-full. Blocks that were left for larger ones are used again. Rows that come at once are *packed*: their blocks, at the
-front of the pool, have no room for more. Since rows ascend, the facts before a round of semi-naive evaluation are a
-bound on row numbers.
+how many. One row is kept in the slot itself; more are in a block of a pool, of size 4, or when that is full 6, 8, 12,
+16, 24 and so on. Blocks that were left for larger ones are used again; when they are a third of the pool, the others
+are moved together. Rows that come at once are *packed*: their blocks, at the front of the pool, have no room for more.
+Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ PLACE, LENGTH = range(2)
 SLOT_WIDTH = 2
 
 # Fields of the state vector.
+LEFT = 4  # places of the pool in blocks that were left
 POOL_USED = 5
 KEYS_USED = 6
 PACKED = 7  # blocks before this place are packed
-FREE = 8  # and the following: of blocks of size 2^i that were left, the first one's place + 1; it holds the next one's
-INDEX_STATE_SIZE = FREE + 32
+FREE = 8  # and the following: of blocks of each size that were left, the first one's place + 1; it holds the next one's
+INDEX_STATE_SIZE = FREE + 64
 
 _AHEAD = 12
-_FIRST_BLOCK_BITS = 2
+_FIRST_BLOCK = 4
 _NO_PAIR = np.uint64(0x8000_0000_8000_0000)
 """Two words that no value has (see `relations.words`)."""
 
@@ -86,6 +87,7 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
     """Adds rows [start, stop); returns the first row not added, because something is full."""
     pool_used = state[POOL_USED]
     packed = state[PACKED]
+    left = state[LEFT]
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
     is_hashed = columns.shape[0] > 2
@@ -135,16 +137,20 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
             slots[slot, LENGTH] = 1
         else:
             place = slots[slot, PLACE]
-            if length == 1 or place < packed or (length >= 1 << _FIRST_BLOCK_BITS and length & (length - 1) == 0):
-                bits = _FIRST_BLOCK_BITS
-                while (1 << bits) <= length:
-                    bits += 1
-                wider = state[FREE + bits] - 1
+            lowest = length & -length
+            if length == 1 or place < packed or (length >= _FIRST_BLOCK and (length == lowest or length == 3 * lowest)):
+                size = _FIRST_BLOCK
+                kind = 0  # of sizes, this one
+                while size <= length:
+                    size = size // 3 * 4 if kind & 1 else size // 2 * 3
+                    kind += 1
+                wider = state[FREE + kind] - 1
                 if wider >= 0:
-                    state[FREE + bits] = pool[wider]
-                elif pool_used + (1 << bits) <= pool.shape[0]:
+                    state[FREE + kind] = pool[wider]
+                    left -= size
+                elif pool_used + size <= pool.shape[0]:
                     wider = pool_used
-                    pool_used += 1 << bits
+                    pool_used += size
                 else:
                     break
                 if length == 1:
@@ -152,17 +158,58 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
                 else:
                     for j in range(length):
                         pool[wider + j] = pool[place + j]
-                    if bits > _FIRST_BLOCK_BITS:
-                        pool[place] = state[FREE + bits - 1]
-                        state[FREE + bits - 1] = place + 1
+                    left += length
+                    if kind > 0:
+                        pool[place] = state[FREE + kind - 1]
+                        state[FREE + kind - 1] = place + 1
                 slots[slot, PLACE] = wider
                 place = np_int32(wider)
             pool[place + length] = row
             slots[slot, LENGTH] = length + 1
         row += 1
     state[POOL_USED] = pool_used
+    state[LEFT] = left
     state[KEYS_USED] = keys_used
     return row
+
+
+@inlined
+def _size_for(length):  # type: ignore[no-untyped-def]
+    """Of the smallest block for so many rows."""
+    size = int64(_FIRST_BLOCK)
+    while size < length:
+        larger = size // 2 * 3
+        size = larger if larger >= length else size * 2
+    return size
+
+
+@operator(INT, MATRIX)
+def room_for_blocks(slots):  # type: ignore[no-untyped-def]
+    """How long a pool must be that `move_together` fills."""
+    room = int64(0)
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            room += _size_for(slots[slot, LENGTH])
+    return room
+
+
+@operator(types.void, MATRIX, WORDS, WORDS, STATE)
+def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
+    """Copies all blocks to another pool, in which none has been left and none is packed."""
+    used = int64(0)
+    for slot in range(slots.shape[0]):
+        length = slots[slot, LENGTH]
+        if length > 1:
+            place = slots[slot, PLACE]
+            for j in range(length):
+                other[used + j] = pool[place + j]
+            slots[slot, PLACE] = used
+            used += _size_for(length)
+    for i in range(FREE, state.shape[0]):
+        state[i] = 0
+    state[PACKED] = 0
+    state[LEFT] = 0
+    state[POOL_USED] = used
 
 
 @operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)

@@ -31,7 +31,9 @@ _SLACK = 16
 """A relation that was filled has room for one more row in so many."""
 
 _FEW_ROWS = 4096
-_MANY_ROWS = 1 << 22
+MANY_ROWS = 1 << 20
+"""From so many rows on a relation grows by less, and only where it is."""
+
 IN_UPDATES = 1.1
 """Growth of a relation to which an update adds rows."""
 
@@ -74,16 +76,23 @@ class KernelRelation:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
         if size > _MOST_ROWS:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
+        self.reserve_rows(size, growth)
+        if size > self.full:
+            self.forget_table()
+            self._fill_table(empty_table(slots_for(size)))
+
+    def reserve_rows(self, size: int, growth: float | None = None) -> None:
+        """The same, but for the set table."""
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
+            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < MANY_ROWS else 1.0625))))
             self._lengthen(capacity)
-        if size > self.full:
-            if not self.is_annotated:
-                # Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of
-                # them any more. So the old table can go before the new one, twice its size, is there.
-                self.take_table(empty_table(_FIRST_TABLE), 0)
-            self._fill_table(empty_table(slots_for(size)))
+
+    def forget_table(self) -> None:
+        """Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of them any
+        more. So the old table can go before the new one, twice its size, is there."""
+        if not self.is_annotated:
+            self.take_table(empty_table(_FIRST_TABLE), 0)
 
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
