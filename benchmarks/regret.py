@@ -167,7 +167,7 @@ def least(repeats: Sequence[Played]) -> Played:
 
 def counted(cost: Cost, anew: Cost) -> float:
     """In derivations of a bootstrap, which costs something to begin too; an update that was abandoned is both."""
-    bootstrap = anew.derivations + costs._WEIGHT * costs._LEAST_BUDGET
+    bootstrap = anew.derivations + costs._WEIGHT * costs.LEAST_BUDGET
     match cost.how:
         case "update":
             return costs._WEIGHT * cost.derivations

@@ -102,5 +102,5 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
 def least_budget(derivations: int) -> Iterator[None]:
     """Lets updates be abandoned after so few derivations; otherwise small programs never see it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "_LEAST_BUDGET", derivations)
+        patch.setattr(costs, "LEAST_BUDGET", derivations)
         yield
