@@ -75,7 +75,7 @@ class Regret:
 class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
-    def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def choose(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 
