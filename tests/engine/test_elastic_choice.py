@@ -128,7 +128,9 @@ def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     model = CostModel(AUTO)
     model.bootstrapped(STRATUM, 50_000, 0.0, inputs=1_000)
     assert model.known(STRATUM).bootstrap_of(1_000) == 50_000
+    assert model.known(STRATUM).bootstrap_of(500) == model.known(STRATUM).bootstrap_of(2_000) == 50_000  # about alike
     assert model.known(STRATUM).bootstrap_of(200) == 10_000
+    assert model.known(STRATUM).bootstrap_of(3_000) == 150_000
     assert model.known(STRATUM).bootstrap_of(0) == 50_000  # nobody knows
     allowed = model.forecast(STRATUM, 800, inputs=200).derivations_allowed
     assert allowed == (10_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT

@@ -7,7 +7,8 @@ Experience of updates of like size moves that end, the surer it is the further: 
 should end before, to a quarter of one if it should not. And an update that was abandoned gives *credit*, the more the
 further it had come, not to try others like it.
 
-What a bootstrap costs is what the last one did, in proportion to the facts that it reads now and read then.
+What a bootstrap costs is what the last one did, in proportion to the facts that it reads now and read then if these are
+far from as many.
 
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit

@@ -57,13 +57,14 @@ class Experience:
     bootstrap_inputs: int = 0
 
     def bootstrap_of(self, inputs: int) -> int:
-        """What a bootstrap that reads so many facts should take: in proportion to the last one, and a derivation for
-        each where that read next to nothing, as that of a session which begins empty. Without `inputs`, 0: as the last
-        one."""
-        known = self.bootstrap_derivations
-        if not inputs:
-            return known
-        return max(known * inputs // self.bootstrap_inputs if self.bootstrap_inputs else known, 0 if known else inputs)
+        """What a bootstrap that reads so many facts should take: as the last one; in proportion, where it reads less than
+        half or more than twice as many; and a derivation for each where the last one made none, as that of a session
+        which begins empty. Without `inputs`, 0: as the last one."""
+        known, before = self.bootstrap_derivations, self.bootstrap_inputs
+        if not known:
+            return inputs
+        is_alike = not inputs or not before or before <= 2 * inputs <= 4 * before
+        return known if is_alike else known * inputs // before
 
     def observe(self, changes: int, derivations: int) -> None:
         """An update of so many changes took so many derivations."""
