@@ -276,6 +276,9 @@ class Backend(Protocol):
     def size(self, relation: str) -> int:
         """The number of facts."""
 
+    def size_now(self, relation: str) -> int:
+        """About how many facts a relation has as the update under way has left it, which has reached it already."""
+
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""
 

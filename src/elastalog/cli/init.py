@@ -45,13 +45,13 @@ def init(
       elastalog init reach.store reach.dl -F facts
       elastalog apply reach.store monday.diff
     """
-    from elastalog.evaluation.stored import refuse_to_create
+    from elastalog.storage.store import refuse_existing
 
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         chosen = SessionOptions(**options)
-        refuse_to_create(Path(store), chosen.strategy)
+        refuse_existing(Path(store))
         with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
             if verbosity != "quiet":
                 facts = sum(len(session[name]) for name in session)

@@ -170,10 +170,14 @@ def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
 
 def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionary) -> Words | None:
     # A dictionary says in which order its texts are to get their ids.
-    if not schema.arity or any(kind.id == _DICTIONARY for kind in table.schema.types):
+    if not schema.arity:
         return None
+    columns = []
     try:
-        columns = [column.to_pylist() for column in columns_in_order(schema, table)]
+        for array in columns_in_order(schema, table):
+            if array.type.id == _DICTIONARY:
+                return None
+            columns.append(array.to_pylist())
     except (ValueError, pa.ArrowException):  # such as bytes that are not UTF-8
         return None
     return words_of_few(schema, columns, dictionary)

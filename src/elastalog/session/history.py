@@ -251,7 +251,7 @@ class History:
             words = np.array([found[1]], np.int32)
             if fact.relation in equivalences.equivalences_in(store.state().layout):
                 return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
+            return turns(store.turned(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:

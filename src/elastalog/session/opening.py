@@ -157,9 +157,9 @@ def open(  # noqa: A001  # its public name
     if program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
-        from elastalog.evaluation.stored import refuse_to_create
+        from elastalog.storage.store import refuse_existing
 
-        refuse_to_create(Path(store), settings.strategy)
+        refuse_existing(Path(store))
     materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
     if is_address(facts) and engine != "spark":
         from elastalog.pipeline.remote import RemoteFolder

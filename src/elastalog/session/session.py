@@ -300,7 +300,8 @@ class Session:
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
+        `linked`, for dred, bf and bfc, or `auto`: linked ones where they pay, none under other strategies. Results
+        never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
     def prepare(self) -> None:

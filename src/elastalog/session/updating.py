@@ -131,7 +131,7 @@ class Updates:
         require_one_of("marks", marks, tuple(kind.value for kind in Marks))
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
-        if Marks(marks) not in marks_of(strategy):
+        if marks != Marks.AUTO.value and Marks(marks) not in marks_of(strategy):
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
         if isinstance(strategy, MaintainingStrategy):

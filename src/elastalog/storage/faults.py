@@ -163,12 +163,6 @@ def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
     )
 
 
-def strategy_not_kept(strategy: str, kept: tuple[str, ...]) -> ElastalogError:
-    message = f"a store cannot keep what strategy `{strategy}` needs"
-    advice = "choose " + " or ".join(f"`{name}`" for name in kept)
-    return ElastalogError([Diagnostic("E0817", message, help=advice)])
-
-
 def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 

@@ -76,6 +76,9 @@ class KernelBackend:
     def size(self, relation: str) -> int:
         return self.held.size(relation)
 
+    def size_now(self, relation: str) -> int:
+        return self.updates.size_now(relation)
+
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)
 

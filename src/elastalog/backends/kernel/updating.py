@@ -19,7 +19,7 @@ from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping, transaction
-from elastalog.backends.kernel.store.annotations import FIXED
+from elastalog.backends.kernel.store.annotations import FIXED, IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
@@ -188,6 +188,14 @@ class KernelUpdates:
         if stratum.number in self.evaluation.limited or stratum.number in self.evaluation.chosen:
             return True
         return not self.transaction.anew.isdisjoint(stratum.relations)
+
+    def size_now(self, relation: str) -> int:
+        """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""
+        stored = self.held.relations[relation]
+        if relation in self.transaction.replaced:
+            return stored.present
+        marks = stored.touched[: stored.touched_used, MARKS]
+        return stored.present + int(np.count_nonzero(marks & IS)) - int(np.count_nonzero(marks & WAS))
 
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""

@@ -137,14 +137,6 @@ STORAGE: tuple[Entry, ...] = (
         "elastalog apply STORE update.diff --source files --batch 17",
     ),
     Entry(
-        "E0817",
-        "strategy without a store",
-        "A store keeps levels and counts, the state of `elastic`, or facts alone, the state of `recompute`. Other"
-        " strategies keep other things, which are not stored.",
-        'elastalog.open("reach.dl", store="here", strategy="dred")',
-        'elastalog.open("reach.dl", store="here", strategy="elastic")',
-    ),
-    Entry(
         "E0818",
         "nothing to open",
         "A session is opened from a program, or from a store, which has one.",

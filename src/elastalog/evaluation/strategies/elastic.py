@@ -37,7 +37,10 @@ class Elastic:
         self.costs = CostModel(budget)
 
     def bootstrap(self, backend: Backend) -> Work:
-        return evaluate_all(backend, self.costs.bootstrapped)
+        def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
+            self.costs.bootstrapped(stratum, derivations, seconds, _inputs_of(backend, stratum))
+
+        return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
         work = Work()
@@ -60,7 +63,8 @@ class Elastic:
         if how in ("bootstrap", "switch"):
             again = time.perf_counter()
             derivations = backend.rebuild(stratum)
-            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
+            inputs = _inputs_of(backend, stratum)
+            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again, inputs)
             if how == "switch":
                 why = f"{why}, a bootstrap took {derivations:,}"
         derivations = self.watch.derivations - before
@@ -71,10 +75,12 @@ class Elastic:
         costs, watch = self.costs, self.watch
         known = costs.known(stratum)
         forecast: Forecast | None = None
+        inputs = 0
 
         def choose() -> int | None:
-            nonlocal forecast
-            forecast = costs.choose(stratum, changes)
+            nonlocal forecast, inputs
+            inputs = _inputs_of(backend, stratum)
+            forecast = costs.choose(stratum, changes, inputs)
             return forecast.derivations_allowed
 
         least = costs.least_budget(known)
@@ -90,14 +96,19 @@ class Elastic:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            costs.abandoned(stratum, changes, spent)
+            costs.abandoned(stratum, changes, spent, inputs)
             return "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(stratum, changes, spent)
+        costs.updated(stratum, changes, spent, inputs)
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        return "update", f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_derivations:,}"
+        return "update", f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_of(inputs):,}"
+
+
+def _inputs_of(backend: Backend, stratum: LogicalStratum) -> int:
+    """How many facts a stratum reads."""
+    return sum(map(backend.size_now, stratum.reads))
 
 
 def maintain(stratum: Maintenance) -> None:
