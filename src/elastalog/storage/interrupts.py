@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment when it can do no harm."""
+"""Ctrl-C, or SIGTERM, at a moment when it can do no harm."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from types import FrameType
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C back until the end of the block, so that disk and memory cannot part company within it. Only the
-    main thread is ever interrupted; elsewhere there is nothing to do."""
+    """Holds Ctrl-C and SIGTERM back until the end of the block, so that disk and memory cannot part company within it.
+    Only the main thread is ever interrupted; elsewhere there is nothing to do."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):
-        yield
-        return
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in found.items() if callable(handler)}
     held: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    for number in before:
+        signal.signal(number, lambda number, frame: held.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if held:
-            before(*held[0])
+            before[signal.Signals(held[-1][0])](*held[-1])
