@@ -1,0 +1,36 @@
+"""Limits of memory and time hold for inputs that are made to break them; `python -m benchmarks.limits` has many more."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.hostile import HOSTILE
+from benchmarks.limits import measure
+
+MEMORY = 256 << 20
+SECONDS = 3.0
+
+FEW = {
+    "gzip of empty lines": ("E0604", "E0605", "E0524"),
+    "counting without end": ("E0604", "E0605"),
+    "counting without end, after an update": ("E0604", "E0605"),
+    "branches that grow": ("E0604", "E0605"),
+    "a product of four": ("E0604", "E0605"),
+    "a product that fails": ("E0605",),
+    "ranges within ranges": ("E0604", "E0605"),
+    "an expression that backtracks": ("fine",),
+    "macros that double": None,
+    "a component within itself": None,
+}
+"""Inputs with the codes that they may end with; None for any code."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FEW)
+def test_what_a_hostile_input_takes_is_bounded(name: str) -> None:
+    found = measure(name, HOSTILE[name], MEMORY, SECONDS)
+    allowed = FEW[name]
+    assert found.code in allowed if allowed is not None else found.code.startswith("E")
+    assert found.peak < 1.2 * (MEMORY >> 20)
+    # Other tests may keep the processors busy: the goal of a second is measured, not tested.
+    assert found.seconds < SECONDS + 10
