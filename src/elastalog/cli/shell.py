@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, LIMIT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.limits import update_budget
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
@@ -180,6 +180,8 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
     while not state.is_over:
         try:
             line = read(f"[{state.pending_size:,} pending] > " if state.pending else "> ")
+        except Terminated:
+            raise
         except KeyboardInterrupt:
             continue
         except EOFError:
@@ -192,9 +194,11 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
             show_diagnostics(error.diagnostics, form, verbosity)
         except InternalError as error:
             click.echo(str(error), err=True)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             what = "stands" if state.session.epoch == epoch else "has been committed"
             click.echo(f"interrupted: epoch {state.session.epoch} {what}", err=True)
+            if isinstance(interrupt, Terminated):
+                raise
         sys.stdout.flush()
     if state.pending:
         click.echo(_not_committed(state), err=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,9 @@ class History:
             return moment  # type: ignore[return-value]
         when = given.astimezone(UTC)
         entries = self.log()
-        known = [entry.epoch for entry in entries if entry.time <= when]  # in microseconds, as people name times
+        # A clock may have gone backwards: no epoch was in force before the one before it.
+        since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
+        known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
         if not known:
             raise faults.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]

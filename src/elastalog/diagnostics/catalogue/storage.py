@@ -155,6 +155,15 @@ STORAGE: tuple[Entry, ...] = (
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
     ),
     Entry(
+        "E0829",
+        "no locks on the file system of a store",
+        "One process at a time writes a store, and a lock of the file system sees to it. Some network file systems have"
+        " none, or none as they are mounted: then two writers could not know of each other, and one would lose its"
+        " epochs. Reading such a store, with `read_only=True`, is fine while nobody writes it.",
+        "elastalog apply /net/reach.store 1.diff  # NFS mounted with `nolock`",
+        "elastalog apply /var/lib/reach.store 1.diff",
+    ),
+    Entry(
         "E0875",
         "address that cannot be read",
         "Folders of facts, and stores that are only read, may be at an address: `s3://`, `gs://`, `abfs://`, `hdfs://`."
