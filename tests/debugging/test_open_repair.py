@@ -277,3 +277,17 @@ def test_cuts_are_as_small_as_there_are_disjoint_ways(seed: int) -> None:
         for start, end in choice.sample([pair for pair in sorted(db["path"]) if pair[0] != pair[1]], 3):
             found = db.suggest(unwanted=[("path", (start, end))])
             assert (found.minimum, len(found.elements)) == (True, disjoint_ways(edges, start, end))
+
+
+def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
+    choice = Random(1)
+    edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
+    with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
+        pairs = [pair for pair in sorted(db["path"]) if pair[0] != pair[1]]
+        pair = next(pair for pair in pairs if disjoint_ways(edges, *pair) >= 3)  # type: ignore[misc]
+        found = db.suggest(unwanted=[("path", pair)], time_limit=0)
+        assert found.verified
+        assert not found.minimum
+        assert found.why_not_proven == "the time was over"
+        found.apply()
+        assert pair not in db["path"]

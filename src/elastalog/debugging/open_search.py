@@ -256,16 +256,11 @@ class _Search:
         no goal is missed; then delta debugging."""
         task = self._task
         chosen = self._lately
-        while time.monotonic() < end:
-            new = self._by_known_proofs(chosen) or self._by_trial(chosen)
-            if not new:
-                break
+        while new := self._by_known_proofs(chosen) or self._by_trial(chosen):
             turned = frozenset(i for condition in new for i in condition.concern.switches) - chosen
             if not turned:
                 return NoSolution(is_proven=False)
             chosen |= turned
-        else:
-            return NoSolution(is_proven=False)
         task.news(f"{why}: delta debugging")
         order = sorted(chosen, key=lambda i: -task.switches.weights[i])
         kept, _ = minimise(order, lambda part: self._is_solution(frozenset(part)), end)
