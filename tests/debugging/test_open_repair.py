@@ -243,3 +243,51 @@ def test_updates_with_subsumption_are_not_taken_for_monotone() -> None:
         db.apply({"way": [(1, 5), (1, 3), (1, 9)]})
         assert len(db.suggest(unwanted=["reached(1)"]).elements) == 3
         assert len(db.localise(unwanted=["reached(1)"]).elements) == 1
+
+
+def disjoint_ways(edges: set[tuple[int, int]], start: int, end: int) -> int:
+    """As many ways without a common edge as there are: by Menger's theorem the fewest edges that cut all (Ford and
+    Fulkerson's algorithm)."""
+    left = dict.fromkeys(edges, 1) | {(b, a): 0 for a, b in edges if (b, a) not in edges}
+    ways = 0
+    while True:
+        came_from: dict[int, int] = {start: start}
+        pending = [start]
+        for here in pending:
+            for (a, b), free in left.items():
+                if a == here and free and b not in came_from:
+                    came_from[b] = a
+                    pending.append(b)
+        if end not in came_from:
+            return ways
+        ways += 1
+        here = end
+        while here != start:
+            before = came_from[here]
+            left[before, here] -= 1
+            left[here, before] += 1
+            here = before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_are_as_small_as_there_are_disjoint_ways(seed: int) -> None:
+    choice = Random(seed)
+    edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
+    with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
+        for start, end in choice.sample([pair for pair in sorted(db["path"]) if pair[0] != pair[1]], 3):
+            found = db.suggest(unwanted=[("path", (start, end))])
+            assert (found.minimum, len(found.elements)) == (True, disjoint_ways(edges, start, end))
+
+
+def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
+    choice = Random(1)
+    edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
+    with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
+        pairs = [pair for pair in sorted(db["path"]) if pair[0] != pair[1]]
+        pair = next(pair for pair in pairs if disjoint_ways(edges, *pair) >= 3)  # type: ignore[misc]
+        found = db.suggest(unwanted=[("path", pair)], time_limit=0)
+        assert found.verified
+        assert not found.minimum
+        assert found.why_not_proven == "the time was over"
+        found.apply()
+        assert pair not in db["path"]

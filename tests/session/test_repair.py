@@ -172,6 +172,7 @@ def test_weights_and_rejections_hold_for_insertions() -> None:
         ({"missing": ["path(1, 2)"], "candidates": ["edge(1, 8)"]}, "E1001"),
         ({"missing": ["path(1, 8)"], "unwanted": ["path(1, 8)"], "over": "facts"}, "E1003"),
         ({"missing": ["path(1, 8)"], "candidates": 5}, "E0617"),
+        ({"unwanted": ["path(7, _)"]}, "E1001"),
         ({"missing": ["path(1, 8)"], "candidates": {"edgy": [(1, 2)]}}, "E0606"),
     ],
 )

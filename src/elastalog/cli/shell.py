@@ -60,7 +60,9 @@ def shell(
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
         if is_store(program):
-            state = _state(writing(program, form, verbosity, options["functors"]), "elastic", _of_store, verbosity)
+            policy = {name: options[name] for name in ("bad_rows", "max_bad_rows")}
+            session = writing(program, form, verbosity, options["functors"], **policy)
+            state = _state(session, "elastic", _of_store, verbosity)
         else:
             loaded = load_program(program, form, verbosity)
             state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)

@@ -16,7 +16,7 @@ from elastalog.debugging.asking import Asking, ReadFact, Refuse, Written
 from elastalog.debugging.elements import Element, net_changes
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.laboratory import words_by_relation
-from elastalog.debugging.mending import ExplicitFacts, Mender, Mending
+from elastalog.debugging.mending import Ground, Mender, Mending
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.parts import Parts
 from elastalog.debugging.pursuit import Outcome, Plan, pursue
@@ -99,7 +99,7 @@ class Debugger:
         self._reading = Reading(setting.backend, setting.dictionary)
         self._investigations: dict[tuple[int, int], Investigation] = {}
         self._asking = Asking(setting.backend, self._reading, read_fact, rules)
-        self._explicit = ExplicitFacts(setting.backend)
+        self._ground = Ground(setting, self._reading)
         self._investigated = -1
         self._parts: Parts | None = None
 
@@ -210,7 +210,7 @@ class Debugger:
             self._setting,
             self._reading,
             self._program_parts(),
-            self._explicit,
+            self._ground,
             _limit(time_limit),
             news or (lambda _: None),
         )
@@ -224,7 +224,7 @@ class Debugger:
         )
         return Suggestion(
             elements, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
-            (0, now), self._explicit.size if sides[0] else len(candidates), outcome.seconds,
+            (0, now), self._ground.size if sides[0] else len(candidates), outcome.seconds,
             tuple(kept_elements), self._undo, "facts",
         )  # fmt: skip
 
@@ -280,7 +280,7 @@ class Debugger:
         if self._investigated != epoch:
             self._investigations.clear()
             self._asking.forget()
-            self._explicit = ExplicitFacts(self._setting.backend)
+            self._ground = Ground(self._setting, self._reading)
             self._investigated = epoch
 
     def _program_parts(self) -> Parts:

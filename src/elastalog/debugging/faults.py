@@ -19,6 +19,13 @@ def not_a_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
     return _error("E1001", f"{fact} is not {said} in epoch {epoch}: it {held} there", advice=advice)
 
 
+def nothing_fits(pattern: str, epoch: int) -> ElastalogError:
+    return _error(
+        "E1001", f"{pattern} is not unwanted in epoch {epoch}: no fact fits it",
+        advice="`query` shows the facts that there are",
+    )  # fmt: skip
+
+
 def older_fault(fact: Fact, is_unwanted: bool, first: int, last: int) -> ElastalogError:
     """The fault was there before the update."""
     was = "held already" if is_unwanted else "did not hold either"

@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
-from elastalog.backends.protocol import Backend, Matrix
+from elastalog.backends.protocol import Matrix
 from elastalog.debugging.connections import ConnectingProofs
 from elastalog.debugging.investigation import FEW_ELEMENTS, Investigation, limits_for
 from elastalog.debugging.known_proofs import KnownProofs
@@ -18,39 +18,63 @@ from elastalog.debugging.open_search import OpenTask, open_search
 from elastalog.debugging.open_switches import OpenSwitches
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.parts import Parts
-from elastalog.debugging.polarity import dependencies
+from elastalog.debugging.polarity import Dependencies, dependencies
 from elastalog.debugging.proof_growth import ProofGrowth
 from elastalog.debugging.pursuit import Outcome, Plan, pursue
+from elastalog.debugging.reasons import steps_of
 from elastalog.debugging.search import News, NoSolution
+from elastalog.debugging.word_set import WordSet
 from elastalog.evaluation.epochs import Epochs
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import Steps
+
+MOST_STEPS = 100_000
+"""Steps of proofs that are kept from question to question."""
 
 
-class ExplicitFacts:
-    """The explicit facts of the present state, by relation."""
+class Ground:
+    """What is known about an epoch and its explicit facts, kept from question to question."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, setting: Setting, reading: Reading) -> None:
+        self._setting = setting
+        self._reading = reading
+        self._steps: Steps | None = None
+        self.corners: dict[str, WordSet | None] = {}
+        """See `OpenCorners`; without candidates."""
 
     @cached_property
-    def words(self) -> Mapping[str, Matrix]:
+    def explicit(self) -> Mapping[str, Matrix]:
+        """The explicit facts, by relation."""
+        backend = self._setting.backend
         found = {}
-        for name, relation in self._backend.program.relations.items():
+        for name, relation in backend.program.relations.items():
             if not relation.is_hidden:
-                words = self._backend.facts(name).words
-                explicit = words[self._backend.is_explicit(name, words)]
+                words = backend.facts(name).words
+                explicit = words[backend.is_explicit(name, words)]
                 if len(explicit):
                     found[name] = explicit
         return found
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.words.values()))
+        return sum(map(len, self.explicit.values()))
 
-    def each(self) -> dict[WordFact, bool]:
-        """As changes of a world without facts: all came."""
-        return {(name, tuple(row)): True for name, words in self.words.items() for row in words.tolist()}
+    def changes(self) -> dict[WordFact, bool]:
+        """All explicit facts as changes of a world without facts: all came."""
+        return {(name, tuple(row)): True for name, words in self.explicit.items() for row in words.tolist()}
+
+    @cached_property
+    def signs(self) -> Dependencies:
+        """How every relation depends on those with explicit facts."""
+        return dependencies(self._setting.backend.program, self.explicit)
+
+    @property
+    def steps(self) -> Steps:
+        """Steps of proofs in this epoch."""
+        if self._steps is None or len(self._steps.known) > MOST_STEPS:
+            self._steps = steps_of(self._setting, self._reading, is_any=True)
+        return self._steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +103,7 @@ class Mender:
     setting: Setting
     reading: Reading
     parts: Parts
-    explicit: ExplicitFacts
+    ground: Ground
     seconds_allowed: float
     news: News
 
@@ -92,9 +116,9 @@ class Mender:
         outcome = self._open(asked)
         found = outcome.found
         is_proven = found.is_proven if isinstance(found, NoSolution) else found.why_not_proven is None
-        if is_proven or self.explicit.size > FEW_ELEMENTS or time.monotonic() > end:
+        if is_proven or self.ground.size > FEW_ELEMENTS or time.monotonic() > end:
             return outcome
-        exact = self._among(asked, {**self.explicit.each(), **asked.candidates}, end)
+        exact = self._among(asked, {**self.ground.changes(), **asked.candidates}, end)
         return exact if asked.weight(exact) <= asked.weight(outcome) else outcome
 
     def _among(self, asked: Mending, changes: Mapping[WordFact, bool], end: float) -> Outcome:
@@ -108,11 +132,14 @@ class Mender:
 
     def _open(self, asked: Mending) -> Outcome:
         inserted = [fact for fact, is_there in asked.candidates.items() if not is_there]
-        bases = {*self.explicit.words, *(name for name, _ in inserted)}
-        signs = dependencies(self.epochs.backend.program, bases)
-        switches = OpenSwitches(self.explicit.words, inserted, asked.kept, asked.weights)
+        signs, known_corners = self.ground.signs, self.ground.corners
+        if inserted:
+            bases = {*self.ground.explicit, *(name for name, _ in inserted)}
+            signs, known_corners = dependencies(self.epochs.backend.program, bases), {}
+        switches = OpenSwitches(self.ground.explicit, inserted, asked.kept, asked.weights)
         laboratory = Laboratory(self.epochs, switches.known, Seconds())
-        corners = OpenCorners(self.epochs, switches, signs, lambda name: limits_for(self.epochs, self.parts, (name,)))
+        limits = partial(limits_for, self.epochs, self.parts)
+        corners = OpenCorners(self.epochs, switches, signs, lambda name: limits((name,)), known_corners)
         proofs = KnownProofs(switches)
         connecting = ConnectingProofs(self.setting, self.reading, asked.goals)
         task = OpenTask(
@@ -121,9 +148,9 @@ class Mender:
             signs,
             asked.goals,
             proofs,
-            ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs),
+            ProofGrowth(self.setting, self.reading, switches, signs, corners, proofs, self.ground),
             corners,
-            limits_for(self.epochs, self.parts, (name for name, _ in asked.goals.all)),
+            limits(name for name, _ in asked.goals.all),
             self.seconds_allowed,
             self.news,
             connecting.look,

@@ -23,7 +23,8 @@ from elastalog.relations.pairs import written_out
 
 
 class OpenCorners:
-    """`limits`: how much of the program decides about a relation, None if all of it."""
+    """`limits`: how much of the program decides about a relation, None if all of it. `known`: the facts that each
+    relation gains in its most favourable state, None where that is not known; those that were looked for are added."""
 
     def __init__(
         self,
@@ -31,12 +32,13 @@ class OpenCorners:
         switches: OpenSwitches,
         signs: Dependencies,
         limits: Callable[[str], Limits | None],
+        known: dict[str, WordSet | None],
     ) -> None:
         self._epochs = epochs
         self._switches = switches
         self._signs = signs
         self._limits = limits
-        self._came: dict[str, WordSet | None] = {}
+        self._came = known
 
     def can_hold(self, fact: WordFact, holds_in_base: bool) -> bool:
         """Whether a fact holds in some state; True also where that is not known. Raises NeedsCorner."""

@@ -10,8 +10,8 @@ more than the best choice with such variables is a smallest one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.watch import BudgetExceeded
@@ -28,6 +28,15 @@ from elastalog.debugging.search import RESERVED, Found, News, NoSolution
 from elastalog.debugging.zero_one import TOLERANCE, Choice, OutOfTime, ZeroOneProgram, is_solver_installed
 from elastalog.evaluation.trials import Limits
 from elastalog.provenance.reading import WordFact
+
+FEW_DERIVATIONS = 20_000
+"""Derivations that the trial of a choice may cost while there may be others as good; ten times as many when each of
+those has cost more."""
+
+MOST_DEAR = 12
+"""Switches of choices that cost more, before more is allowed."""
+
+A_LITTLE = 1e-4
 
 OTHER_FACTS = "other facts that rules negate may do with fewer"
 
@@ -69,20 +78,29 @@ class _Search:
         self._conditions: dict[OpenCondition, None] = {}
         self._lately = frozenset[int]()
         self._bound = 0.0
+        self._dear = frozenset[int]()
+        """Switches of choices whose trial was broken off: there may be others that do as well."""
+        self._allowed = FEW_DERIVATIONS
 
     # --- smallest --------------------------------------------------------------------------------------------------
 
     def run(self) -> Found | NoSolution:
         """Raises OutOfTime."""
         while True:
-            choice = self._solve(with_others=False)
+            choice = self._cheapest()
             if choice is None:
                 if self._close():
                     continue
                 return NoSolution(is_proven=self._solve(with_others=True) is None)
             self._lately = choice.flipped
             self._bound = choice.bound
-            new = self._by_known_proofs(choice.flipped) or self._by_trial(choice.flipped)
+            try:
+                new = self._by_known_proofs(choice.flipped) or self._by_trial(
+                    choice.flipped, self._first_limits(choice)
+                )
+            except BudgetExceeded:
+                self._dear |= choice.flipped
+                continue
             if not new:
                 best = self._solve(with_others=True)
                 if best is not None and best.bound < choice.bound - TOLERANCE:
@@ -96,6 +114,32 @@ class _Search:
             self._conditions |= dict.fromkeys(new)
             self._task.news(f"at least {choice.bound:g}; {len(self._conditions):,} conditions")
 
+    def _first_limits(self, choice: Choice) -> Limits | None:
+        """Tight limits for a choice to which there may be another as good; None if it may cost what it does."""
+        limits = self._task.limits
+        if limits is None or not choice.flipped:
+            return None
+        is_last = choice.flipped <= self._dear
+        if self._allowed >= limits.derivations:
+            return None if is_last else limits
+        if is_last or len(self._dear) >= MOST_DEAR:
+            self._allowed *= 10
+            self._dear = frozenset()
+        return replace(limits, derivations=min(self._allowed, limits.derivations))
+
+    def _cheapest(self) -> Choice | None:
+        """A best choice by the conditions known, of those as good one without switches that are dear to try."""
+        choice = self._solve()
+        if choice is None or choice.flipped.isdisjoint(self._dear):
+            return choice
+        other = self._solve(is_sparing=True)
+        if other is None or self._weight(other.flipped) > self._weight(choice.flipped) + TOLERANCE:
+            return choice
+        return replace(choice, flipped=other.flipped)
+
+    def _weight(self, flipped: Iterable[int]) -> float:
+        return sum(self._task.switches.weights[i] for i in flipped)
+
     def _others(self) -> list[str]:
         """The relations of which explicit facts that are no switches may matter."""
         named = (name for condition in self._conditions for name in condition.concern.relations)
@@ -105,14 +149,17 @@ class _Search:
         """Makes switches of the facts that may matter. Returns whether there were any."""
         return self._task.switches.close(self._others())
 
-    def _solve(self, with_others: bool) -> Choice | None:
-        """The best choice by the conditions known; with a variable for each relation of which other facts may
-        matter."""
+    def _solve(self, with_others: bool = False, is_sparing: bool = False) -> Choice | None:
+        """A best choice by the conditions known: with a variable for each relation of which other facts may matter, or
+        where what is dear to try weighs a little more."""
         began = time.perf_counter()
         switches = self._task.switches
         names = self._others() if with_others else ()
         others = {name: len(switches.known) + i for i, name in enumerate(names)}
-        program = ZeroOneProgram([*switches.weights, *[switches.least_weight] * len(others)])
+        weights = [*switches.weights, *[switches.least_weight] * len(others)]
+        for i in self._dear if is_sparing else ():
+            weights[i] *= 1 + A_LITTLE
+        program = ZeroOneProgram(weights)
         for condition in self._conditions:
             concern, flipped = condition.concern, condition.flipped
             deletions = [i for i in switches.deletions(concern.relations) if i not in flipped]
@@ -130,11 +177,14 @@ class _Search:
         finally:
             self._task.laboratory.seconds.provenance += time.perf_counter() - began
 
-    def _by_trial(self, flipped: frozenset[int]) -> list[OpenCondition]:
-        """What is wrong with a choice when it is really tried."""
+    def _by_trial(self, flipped: frozenset[int], first: Limits | None = None) -> list[OpenCondition]:
+        """What is wrong with a choice when it is really tried. Raises BudgetExceeded beyond first limits."""
         while True:
             try:
-                return self._tried(flipped, lambda changes: self._wrong(flipped, changes))
+                if first is None:
+                    return self._tried(flipped, lambda changes: self._wrong(flipped, changes))
+                with self._task.laboratory.flipped(flipped, first) as changes:
+                    return self._wrong(flipped, changes)
             except NeedsCorner as needed:
                 self._task.corners.try_corner(needed.relation)
             except NoState:
@@ -206,21 +256,16 @@ class _Search:
         no goal is missed; then delta debugging."""
         task = self._task
         chosen = self._lately
-        while time.monotonic() < end:
-            new = self._by_known_proofs(chosen) or self._by_trial(chosen)
-            if not new:
-                break
+        while new := self._by_known_proofs(chosen) or self._by_trial(chosen):
             turned = frozenset(i for condition in new for i in condition.concern.switches) - chosen
             if not turned:
                 return NoSolution(is_proven=False)
             chosen |= turned
-        else:
-            return NoSolution(is_proven=False)
         task.news(f"{why}: delta debugging")
         order = sorted(chosen, key=lambda i: -task.switches.weights[i])
         kept, _ = minimise(order, lambda part: self._is_solution(frozenset(part)), end)
         self._by_trial(frozenset(kept))
-        weight = sum(task.switches.weights[i] for i in kept)
+        weight = self._weight(kept)
         bound = task.switches.least_weight
         if not self._others():
             bound = max(bound, self._bound)

@@ -7,6 +7,7 @@ no further member comes. What could change that is its guard: nothing, if the fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,13 @@ from elastalog.debugging.word_set import WordSet
 from elastalog.planning.logical import Absent, Clause
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.reading import Reading, WordFact
+from elastalog.provenance.steps import Steps
+
+
+class HasSteps(Protocol):
+    @property
+    def steps(self) -> Steps:
+        """Steps of proofs in the base."""
 
 
 class ProofGrowth:
@@ -34,6 +42,7 @@ class ProofGrowth:
         signs: Dependencies,
         corners: OpenCorners,
         proofs: KnownProofs,
+        base: HasSteps,
     ) -> None:
         self._setting = setting
         self._reading = reading
@@ -41,6 +50,7 @@ class ProofGrowth:
         self._signs = signs
         self._corners = corners
         self._proofs = proofs
+        self._base = base
 
     @property
     def _backend(self) -> Backend:
@@ -54,7 +64,7 @@ class ProofGrowth:
         for name, (_, old) in changes.items():
             went.add(name, old)
         state = _State(self, flipped, went)
-        steps = steps_of(self._setting, self._reading, is_any=True)
+        steps = steps_of(self._setting, self._reading, is_any=True) if flipped else self._base.steps
         frontier = [fact for fact in dict.fromkeys(roots) if not known.holds(fact)]
         met = set(frontier)
         found: list[Guarded] = []

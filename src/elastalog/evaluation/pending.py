@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -18,8 +18,8 @@ from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, Policy, Report
-from elastalog.pipeline.spark.engine import is_spark_rows
+from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report
+from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 
@@ -87,14 +87,23 @@ class PendingUpdate:
         words = self._words(relation, rows)
         self._deleted.setdefault(relation, []).append(words)
 
+    @property
+    def keeps_bad(self) -> bool:
+        """Whether bad rows are kept apart, and are no errors."""
+        return self._bad.policy.lets_pass
+
     def _words(self, relation: str, rows: Any) -> np.ndarray:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
-        if self._bad.policy.lets_pass and not is_spark_rows(rows):
+        if self.keeps_bad:
             from elastalog.pipeline.given_rows import good_facts, place_of
 
             schema = schema_named(self.schemas, relation)
-            rows, bad, converted = good_facts(schema, rows)
-            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+            if is_spark_rows(rows):
+                rows, bad, place = good_spark_rows(schema, rows)
+                self._bad.add(relation, [place], rows.num_rows, bad)
+            else:
+                rows, bad, converted = good_facts(schema, rows)
+                self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
         return self._target.encode(relation, rows, self.schemas)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
@@ -144,7 +153,7 @@ class PendingUpdate:
         with self._target.reading():
             from elastalog.pipeline.files.diff import read_diff
 
-            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self._bad.policy.lets_pass)
+            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self.keeps_bad)
         self.take(diff, str(path))
 
     def take(self, diff: Diff, name: str | None = None) -> None:
@@ -155,11 +164,15 @@ class PendingUpdate:
             if diff.added_rules:  # at once, since a line may use what a later one declares
                 self.add_rules(diff.added_rules)
         for relation, bad in diff.bad.items():
-            self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, bad)
+            self.keep_bad(relation, bad)
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():
             self.insert(name, rows)
+
+    def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
+        """Rows of files that are no facts. Raises ElastalogError if the policy does not let them pass."""
+        self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""

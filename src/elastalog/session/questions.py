@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from elastalog.program import Program
     from elastalog.provenance.explain import Explainer, Setting
     from elastalog.provenance.proof import Proof
+    from elastalog.provenance.uses import Uses
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
 
@@ -34,6 +35,7 @@ class Questions:
         self.undo = undo
         self._program: Program | None = None
         self._debugged = 0
+        self._uses: Uses | None = None
         self._is_written_out = False
 
     @property
@@ -41,6 +43,16 @@ class Questions:
         """Answers why and why not."""
         self._follow()
         return self._explainer
+
+    @property
+    def uses(self) -> Uses:
+        """Answers what facts are used for."""
+        self._follow()
+        if self._uses is None:
+            from elastalog.provenance.uses import Uses
+
+            self._uses = Uses(self._materialisation.program)
+        return self._uses
 
     @property
     def debugger(self) -> Debugger:
@@ -65,6 +77,7 @@ class Questions:
 
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
+        self._uses = None
         self._is_written_out = False
         self._explainer = Explainer(now.setting, lambda: now.epoch, now.asking)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)

@@ -105,7 +105,10 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         if pattern is None or pattern.is_fact:
             found.append(one)
         else:
-            found.extend(_fitting(pattern, relation(pattern.relation)))
+            fitting = list(_fitting(pattern, relation(pattern.relation)))
+            if not fitting:
+                raise faults.nothing_fits(one, now.epoch)
+            found.extend(fitting)
     return found
 
 

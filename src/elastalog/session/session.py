@@ -327,7 +327,7 @@ class Session:
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
-        from elastalog.provenance.uses import direct_uses, rules_without
+        from elastalog.provenance.uses import rules_without
 
         with self._asking():
             known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
@@ -336,7 +336,7 @@ class Session:
                 gone = self.preview(deleted={known.relation: [known.values]}, added=added, removed=removed)
                 facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
                 return iter([other for other in facts if other != known])
-            return iter(list(direct_uses(known, self.program, self._reader.ask)))
+            return iter(self._questions.uses.direct(known, self._reader.ask))
 
     # --- explaining ------------------------------------------------------------------------------------------------
 
