@@ -14,7 +14,7 @@ from elastalog.backends.gpu.arrays import Arrays, out_of_memory
 from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.protocol import StratumElsewhere
+from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -57,6 +57,7 @@ class DevicePlace:
         self._watch = watch
         self._is_asked = is_asked
         self.costs: dict[int, StratumElsewhere] = {}
+        self.placed: dict[int, Placed] = {}
         room = arrays.room or CHUNK * _BYTES_A_DERIVATION
         self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
 
@@ -69,7 +70,7 @@ class DevicePlace:
     ) -> Begun | None:
         size = sum(map(len, facts.values()))
         if not self._is_asked and (size < LEAST_FACTS or not stratum.is_recursive):
-            self._tell(stratum, f"in this process: {size:,} facts are not worth the transfer")
+            self._tell(stratum, "kernel", f"in this process: {size:,} facts are not worth the transfer")
             return None
         statistics = KernelStatistics({name: _Given(words, len(words)) for name, words in facts.items()})
         before = self._watch.derivations
@@ -84,7 +85,8 @@ class DevicePlace:
             begun = rounds.run(limits)
         except out_of_memory() as fault:
             self._watch.derivations = before
-            self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
+            told = f"in this process: the device has no room, or failed ({type(fault).__name__})"
+            self._tell(stratum, "kernel", told)
             return None
         self.costs[stratum.number] = StratumElsewhere(
             stratum.number, arrays.name, time.perf_counter() - began, arrays.transfer, begun.rounds, begun.derivations,
@@ -92,8 +94,9 @@ class DevicePlace:
         )  # fmt: skip
         where = "on the GPU" if self._arrays.is_device else "on NumPy in place of a GPU"
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
-        self._tell(stratum, f"{where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
+        self._tell(stratum, "gpu", f"{where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
         return begun
 
-    def _tell(self, stratum: LogicalStratum, what: str) -> None:
+    def _tell(self, stratum: LogicalStratum, where: str, what: str) -> None:
+        self.placed[stratum.number] = Placed(stratum.number, stratum.relations, where, what)
         log.info("stratum %d (%s): %s", stratum.number, ", ".join(stratum.relations), what)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.protocol import StratumElsewhere
+from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -35,10 +35,12 @@ class Begun:
 
 class OtherPlace(Protocol):
     """Where strata may be evaluated for the kernel. `costs`: what the last evaluation of a stratum there cost, by its
-    number."""
+    number; `placed`: where it was evaluated, and why."""
 
     @property
     def costs(self) -> Mapping[int, StratumElsewhere]: ...
+    @property
+    def placed(self) -> Mapping[int, Placed]: ...
 
     def evaluate(
         self,
