@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
 from nicegui import ui
@@ -33,28 +34,42 @@ async def show(window: Window, address: Address) -> None:
             empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card"
         )
         return
-    if isinstance(given, str) and await window.ask(_is_pattern, window, given):
-        await _pattern(window, given.strip().rstrip("."))
+    # All that the first sight needs is asked for at once: every question is a way to another thread and back.
+    found = await window.ask(_look_up, window, given)
+    if found.fact is None:
+        await _pattern(window, str(given).strip().rstrip("."))
         return
-    fact, is_there = await window.ask(_look_up, window, given)
     body = box("wb-stack")
     with body:
-        await _build(window, address, fact, is_there)
+        await _build(window, address, found.fact, found.proof)
 
     async def refresh() -> None:
-        nonlocal is_there
-        _, is_still = await window.ask(_look_up, window, fact)
-        if is_still != is_there:
-            is_there = is_still
+        nonlocal found
+        now = await window.ask(_look_up, window, given)
+        if now.fact is not None and (now.proof is None) != (found.proof is None):
+            found = now
             body.clear()
             with body:
-                await _build(window, window.address, fact, is_there)
+                await _build(window, window.address, now.fact, now.proof)
 
     window.follow(refresh)
 
 
-def _is_pattern(window: Window, text: str) -> bool:
-    return not parse_pattern(text, window.bench.service.reading.program(window.epoch).checked).is_fact
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was asked about: a fact, with its proof if it holds; neither for a pattern."""
+
+    fact: Fact | None
+    proof: Proof | None
+
+
+def _look_up(window: Window, given: str | Fact) -> _Found:
+    with window.bench.service.reading.at(window.epoch) as session:
+        if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
+            return _Found(None, None)
+        relation, values = session.fact(given)
+        fact = Fact(relation, tuple(values))
+        return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
 
 
 async def _pattern(window: Window, pattern: str) -> None:
@@ -74,13 +89,7 @@ async def _pattern(window: Window, pattern: str) -> None:
     window.follow(build)
 
 
-def _look_up(window: Window, given: str | Fact) -> tuple[Fact, bool]:
-    with window.bench.service.reading.at(window.epoch) as session:
-        relation, values = session.fact(given)
-        return Fact(relation, tuple(values)), tuple(values) in session[relation]
-
-
-async def _build(window: Window, address: Address, fact: Fact, is_there: bool) -> None:
+async def _build(window: Window, address: Address, fact: Fact, proof: Proof | None) -> None:
     tags = box("wb-row")
     with box("wb-head"):
         with box():
@@ -91,9 +100,9 @@ async def _build(window: Window, address: Address, fact: Fact, is_there: bool) -
         with box("wb-row"):
             if any(isinstance(value, str) and len(value) > LONG // 4 for value in fact.values):
                 button("Show all of it", lambda: _show_all(fact))
-            mark(window, fact, "wrong" if is_there else "missing")
-    if is_there:
-        await _holds(window, address, fact, tags)
+            mark(window, fact, "missing" if proof is None else "wrong")
+    if proof is not None:
+        await _holds(window, address, proof, tags)
     else:
         with tags:
             raw(tag("does not hold", "minus"))
@@ -121,9 +130,8 @@ def mark(window: Window, fact: Fact, side: Side) -> None:
         label = raw(name(), tag="span")
 
 
-async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element) -> None:
-    service = window.bench.service
-    proof = await window.ask(service.reading.proof, fact, DEPTH, window.epoch)
+async def _holds(window: Window, address: Address, proof: Proof, tags: ui.element) -> None:
+    service, fact = window.bench.service, proof.fact
     with tags:
         kinds = tag("given") if proof.is_explicit else tag("derived", "accent")
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
