@@ -21,6 +21,12 @@ CHAIN = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
+SEARCH = """
+.decl a(x: number)
+.decl found(x: number)
+
+found(x) :- a(x), a(y), a(z), (x * 31 + y * 17 + z * 7) % 1000003 = 1000002.
+"""
 
 
 def chained(length: int) -> tuple[Service, list[tuple[int, int]]]:
@@ -77,6 +83,44 @@ def test_a_long_commit_delays_no_reader_and_is_seen_at_once(length: int) -> None
     longest_commit = max(last - first for first, last in commits)
     assert longest_commit > 0.2
     assert max(took for _, took, _ in busy) < 0.1 + 3 * max(took for _, took, _ in idle)
+
+
+@pytest.mark.long
+def test_a_commit_of_ten_seconds_delays_no_reader() -> None:
+    """A rule that takes long to evaluate, and little memory: as long as the machine needs for ten seconds. The other
+    side follows for as long. What a reader waits is what it waits without any commit, and 100 ms at most besides."""
+    few, seconds = 200, 12.0
+    began = time.perf_counter()
+    elastalog.open(SEARCH, {"a": [(i,) for i in range(few)]}).close()
+    many = int(few * (seconds / max(time.perf_counter() - began - 0.05, 0.01)) ** (1 / 3))
+    facts = {"edge": [(i, i + 1) for i in range(600)], "a": [(i,) for i in range(many)]}
+    declared, rule = SEARCH.split("\n\n")
+    service = Service(elastalog.open(CHAIN + declared, facts))
+    idle: list[tuple[float, float, int]] = []
+    busy: list[tuple[float, float, int]] = []
+    try:
+        service.writing.apply({"edge": [(-2, -1)]})
+        with readers(service, []):
+            time.sleep(1.0)  # whatever has to be compiled or planned is
+        with readers(service, idle):
+            time.sleep(2.0)
+        with readers(service, busy):
+            began = time.perf_counter()
+            service.writing.apply(added=rule)
+            committed = time.perf_counter()
+            while service._worker.waiting:
+                time.sleep(0.01)
+            followed = time.perf_counter()
+    finally:
+        service.close()
+    usual = max(took for _, took, _ in idle)
+    during = max(took for at, took, _ in busy if at <= committed)
+    after = max(took for at, took, _ in busy if at > committed)
+    longest = f"{1e3 * during:.0f}, {1e3 * after:.0f} and {1e3 * usual:.0f} ms"
+    print(f"commit {committed - began:.1f} s, following {followed - committed:.1f} s; longest read of {len(busy):,}")
+    print(f"during the commit, while the other side followed, and without any: {longest}")
+    assert committed - began > 10
+    assert max(during, after) < 0.1 + usual
 
 
 def len_of(service: Service) -> int:

@@ -96,20 +96,21 @@ def _read(body: Iterable[Literal]) -> Iterable[tuple[str, bool]]:
 def _placement(window: Window, statistics: Statistics) -> str:
     if not statistics.places:
         return empty("No rules", "Facts that are given are held by the kernel.")
-    known = {relation.name: relation.facts for relation in statistics.relations}
+    declared = {relation.name for relation in statistics.relations}
     elsewhere = {one.stratum: one for one in statistics.elsewhere}
-    rows = []
+    together: dict[tuple[str, str, str], list[str]] = {}  # what is placed alike, for the same reason, is told once
     for placed in statistics.places:
-        names = [name for name in placed.relations if name in known]
         there = elsewhere.get(placed.stratum)
         cost = "" if there is None else f" {seconds_html(there.seconds)}, {bytes_html(there.peak)}"
-        shown = (
-            ", ".join(link(window.to("/facts", relation=name), html(name)) for name in names) or "made to serve others"
-        )
-        look = "accent" if placed.where == "kernel" else "amber"
-        cells = cell(shown, "mono"), cell(tag(placed.where, look) + cost), cell(html(placed.why), "wb-note")
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return table("<th>stratum</th><th>where</th><th>why</th>", rows)
+        names = [name for name in placed.relations if name in declared]
+        together.setdefault((placed.where, cost, placed.why), []).extend(names)
+    rows = []
+    for (where, cost, why), names in together.items():
+        links = ", ".join(link(window.to("/facts", relation=name), html(name)) for name in names)
+        look = "accent" if where == "kernel" else "amber"
+        cells = cell(links or "made to serve others", "mono inline"), cell(tag(where, look) + cost)
+        rows.append(f"<tr>{''.join(cells)}{cell(html(why), 'wb-note inline')}</tr>")
+    return table("<th>strata</th><th>where</th><th>why</th>", rows)
 
 
 def _rules(program: CheckedProgram, statistics: Statistics) -> str:

@@ -81,7 +81,7 @@ class _Update:
                     button("Commit", self._commit, "primary").props('data-action="commit"')
                 self._editor = Editor(text, self._look, keys=(("Mod-Enter", self._preview), ("Mod-s", self._commit)))
                 self._findings = raw("", "wb-body").props('aria-live="polite"')
-                self._lines = box("wb-body")
+                self._lines = box("wb-body wb-flush")
             with card("What would change"):
                 self._result = box("wb-stack")
                 with self._result:
@@ -193,6 +193,7 @@ class _Update:
         """The staged changes, each of which can be taken away."""
         self._lines.clear()
         lines = lines_of(text)
+        self._lines.set_visibility(bool(lines))
         with self._lines, box("wb-list wb-staged", tag="ul"):
             for number, line in lines[:MOST_LISTED]:
                 with box(tag="li"):
@@ -221,7 +222,8 @@ class _Update:
             self._findings.content = faults_html(error.diagnostics)
             return _marks(text, _bad_lines(error.diagnostics)), {}
         came, went = staged.facts
-        parts = [(f"{came:,} to insert", "plus"), (f"{went:,} to delete", "minus")]
+        facts = [(came, "to insert", "plus"), (went, "to delete", "minus")]
+        parts = [(f"{number:,} {what}", look) for number, what, look in facts if number]
         rules = [(staged.added, "to add", "plus"), (staged.removed, "to remove", "minus")]
         parts += [(f"{counted(len(texts), 'rule')} {what}", look) for texts, what, look in rules if texts]
         self._findings.content = f'<div class="wb-row">{" ".join(tag(text, look) for text, look in parts)}</div>'
