@@ -69,7 +69,7 @@ def explain_pattern(
     shown = [*_distinct(found)][:limit]
     fact = Fact(pattern.relation, tuple(NIL if isinstance(term, Free) else term for term in pattern.terms))
     return PatternAbsence(
-        fact, tuple(one for one, _ in shown), tuple(impossible), is_exhaustive and len(shown) == len(found), source,
+        fact, tuple(one for one, _ in shown), tuple(impossible), is_exhaustive, source,
         pattern=written, present=present, conclusions=tuple(conclusion for _, conclusion in shown),
     )  # fmt: skip
 

@@ -149,7 +149,7 @@ def test_a_pattern_says_what_fits_and_why_nothing_else_does(windows, keep):
     page.keyboard.press("Enter")
     action(page, "why-not").click()
     page.wait_for_selector("text=Why nothing else fits it")
-    page.wait_for_selector("text=0 facts fit it")
+    page.wait_for_selector("text=0 facts there")
     near = page.locator(".wb-why-not").first
     assert 'exposed("shop.front", "' in near.text_content()
     assert near.locator("li.fails").count() == 1

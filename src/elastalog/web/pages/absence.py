@@ -9,7 +9,7 @@ from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, 
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.controls import card, raw
-from elastalog.web.pages.markup import empty, html, rule_html, value_html
+from elastalog.web.pages.markup import LONG, empty, html, link, rule_html, value_html
 from elastalog.web.pages.window import Window
 
 _MARKS = {"holds": "✓", "fails": "✗", "open": "?"}
@@ -24,7 +24,7 @@ async def build(window: Window, asked: Fact | str) -> None:
         if not found.instantiations and not found.impossible:
             raw(empty("No rule comes near", f"What is not there of {found.fact.relation} holds only if it is given."))
         for number, instantiation in enumerate(found.instantiations):
-            title = html(found.conclusion(instantiation), 400) if is_pattern else ""
+            title = found.conclusion(instantiation) if is_pattern else ""
             raw(_instantiation(window, instantiation, title), "wb-why-not").props(f'data-near="{number}"')
         if found.impossible:
             items = "".join(
@@ -38,7 +38,7 @@ async def build(window: Window, asked: Fact | str) -> None:
 
 
 def _note(found: Absence) -> str:
-    there = f"{counted(found.present, 'fact')} fit it; " if isinstance(found, PatternAbsence) else ""
+    there = f"{counted(found.present, 'fact')} there; " if isinstance(found, PatternAbsence) else ""
     if not found.instantiations:
         return there.rstrip("; ")
     return f"{there}the nearest derivations that fail" + ("" if found.is_exhaustive else "; the search was cut short")
@@ -50,18 +50,19 @@ def _instantiation(window: Window, found: Instantiation, title: str) -> str:
     )
     literals = "".join(_literal(window, literal) for literal in found.literals)
     with_values = f'<span class="wb-note">with {bound}</span>' if bound else ""
-    would = f'<p class="fact">{title}</p>' if title else ""
+    address = window.to("/fact", fact=title)
+    would = f"<h3>{link(address, html(title, 400), 'fact')}</h3>" if title and len(title) < LONG else ""
     return f'{would}<p class="rule">{rule_html(found.rule)} {with_values}</p><ul class="wb-literals">{literals}</ul>'
 
 
 def _literal(window: Window, literal: LiteralStatus) -> str:
-    link = ""
+    asked = ""
     if literal.fact is not None:
         address = escape(str(window.bench.fact_address(Fact(*literal.fact), window.epoch)))
         is_there = (literal.status == "holds") == (literal.kind == "atom")
-        link = f'<a href="{address}">{"why" if is_there else "why not"}</a>'
+        asked = f'<a href="{address}">{"why" if is_there else "why not"}</a>'
     elif literal.kind == "atom":
         address = escape(str(window.to("/fact", fact=literal.text)))
-        link = f'<a href="{address}">why not</a>'
+        asked = f'<a href="{address}">why not</a>'
     mark = f'<span class="wb-mark">{_MARKS[literal.status]}</span>'
-    return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{link}</li>'
+    return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{asked}</li>'

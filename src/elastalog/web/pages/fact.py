@@ -81,7 +81,8 @@ async def _pattern(window: Window, pattern: str) -> None:
         body.clear()
         with body:
             with box("wb-head"):
-                raw(html(pattern, LONG), "wb-fact-title", tag="h1")
+                with box():
+                    raw(html(pattern, LONG), "wb-fact-title", tag="h1")
                 raw(f'<a class="wb-button" href="{escape(str(there))}">Show what is there</a>', "wb-row")
             await absence.build(window, pattern)
 
