@@ -70,7 +70,7 @@ def first_page(context: Any, address: str) -> float:
     return taken
 
 
-CLOCK = """
+CLOCK = """() => {
 window.shown = new Promise(done => {
     addEventListener("click", () => {
         const began = performance.now();
@@ -80,7 +80,7 @@ window.shown = new Promise(done => {
         watch.observe(document.body, {childList: true, subtree: true});
     }, {capture: true, once: true});
 });
-"""
+}"""
 """Notes in the browser itself when a row is clicked, and when the frame is drawn that has its proof: what steers the
 browser from outside takes as long as the page."""
 
