@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from elastalog.session import Session
+from elastalog.storage.faults import epoch_unknown
 from elastalog.web import faults
 from elastalog.web.deadline import time_left
 from elastalog.web.earlier import Earlier
@@ -41,6 +42,8 @@ class Access:
                 with session.within(end - time.monotonic()):
                     yield session
                 return
+            if number < 1 and session.store is not None:
+                raise epoch_unknown(session.store, number, session.log()[0].epoch, session.epoch)
         with self._earlier.at(number) as earlier, earlier.within(end - time.monotonic()):
             yield earlier
 

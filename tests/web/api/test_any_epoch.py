@@ -67,9 +67,10 @@ def test_patterns_can_be_asked_why_not(running: Running, past: elastalog.Client)
     assert str(now) == str(running.session.explain_absence("path(1, X)"))
 
 
-@pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)"])
-def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str) -> None:
-    answer = httpx.get(f"{running.url}/api/v1/at/9{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+@pytest.mark.parametrize("path", ["/uses?fact=edge(4,5)", "/why-not?fact=path(1,X)", "/relations"])
+@pytest.mark.parametrize("epoch", [9, 0, -5])
+def test_an_epoch_that_is_gone_is_gone_for_these_too(running: Running, path: str, epoch: int) -> None:
+    answer = httpx.get(f"{running.url}/api/v1/at/{epoch}{path}", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.json()["code"]) == (410, "E0813")
 
 
