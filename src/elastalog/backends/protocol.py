@@ -103,14 +103,30 @@ class StratumElsewhere:
     peak: int
 
 
+NO_OTHER_PLACE = "there is no GPU and no cluster, or none was wanted"
+"""Why everything is evaluated in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a stratum is evaluated from the start, `kernel`, `gpu` or `spark`, and why there: what the log says in one
+    line."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    where: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
-    annotations and indexes take, and strata that were evaluated elsewhere."""
+    annotations and indexes take, strata that were evaluated elsewhere, and where each is."""
 
     clauses: tuple[ClauseCost, ...]
     bytes: Mapping[str, int]
     elsewhere: tuple[StratumElsewhere, ...] = ()
+    places: tuple[Placed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Watch:
 
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
-        """A block that may take so many seconds from now on, and no longer than those around it; None: only that."""
+        """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
         usual = self.deadline
         if seconds is not None:
             end = time.monotonic() + seconds

@@ -6,15 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_path, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.draft import DraftUpdate, once_committed
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.bad_changes import BadChanges
@@ -60,9 +59,8 @@ class UpdateTarget(Protocol):
         """What an epoch changed."""
 
 
-class PendingUpdate:
-    """Insertions and deletions of facts, and changes of rules, that become one epoch. After the commit: `changes`,
-    `stats`."""
+class PendingUpdate(DraftUpdate):
+    """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
 
     def __init__(
         self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: Policy = FAIL
@@ -78,12 +76,10 @@ class PendingUpdate:
         self._record: EpochRecord | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
-        """Explicit facts to add."""
         words = self._words(relation, rows)
         self._inserted.setdefault(relation, []).append(words)
 
     def delete(self, relation: str, rows: Any) -> None:
-        """Explicit facts to remove; removing one that is not there changes nothing."""
         words = self._words(relation, rows)
         self._deleted.setdefault(relation, []).append(words)
 
@@ -107,13 +103,10 @@ class PendingUpdate:
         return self._target.encode(relation, rows, self.schemas)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
-        """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
-        that is there already is not added again."""
         texts = _rules_in("rules to add are program text", rules, (str,))
         self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
-        """Rules to remove: by their number in the program of the session, or by their text, however it is laid out."""
         wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._target.program)
@@ -193,7 +186,6 @@ class PendingUpdate:
         return Update(_joined(self._deleted), _joined(inserted), self._source, self._batch, rules)
 
     def commit(self) -> Changes:
-        """Applies it: the next epoch."""
         with self._target.exclusively():  # rules are changed from the program of the moment
             update = self.as_update()
             if not self._target.is_applied(self._source, self._batch):
@@ -208,18 +200,8 @@ class PendingUpdate:
         self._inserted, self._deleted = {}, {}
         self._edits, self._change = _NO_EDITS, None
 
-    def __enter__(self) -> PendingUpdate:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.commit()
-
     @property
     def changes(self) -> Changes:
-        """What the update changed, once committed."""
         changes = self._target.changes_of(self.stats)
         changes.reports = self.reports
         return changes
@@ -232,11 +214,7 @@ class PendingUpdate:
     @property
     def stats(self) -> EpochRecord:
         """What the update did and cost, once committed."""
-        if self._record is None:
-            raise ElastalogError(
-                [Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")]
-            )
-        return self._record
+        return once_committed(self._record)
 
 
 def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:

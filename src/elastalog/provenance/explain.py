@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
+from elastalog.analysis.pattern import Pattern as FactPattern
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -36,7 +37,7 @@ from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
-from elastalog.provenance.absence import Absence
+from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern
@@ -48,6 +49,7 @@ from elastalog.provenance.rivals import candidates, dominating, holders
 from elastalog.provenance.search import Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps
 from elastalog.provenance.why_not import explain_absence
+from elastalog.provenance.why_not_pattern import explain_pattern
 from elastalog.relations.words import Dictionary
 
 Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
@@ -101,6 +103,15 @@ class Explainer:
         require_number("rule", rule, 1, whole=True)
         require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
         return self._now().absence(fact, limit, rule, bindings or {})
+
+    def explain_pattern(
+        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
+    ) -> PatternAbsence:
+        """The same for whatever fits a pattern and does not hold."""
+        require_number("limit", limit, 1, whole=True, or_none=False)
+        require_number("rule", rule, 1, whole=True)
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
+        return self._now().pattern(pattern, written, limit, rule, bindings or {})
 
     def _now(self) -> _OfEpoch:
         if self._of_epoch is None or self._of_epoch.number != self._epoch():
@@ -185,18 +196,31 @@ class _OfEpoch:
             advice = "`explain` says why"
             raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
         program = self._setting.program
-        rules = tuple(r for r in program.rules if r.head.relation == fact.relation and not r.is_closure)
-        if rule is not None:
-            rules = tuple(r for r in program.rules if r.head.relation == fact.relation)
-        if rule is not None:
-            rules = (self._chosen(fact, rules, rule),)
-        bound = {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
+        rules, bound = self._restricted(fact.relation, rule, bindings)
         declared = program.relations[fact.relation]
         found = explain_absence(
             fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
             competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
         )  # fmt: skip
         return replace(found, notes=tuple(self._notes(fact, any(not i.failing for i in found.instantiations))))
+
+    def pattern(
+        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
+    ) -> PatternAbsence:
+        self._require_epoch()
+        rules, bound = self._restricted(pattern.relation, rule, bindings)
+        present = self._reading.count(pattern)
+        return explain_pattern(
+            pattern, written, present, rules, self._look_up, self._reading.ordinal, limit, bound, self
+        )
+
+    def _restricted(
+        self, relation: str, rule: int | None, bindings: Mapping[str, Value]
+    ) -> tuple[tuple[Rule, ...], dict[str, Value]]:
+        """The rules that are looked at, and the values given to their variables, as facts have them."""
+        rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
+        rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
+        return rules, {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""
@@ -225,14 +249,13 @@ class _OfEpoch:
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
         return self._reading.select(relation, pattern)
 
-    def _chosen(self, fact: Fact, rules: tuple[Rule, ...], number: int) -> Rule:
-        for rule in rules:
-            if rule.number_in_relation == number:
-                return rule
-        listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
-        raise ElastalogError(
-            [Diagnostic("E0710", f"`{fact.relation}` has no rule {number}", help=f"its rules are: {listed}")]
-        )
+
+def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
+    for rule in rules:
+        if rule.number_in_relation == number:
+            return rule
+    listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
+    raise ElastalogError([Diagnostic("E0710", f"`{relation}` has no rule {number}", help=f"its rules are: {listed}")])
 
 
 def _in_class(value: Value, size: int) -> str:

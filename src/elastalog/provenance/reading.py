@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Rule, Value, Variable
 from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
@@ -124,6 +125,28 @@ class Reading:
         for row in self._backend.select(relation, columns, np.array(known, np.int32)).words:
             self.look()
             yield self._values(relation, row.tolist())[:arity]
+
+    def count(self, pattern: Pattern) -> int:
+        """How many facts fit a pattern."""
+        relation, bases = pattern.relation, self._bases[pattern.relation]
+        known: dict[int, int] = {}
+        places: dict[str, list[int]] = {}
+        for column, term in enumerate(pattern.terms):
+            if not isinstance(term, Free):
+                word = self._find(bases[column], term)
+                if word is None:
+                    return 0
+                known[column] = word
+            elif term.name is not None:
+                places.setdefault(term.name, []).append(column)
+        if not known and all(len(columns) == 1 for columns in places.values()):
+            return self._backend.size(relation)
+        words = self._backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
+        fits = np.ones(len(words), np.bool_)
+        for first, *others in places.values():
+            for other in others:
+                fits &= words[:, first] == words[:, other]
+        return int(fits.sum())
 
     def _find(self, base: Base, value: Value) -> int | None:
         try:

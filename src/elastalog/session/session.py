@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.folders.addresses import is_address
@@ -365,9 +366,15 @@ class Session:
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
-        number in the relation, and `bindings`, values of its variables, restrict the search."""
+        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
+        `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
+        `PatternAbsence`."""
         with self._asking():
-            return self._questions.explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
+            explainer = self._questions.explainer
+            pattern = parse_pattern(fact, self.program.checked) if isinstance(fact, str) else None
+            if pattern is not None and not pattern.is_fact:
+                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+            return explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
 

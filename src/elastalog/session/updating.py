@@ -170,6 +170,7 @@ class Updates:
         now = self._materialisation
         with now.asking():
             wanted = update.as_update()
+            now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)
 
     def _as_pending(

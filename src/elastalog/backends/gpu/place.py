@@ -18,7 +18,7 @@ from elastalog.backends.gpu.rounds import StratumRounds
 from elastalog.backends.kernel.bootstrap.begun import Begun
 from elastalog.backends.kernel.execution.aggregates import Folded
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.protocol import StratumElsewhere
+from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -70,6 +70,7 @@ class DevicePlace:
         self._is_asked = is_asked
         self._goes_to_the_end = goes_to_the_end
         self.costs: dict[int, StratumElsewhere] = {}
+        self.placed: dict[int, Placed] = {}
         room = arrays.room or CHUNK * _BYTES_A_DERIVATION
         self._chunk = chunk or max(min(CHUNK, room // (4 * _BYTES_A_DERIVATION)), 1)
 
@@ -100,7 +101,7 @@ class DevicePlace:
         (begun, sizes), seconds = done
         self._note(stratum, seconds, begun.rounds, begun.derivations, sizes)
         rest = "" if begun.is_done else "; the small rounds that follow in this process"
-        self._tell(stratum, f"{self._where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
+        self._tell(stratum, "gpu", f"{self._where}: {begun.rounds:,} rounds, {begun.derivations:,} derivations{rest}")
         return begun
 
     def fold(
@@ -110,7 +111,7 @@ class DevicePlace:
         assert rule is not None
         reason = why_not(rule)
         if reason is not None or not len(members):
-            self._tell(stratum, f"in this process: {reason or 'there is nothing to fold'}")
+            self._leave(stratum, f"{reason or 'there is nothing to fold'}")
             return None
         if not self._is_worth_it(stratum, len(members)):
             return None
@@ -121,10 +122,10 @@ class DevicePlace:
             return None
         found, seconds = done
         if found is None:
-            self._tell(stratum, "in this process: there are numbers beyond 30 bits")
+            self._leave(stratum, "there are numbers beyond 30 bits")
             return None
         self._note(stratum, seconds, 1, 0, {rule.relation: found.rows.nbytes})
-        self._tell(stratum, f"{self._where}: {len(members):,} facts of {len(found.rows):,} groups folded")
+        self._tell(stratum, "gpu", f"{self._where}: {len(members):,} facts of {len(found.rows):,} groups folded")
         return found
 
     def _is_worth_it(self, stratum: LogicalStratum, size: int) -> bool:
@@ -133,11 +134,13 @@ class DevicePlace:
             return True  # NumPy takes the place of a device for the sake of those who want to see that happen
         is_pass = not stratum.is_recursive and not stratum.is_folded
         if is_pass and not self._is_asked:
-            self._tell(stratum, "in this process: without recursion, it is not worth the transfer")
+            self._leave(stratum, "without recursion, it is not worth the transfer")
             return False
         least = LEAST_FACTS if not self._is_asked else LEAST_ONCE if is_pass else LEAST_ASKED
         if size < least:
-            self._tell(stratum, f"in this process: {size:,} facts are not worth the transfer, {least:,} would be")
+            self._tell(
+                stratum, "kernel", f"in this process: {size:,} facts are not worth the transfer, {least:,} would be"
+            )
         return size >= least
 
     def _tried(self, stratum: LogicalStratum, do: Callable[[Carrier], T]) -> tuple[T, float] | None:
@@ -149,7 +152,9 @@ class DevicePlace:
         try:
             return do(carrier), time.perf_counter() - began
         except out_of_memory() as fault:
-            self._tell(stratum, f"in this process: the device has no room, or failed ({type(fault).__name__})")
+            self._tell(
+                stratum, "kernel", f"in this process: the device has no room, or failed ({type(fault).__name__})"
+            )
             return None
         finally:
             carrier.close()
@@ -166,5 +171,9 @@ class DevicePlace:
             stratum.number, arrays.name, seconds, arrays.transfer, rounds, derivations, sizes, arrays.peak
         )
 
-    def _tell(self, stratum: LogicalStratum, what: str) -> None:
+    def _leave(self, stratum: LogicalStratum, why: str) -> None:
+        self._tell(stratum, "kernel", f"in this process: {why}")
+
+    def _tell(self, stratum: LogicalStratum, where: str, what: str) -> None:
+        self.placed[stratum.number] = Placed(stratum.number, stratum.relations, where, what)
         log.info("stratum %d (%s): %s", stratum.number, ", ".join(stratum.relations), what)

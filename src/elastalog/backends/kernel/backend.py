@@ -93,7 +93,9 @@ class KernelBackend:
 
     def profile(self) -> Profile:
         evaluation = self.evaluation
-        return Profile(tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere())
+        return Profile(
+            tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere(), tuple(evaluation.places())
+        )
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -18,7 +18,7 @@ from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
-from elastalog.backends.protocol import ClauseCost, StateChanges, StratumElsewhere
+from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
@@ -184,6 +184,15 @@ class KernelEvaluation:
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
         """What strata cost in the other place, if there is one."""
         return () if self._place is None else tuple(self._place.costs.values())
+
+    def places(self) -> Iterator[Placed]:
+        """Where strata with rules were last evaluated from the start, if they were."""
+        known = {} if self._place is None else self._place.placed
+        for stratum in self.program.strata:
+            if stratum.clauses:
+                here = Placed(stratum.number, stratum.relations, "kernel", NO_OTHER_PLACE)
+                placed = known.get(stratum.number, here)
+                yield placed if placed.relations == stratum.relations else here  # rules may have changed since
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""

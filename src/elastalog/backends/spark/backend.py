@@ -104,7 +104,14 @@ class SparkBackend:
         return self.relations.is_explicit(relation, words)
 
     def profile(self) -> Profile:
-        return self.kernel.profile()
+        strata = {stratum.number: stratum for stratum in self.kernel.program.strata}
+        placed = {
+            number: placement.placed(strata[number])
+            for number, placement in self.placements.items()
+            if number in strata
+        }
+        profile = self.kernel.profile()
+        return replace(profile, places=tuple(placed.get(one.stratum, one) for one in profile.places))
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -11,6 +11,7 @@ from typing import Literal
 from elastalog.analysis.program import Apply, Base, Expression
 from elastalog.analysis.structures import is_constructor
 from elastalog.backends.annotation import Annotation, Support
+from elastalog.backends.protocol import Placed
 from elastalog.planning.decompose import FOLDED_IN_ONE_PLACE, SharePlan, exchanging_plan, share_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum, Test
 
@@ -38,6 +39,11 @@ class Placement:
     where: Where
     why: str
     plan: SharePlan | None = None
+
+    def placed(self, stratum: LogicalStratum) -> Placed:
+        """The choice for a stratum, as all backends tell it."""
+        where, why = ("kernel", self.why) if self.where == "driver" else ("spark", f"{self.where}: {self.why}")
+        return Placed(stratum.number, stratum.relations, where, why)
 
     def tell(self, stratum: LogicalStratum) -> None:
         """Logs the choice."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.kernel.execution.aggregates import Folded
-from elastalog.backends.protocol import StratumElsewhere
+from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -36,10 +36,12 @@ class Begun:
 
 class OtherPlace(Protocol):
     """Where strata may be evaluated for the kernel. `costs`: what the last evaluation of a stratum there cost, by its
-    number."""
+    number; `placed`: where it was evaluated, and why."""
 
     @property
     def costs(self) -> Mapping[int, StratumElsewhere]: ...
+    @property
+    def placed(self) -> Mapping[int, Placed]: ...
 
     def evaluate(
         self,

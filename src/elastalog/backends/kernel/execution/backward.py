@@ -31,7 +31,6 @@ class BackwardEvaluation:
     def __init__(
         self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
-        self._watch = watch
         self._relations = relations
         self._dictionary = dictionary
         self._source = program.checked.source
@@ -41,7 +40,7 @@ class BackwardEvaluation:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._variants: dict[int, BoundVariant] = {}
-        self._scratch = Scratch()
+        self._scratch = Scratch(watch.step)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
@@ -65,7 +64,6 @@ class BackwardEvaluation:
         blocks: list[Matrix] = []
 
         def keep(block: Matrix, used: int) -> None:
-            self._watch.step()
             blocks.append(block[:used, :width].copy())
 
         start = np.empty((len(words), max(variant.gather.width, 1)), np.int32)
