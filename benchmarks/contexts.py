@@ -1,10 +1,10 @@
-"""Points-to with contexts on Doop's facts: records in every place that holds a variable, algebraic data types as contexts.
+"""Points-to with contexts on Doop's facts: a variable in a context is a record, a context an algebraic data type.
 
     python -m benchmarks.contexts [call-site] [object] [--data DIR] [--plain] [--updates N] [--jobs N]
 
 1-call-site and 1-object sensitive; `--plain`: the same analysis without records, for what they cost and as a check. The
 result without its contexts is part of the analysis without contexts, which an independent evaluation counted. Updates
-delete ten instructions at random and insert them again, beside evaluation anew.
+delete ten instructions at random and insert them again, beside evaluation anew. Times are of the processor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from elastalog.session import Session
 
 KINDS = {"call-site": {}, "object": {"OBJECT": 1}}
 PROJECTIONS = {"PointsTo": "VarPointsTo", "CallGraph": "CallGraphEdge", "ReachableMethod": "Reachable"}
-INSTRUCTIONS = ("AssignLocal_input", "LoadInstanceField_input", "StoreInstanceField_input", "VirtualMethodInvocation_input")
+INSTRUCTIONS = tuple(
+    f"{kind}_input" for kind in ("AssignLocal", "LoadInstanceField", "StoreInstanceField", "VirtualMethodInvocation")
+)
 
 
 def program() -> str:
@@ -68,13 +70,14 @@ def update(db: Session, facts: Mapping[str, pa.Table], repeats: int, anew: float
     for _ in range(repeats):
         name = choice.choice(INSTRUCTIONS)
         rows = facts[name].take(choice.sample(range(len(facts[name])), 10))
-        times = []
-        for change in ({"deleted": {name: rows}}, {"inserted": {name: rows}}):
+        changed: dict[str, pa.Table] = {name: rows}
+        told = []
+        for inserted, deleted in ((None, changed), (changed, None)):
             began = time.process_time()
-            changes = db.apply(**change)
-            times.append((time.process_time() - began, changes.impact))
-        told = ", ".join(f"{seconds * 1000:.1f} ms ({impact:,} facts, 1/{anew / seconds:,.0f})" for seconds, impact in times)
-        print(f"  ten of {name} deleted and inserted: {told}", flush=True)
+            changes = db.apply(inserted, deleted)
+            seconds = time.process_time() - began
+            told.append(f"{seconds * 1000:.1f} ms ({changes.impact:,} facts, 1/{anew / seconds:,.0f})")
+        print(f"  ten of {name} deleted and inserted: {', '.join(told)}", flush=True)
     assert sizes(db) == before
 
 

@@ -46,9 +46,9 @@ def read_shape(text: str) -> tuple[str, tuple[Base, ...]]:
 
 def pack(dictionary: Dictionary, shape: int, parts: Sequence[Words], count: int) -> Words:
     """The words of records of one shape, given as its symbol, from the words of their parts; new ones are added."""
-    links = np.empty((max(len(parts), 1), count), np.int32)
-    for link, part in enumerate(parts or [0]):
-        links[link] = part
+    links = np.zeros((max(len(parts), 1), count), np.int32)
+    for link, words_of_parts in enumerate(parts):
+        links[link] = words_of_parts
     words, absent = dictionary.wide.find_chains(-1 - shape, links)
     if absent:
         is_absent = words < 0

@@ -57,7 +57,7 @@ class BestValues:
     """The best fact of every key of a relation under evaluation, which holds the facts that are given."""
 
     def __init__(self, relation: KernelRelation, comparison: Comparison, dictionary: Dictionary) -> None:
-        self._comparison = comparison
+        self.comparison = comparison
         self._dictionary = dictionary
         self._keys = KernelRelation("", relation.width, is_annotated=False)
         self._best = np.empty(0, np.int64)
@@ -67,6 +67,11 @@ class BestValues:
         keys, values = self._look_up(given)
         np.minimum.at(self._best, keys, values)
         self._is_known[keys] = True
+
+    def values(self, facts: Matrix) -> np.ndarray:
+        """What decides about facts: of two values the lesser is the better one."""
+        values: np.ndarray = self._dictionary.integers(facts[:, self.comparison.column])
+        return values if self.comparison.is_least else ~values
 
     def settle(self, facts: Matrix) -> tuple[np.ndarray, Vector]:
         """Which of some facts, none of which is there, are the best of their keys, and the rows of those that were."""
@@ -98,21 +103,20 @@ class BestValues:
     def rivals(self, facts: Matrix) -> Matrix:
         """The best fact of the key of each fact."""
         keys, _ = self._look_up(facts)
-        numbers = self._best[keys] if self._comparison.is_least else ~self._best[keys]
+        numbers = self._best[keys] if self.comparison.is_least else ~self._best[keys]
         found = np.array(facts, np.int32)
-        found[:, self._comparison.column] = self._dictionary.from_integers(numbers)
+        found[:, self.comparison.column] = self._dictionary.from_integers(numbers)
         return found
 
     def _look_up(self, facts: Matrix) -> tuple[Vector, np.ndarray]:
-        """The number of each fact's key, and its value, of which the least is the best."""
-        column = self._comparison.column
+        """The number of each fact's key, and its value."""
+        column = self.comparison.column
         keys = np.array(facts, np.int32)
         keys[:, column] = 0
         self._keys.insert(keys, 0, len(keys), 0)
-        values: np.ndarray = self._dictionary.integers(facts[:, column])
         if self._keys.used > len(self._best):
             more = self._keys.used + self._keys.used // 2 - len(self._best)
             self._best = np.concatenate((self._best, np.full(more, _WORST)))
             self._is_known = np.concatenate((self._is_known, np.zeros(more, np.bool_)))
             self._row = np.concatenate((self._row, np.full(more, _NO_ROW, np.int32)))
-        return self._keys.find(keys), values if self._comparison.is_least else ~values
+        return self._keys.find(keys), self.values(facts)

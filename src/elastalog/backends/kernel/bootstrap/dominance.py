@@ -19,6 +19,7 @@ import numpy as np
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
 from elastalog.backends.kernel.bootstrap.best_values import BestValues, comparison_of
+from elastalog.backends.kernel.bootstrap.waiting_facts import WaitingFacts, may_wait
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -68,6 +69,11 @@ class Dominance:
             for head, comparison in compared.items()
             if comparison is not None
         }
+        self._waiting = {
+            name: WaitingFacts(best)
+            for name, best in self._best.items()
+            if not stored[name].choices and may_wait(stratum, best.comparison)
+        }
         statistics = KernelStatistics({**relations, **{name + _NEW: relations[name] for name in stratum.relations}})
         self._variants = [
             BoundVariant(plan_from_goal(clause, goal, statistics), frozenset(), dictionary, source)
@@ -99,6 +105,16 @@ class Dominance:
     def _keep_best(
         self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int
     ) -> tuple[Matrix, Vector]:
+        """Of the new facts of a relation in which each key has a best value those that enter now."""
+        waiting = self._waiting.get(name)
+        if waiting is not None:
+            rows, counts = waiting.take(rows, counts)
+        entering = self._better(name, best, rows, counts, level)
+        while waiting is not None and waiting.are_any and not len(entering[0]):
+            entering = self._better(name, best, *waiting.take(rows[:0], counts[:0]), level)
+        return entering
+
+    def _better(self, name: str, best: BestValues, rows: Matrix, counts: Vector, level: int) -> tuple[Matrix, Vector]:
         relation = self._relations[name]
         enters, leaving = best.settle(rows)
         if self._record is not None:
