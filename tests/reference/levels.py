@@ -88,7 +88,7 @@ def instances(rule: Rule, db: Facts, classes: set[str]) -> Iterator[tuple[Any, E
     left_out = {key for span, names in wild if names and span not in negated for key in (span, *sorted(names)[:1])}
     seen = set()
     for head, env in rule.instances(db):
-        key = head, str(sorted((str(k), str(v)) for k, v in env.items() if k not in left_out))
+        key = head, str(sorted((str(k), "" if k in left_out else str(v)) for k, v in env.items()))
         if not left_out or key not in seen:
             seen.add(key)
             yield head, env

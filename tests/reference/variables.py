@@ -12,20 +12,30 @@ LEAST = ("min", "max")
 def witnesses(head: syntax.Atom, body: syntax.Body) -> dict[Any, tuple[Any, syntax.Aggregate, set[str]]]:
     """By equation of a least or greatest value: its result, the aggregate, and the variables in it that the rule uses
     outside, and that nothing outside gives a value."""
-    found, visible = {}, names((head, body), is_deep=False)
-    bound = {name for atom in body if isinstance(atom, syntax.Atom) for name in given(atom.arguments)}
-    equations = [c for c in body if isinstance(c, syntax.Comparison) and c.operator == "="]
-    sides = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
-    for _ in range(len(sides) + 1):
-        for side, other in sides:
-            if isinstance(other, syntax.Aggregate) or names(other) <= bound:
-                bound |= given((side,))
-    for equation in equations:
+    found, visible, bound = {}, names((head, body), is_deep=False), bound_by(body)
+    for equation in equations_of(body):
         for aggregate, result in ((equation.right, equation.left), (equation.left, equation.right)):
             if isinstance(aggregate, syntax.Aggregate) and aggregate.operator in LEAST:
                 own = (names((aggregate.target, aggregate.body), is_deep=False) & visible) - bound
                 found.update({equation.span: (result, aggregate, own)} if own else {})
     return found
+
+
+def equations_of(body: syntax.Body) -> list[syntax.Comparison]:
+    return [literal for literal in body if isinstance(literal, syntax.Comparison) and literal.operator == "="]
+
+
+def bound_by(body: syntax.Body) -> set[str]:
+    """The variables that get values from a body, what is inside of aggregates left out."""
+    bound = {name for atom in body if isinstance(atom, syntax.Atom) for name in given(atom.arguments)}
+    for group in (literal for literal in body if isinstance(literal, syntax.Disjunction)):
+        bound |= set.intersection(*(bound_by(alternative) for alternative in group.alternatives))
+    sides = [pair for c in equations_of(body) for pair in ((c.left, c.right), (c.right, c.left))]
+    for _ in range(len(sides) + 1):
+        for side, other in sides:
+            if isinstance(other, syntax.Aggregate) or names(other) <= bound:
+                bound |= given((side,))
+    return bound
 
 
 def given(terms: tuple[Any, ...]) -> set[str]:

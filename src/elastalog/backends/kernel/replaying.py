@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.chosen_rounds import Leaving, evaluate_chosen
+from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+from elastalog.backends.kernel.bootstrap.dominance import Leaving
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
