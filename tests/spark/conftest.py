@@ -19,6 +19,7 @@ IN_PROCESS = {
     "test_outcome",
     "test_programs",
     "test_skew",
+    "test_stages",
     "test_update_programs",
     "test_updates",
     "test_workplace",

@@ -68,6 +68,12 @@ class FileSystem:
         path.unlink(missing_ok=True)
         failpoints.reach("garbage.remove.after")
 
+    def adopt(self, path: Path) -> None:
+        """A new file was written otherwise, and flushed: it is one of the store's."""
+
+    def release(self) -> None:
+        """The store is closed."""
+
     def make_folder(self, path: Path) -> None:
         """Makes a folder with those above it; one that is there stays."""
         path.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,8 @@ class Messages:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
-                own = self._read(share)
+                with self._awaited(share) as file:
+                    own = self._read(file, share)
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
         # Who has written a file has read those of the round before. At an address all go in the end, in one request.
         if not self._is_far and self.shares > 1:
@@ -117,35 +118,40 @@ class Messages:
 
     def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
         """Writes the file of this round; None: this task has failed."""
-        if self.shares == 1:
-            return
+        if self.shares > 1:
+            self._put(self._path(self.share, self._round), packed, note)
+
+    def _put(self, path: str, packed: Mapping[str, _Packed] | None, note: Any) -> None:
         given = packed or {}
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
         header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
         header += b" " * (-len(header) % _WORD)
-        others = (share for share in range(self.shares + 1) if share != self.share)
-        rows = (p.part(share).data for share in others for p in given.values())
-        put(self._path(self.share, self._round), len(header).to_bytes(_LENGTH, "little"), header, *rows)
+        readers = (share for share in range(self.shares + 1) if self._is_in_file(share, self.share))
+        rows = (p.part(share).data for share in readers for p in given.values())
+        put(path, len(header).to_bytes(_LENGTH, "little"), header, *rows)
 
-    def _read(self, sender: int) -> dict[str, np.ndarray]:
+    def _is_in_file(self, reader: int, sender: int) -> bool:
+        """Whether rows for a share are in the file: what a task gives itself it knows."""
+        return reader != sender
+
+    def _read(self, file: OpenedFile, sender: int) -> dict[str, np.ndarray]:
         """What another task gives this one, by address; notes what it says."""
-        with self._awaited(sender) as file:
-            length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
-            header = json.loads(_bytes(file, _LENGTH, length))
-            if header["failed"]:
-                raise TaskFailed
-            self.notes.append(header["note"])
-            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
-            start = _LENGTH + length
-            for share in range(self.shares + 1):
-                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
-                number = sum(rows * width for rows, width in shapes) if share != sender else 0
-                if share in (self.share, self.shares):
-                    words = np.empty(number, np.int32)
-                    file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
-                    for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
-                        parts.append(part)
-                start += _WORD * number
+        length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
+        header = json.loads(_bytes(file, _LENGTH, length))
+        if header["failed"]:
+            raise TaskFailed
+        self.notes.append(header["note"])
+        found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
+        start = _LENGTH + length
+        for share in range(self.shares + 1):
+            shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
+            number = sum(rows * width for rows, width in shapes) if self._is_in_file(share, sender) else 0
+            if share in (self.share, self.shares):
+                words = np.empty(number, np.int32)
+                file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
+                for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
+                    parts.append(part)
+            start += _WORD * number
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
     @contextmanager

@@ -38,7 +38,10 @@ class StratumNews:
         if self._folder is None or now - self._looked < self.interval:
             return
         self._looked = now
-        rounds = rounds_reached(self._folder)
+        self.reached(rounds_reached(self._folder))
+
+    def reached(self, rounds: int) -> None:
+        """Tells the round that tasks have reached, if it is another."""
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Result, StateWritten, ValuesMade, Worked
+from elastalog.backends.spark.results import (
+    ChangesWritten,
+    Failed,
+    Fault,
+    Result,
+    RoundWritten,
+    StateWritten,
+    ValuesMade,
+    Worked,
+)
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile
 
@@ -56,8 +65,8 @@ def outcome_of(results: Iterable[Result], routings: Mapping[str, Routing]) -> Ou
                     outcome.returned.append(pickle.loads(returned))
             case Failed(_, fault):
                 outcome.faults.add(fault)
-            case ValuesMade():
-                pass  # the driver has taken them: see `renumber`
+            case ValuesMade() | RoundWritten():
+                pass  # the driver has taken them: see `renumber` and `staged`
             case _:
                 assert_never(result)
     return outcome

@@ -3,6 +3,7 @@ they name; a repeated task writes others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -48,6 +49,26 @@ class ValuesMade:
     values: Values
 
 
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """The state of a task between two stages: the facts of its copies, in order, of which those from `start` on are
+    new, the iteration that it is in, and what it has enumerated."""
+
+    files: Mapping[str, WordFile]
+    start: Mapping[str, int]
+    iteration: int
+    derivations: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundWritten:
+    """What a task gives others in a round, where rounds are stages, and what it has saved, if it does."""
+
+    share: int
+    location: str
+    state: SavedState | None
+
+
 class Fault(Enum):
     """Why a task could not finish."""
 
@@ -64,4 +85,4 @@ class Failed:
     fault: Fault
 
 
-Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | Failed
+Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | RoundWritten | Failed

@@ -27,6 +27,7 @@ from elastalog.backends.spark.results import (
     Worked,
 )
 from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import WordFile, read_words, write_changes, write_words
 from elastalog.planning.decompose import Copy, SharePlan, with_copies
@@ -40,7 +41,8 @@ class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
-    from the state before is wanted too."""
+    from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
+    run together."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -52,6 +54,7 @@ class StratumSpec:
     deleted: Mapping[str, WordFile] = field(default_factory=dict)
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
+    rounds: Rounds | None = None
 
     @property
     def shares(self) -> int:
