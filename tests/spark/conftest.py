@@ -14,6 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 
 HERE = Path(__file__).parent
 IN_PROCESS = {
+    "test_links",
     "test_native_source",
     "test_operation",
     "test_outcome",

@@ -101,11 +101,11 @@ def test_spark_refuses_the_barrier(tmp_path: Path, caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("settings", "way"),
     [
-        ({}, "together"),
+        ({}, "files"),
         ({SETTING: "stages"}, "stages"),
         ({"spark.dynamicAllocation.enabled": "true"}, "stages"),
-        ({"spark.dynamicAllocation.enabled": "true", SETTING: "barrier"}, "together"),
-        ({slots.SETTING: "4"}, "together"),
+        ({"spark.dynamicAllocation.enabled": "true", SETTING: "network"}, "network"),
+        ({slots.SETTING: "4"}, "files"),
         ({slots.SETTING: "5"}, "stages"),
     ],
 )

@@ -49,6 +49,7 @@ class SparkBackend:
         watch: Watch | None = None,
     ) -> None:
         self.annotation = annotation
+        self._dictionary = dictionary
         self.is_elastic = is_elastic
         self.placements: dict[int, Placement] = {}
         self.kernel = KernelBackend(
@@ -118,6 +119,7 @@ class SparkBackend:
         return choose(
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
+            functions=self._dictionary.functions,
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:

@@ -18,6 +18,8 @@ import numpy as np
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.spark.linked_messages import LinkedMessages
+from elastalog.backends.spark.links import linked
 from elastalog.backends.spark.message_operators import add_counts
 from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed
 from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten, SavedState, Worked
@@ -42,11 +44,7 @@ def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
 
 def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[Result]]) -> Iterator[Result]:
     """Does work that needs all tasks; if it cannot be done here, the others are told."""
-    messages = (
-        Messages(attempt_folder(spec), share, spec.shares)
-        if spec.rounds is None
-        else StagedMessages(spec.folder, share, spec.shares, spec.rounds)
-    )
+    messages = _messages(spec, share)
     try:
         yield from work(messages)
     except RoundEnded as ended:
@@ -56,6 +54,28 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[
     except ElastalogError:
         messages.give_up()
         raise
+    finally:
+        messages.close()
+
+
+def _messages(spec: StratumSpec, share: int) -> Messages:
+    """What the task of a share gives and takes by."""
+    if spec.rounds is not None:
+        return StagedMessages(spec.folder, share, spec.shares, spec.rounds)
+    folder = attempt_folder(spec)
+    if spec.token is not None and spec.shares > 1:
+        links = linked(folder, share, spec.shares, spec.token, own_host())
+        if links is not None:
+            return LinkedMessages(folder, share, spec.shares, links)
+    return Messages(folder, share, spec.shares)
+
+
+def own_host() -> str:
+    """The host of this task, as Spark's barrier names it to the other tasks."""
+    from pyspark import BarrierTaskContext
+
+    context = BarrierTaskContext.get()
+    return context.getTaskInfos()[context.partitionId()].address.partition(":")[0]
 
 
 def attempt_folder(spec: StratumSpec) -> str:

@@ -9,24 +9,16 @@ second, files on a disk take milliseconds.
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from elastalog.backends.spark.awaiting import opened_when_there
 from elastalog.backends.spark.message_operators import distribute
 from elastalog.folders.addresses import inside, is_address, name_in
 from elastalog.folders.files import OpenedFile, files_at, put, remove
-
-_PAUSES = (0.0002, 0.02)
-_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
-"""The shortest and the longest time between two looks for a file: each is a request there."""
-
-_SECONDS_UNTIL_GIVEN_UP = 5.0
-"""How often a task that waits looks whether the driver has given up: where that is a request."""
 
 _LENGTH = 8
 _WORD = 4
@@ -78,7 +70,6 @@ class Messages:
         self.shares = shares
         self.notes: list[Any] = []
         self._round = 0
-        self._files = files_at(folder)
         self._is_far = is_address(folder)
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
@@ -94,13 +85,23 @@ class Messages:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
-                with self._awaited(share) as file:
-                    own = self._read(file, share)
+                own = self._given_by(share)
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
-        # Who has written a file has read those of the round before. At an address all go in the end, in one request.
-        if not self._is_far and self.shares > 1:
-            remove([self._path(self.share, self._round - 1)])
+        self._forget()
         return messages
+
+    def _forget(self) -> None:
+        """Who has written a file has read those of the round before. At an address all go in the end, in one
+        request."""
+        if not self._is_far and self.shares > 1:
+            remove([inside(self.folder, _name(self.share, self._round - 1))])
+
+    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
+        with opened_when_there(self.folder, _name(sender, self._round)) as file:
+            return self._read(file, self._others(sender))
+
+    def close(self) -> None:
+        """Nothing more will be exchanged."""
 
     def give_up(self) -> None:
         """Tells the others, in the next round, that this task cannot go on."""
@@ -119,23 +120,26 @@ class Messages:
     def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
         """Writes the file of this round; None: this task has failed."""
         if self.shares > 1:
-            self._put(self._path(self.share, self._round), packed, note)
+            content = self._content(packed, note, self._others(self.share))
+            put(inside(self.folder, _name(self.share, self._round)), *content)
 
-    def _put(self, path: str, packed: Mapping[str, _Packed] | None, note: Any) -> None:
+    def _content(
+        self, packed: Mapping[str, _Packed] | None, note: Any, readers: Sequence[int]
+    ) -> tuple[bytes | memoryview, ...]:
+        """The header, and the rows for some readers, `shares` for everybody."""
         given = packed or {}
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
         header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
         header += b" " * (-len(header) % _WORD)
-        readers = (share for share in range(self.shares + 1) if self._is_in_file(share, self.share))
         rows = (p.part(share).data for share in readers for p in given.values())
-        put(path, len(header).to_bytes(_LENGTH, "little"), header, *rows)
+        return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
-    def _is_in_file(self, reader: int, sender: int) -> bool:
-        """Whether rows for a share are in the file: what a task gives itself it knows."""
-        return reader != sender
+    def _others(self, sender: int) -> Sequence[int]:
+        """Whose rows are in the file of a task: what it gives itself it knows."""
+        return [share for share in range(self.shares + 1) if share != sender]
 
-    def _read(self, file: OpenedFile, sender: int) -> dict[str, np.ndarray]:
-        """What another task gives this one, by address; notes what it says."""
+    def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:
+        """What another task gives this one, by address; notes what it says. `readers`: whose rows there are."""
         length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
         header = json.loads(_bytes(file, _LENGTH, length))
         if header["failed"]:
@@ -143,9 +147,9 @@ class Messages:
         self.notes.append(header["note"])
         found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
         start = _LENGTH + length
-        for share in range(self.shares + 1):
+        for share in readers:
             shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
-            number = sum(rows * width for rows, width in shapes) if self._is_in_file(share, sender) else 0
+            number = sum(rows * width for rows, width in shapes)
             if share in (self.share, self.shares):
                 words = np.empty(number, np.int32)
                 file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
@@ -154,29 +158,9 @@ class Messages:
             start += _WORD * number
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
-    @contextmanager
-    def _awaited(self, sender: int) -> Iterator[OpenedFile]:
-        """The file of another task, when it is there. If that task dies, Spark hears of it, and then ends this one
-        too."""
-        path = self._path(sender, self._round)
-        pause, longest = _PAUSES_AT_AN_ADDRESS if self._is_far else _PAUSES
-        until_given_up = _SECONDS_UNTIL_GIVEN_UP if self._is_far else 0.0
-        looked = time.monotonic()
-        with ExitStack() as stack:
-            while True:
-                with suppress(FileNotFoundError):
-                    file = stack.enter_context(self._files.opened(path))
-                    break
-                if time.monotonic() - looked >= until_given_up:
-                    looked = time.monotonic()
-                    if not self._files.is_folder(self.folder):
-                        raise RuntimeError("the driver has given this attempt up")
-                time.sleep(pause)
-                pause = min(pause * 1.5, longest)
-            yield file
 
-    def _path(self, share: int, number: int) -> str:
-        return inside(self.folder, f"{number}-{share}{_ROUND}")
+def _name(share: int, number: int) -> str:
+    return f"{number}-{share}{_ROUND}"
 
 
 def rounds_reached(folder: str) -> int:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -106,7 +107,9 @@ class StratumJobs:
         return self.routings(plan)[plan.owner(relation).name].of_owners
 
     def shares(self, plan: SharePlan) -> int:
-        return shares_for(self.spark, are_together=not plan.decomposes and self._ways.way() == "together")
+        if plan.is_for_one:
+            return 1
+        return shares_for(self.spark, are_together=not plan.decomposes and self._ways.way() != "stages")
 
     def heavy(self, plan: SharePlan, files: Mapping[str, FiledRelation]) -> Heavy:
         """The heavy words of what a stratum reads."""
@@ -250,9 +253,11 @@ class StratumJobs:
 
         if spec.plan.decomposes:
             return run(spec, are_together=False)
-        if self._ways.way() == "together":
+        way = self._ways.way()
+        if way != "stages":
+            token = token_hex(16) if way == "network" else None
             try:
-                return run(spec, are_together=True)
+                return run(replace(spec, token=token), are_together=True)
             except NoBarrier as error:
                 self._ways.no_barrier(str(error))
         rounds = Rounds()

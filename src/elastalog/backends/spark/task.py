@@ -42,7 +42,7 @@ class StratumSpec:
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
     from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
-    run together."""
+    run together. `token`: by which they know each other over the network; None if they go through files."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -55,6 +55,7 @@ class StratumSpec:
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
     rounds: Rounds | None = None
+    token: str | None = None
 
     @property
     def shares(self) -> int:

@@ -1,4 +1,4 @@
-"""How tasks that exchange are run: all at the same time, or one stage a round."""
+"""How tasks that exchange are run: all at the same time, over the network or through files, or one stage a round."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("elastalog.placement")
 
 SETTING = "spark.elastalog.exchange"
-Way = Literal["together", "stages"]
-_WAYS: dict[str, Way] = {"barrier": "together", "stages": "stages"}
+Way = Literal["network", "files", "stages"]
+_WAYS: tuple[Way, ...] = ("network", "files", "stages")
 
 
 @dataclass(slots=True)
@@ -39,10 +39,11 @@ class Ways:
     def _chosen(self) -> Way:
         wanted = self.spark.conf.get(SETTING, None) or "auto"
         require_one_of(SETTING, wanted, ("auto", *_WAYS))
-        if wanted != "auto":
-            if wanted == "stages":
-                self.no_barrier("as asked")
-            return _WAYS[wanted]
+        for way in _WAYS:
+            if wanted == way:
+                if way == "stages":
+                    self.no_barrier("as asked")
+                return way
         if (self.spark.conf.get("spark.dynamicAllocation.enabled", None) or "false").lower() == "true":
             self.no_barrier("dynamic allocation does not go together with Spark's barrier mode")
             return "stages"
@@ -50,4 +51,5 @@ class Ways:
         if asked is not None and asked > slots(self.spark):
             self.no_barrier(f"{asked} tasks are asked for, and there are {slots(self.spark)} slots")
             return "stages"
-        return "together"
+        is_one_machine = (self.spark.sparkContext.master or "").startswith("local")
+        return "files" if is_one_machine else "network"
