@@ -102,7 +102,12 @@ class SparkBackend:
         return self.relations.is_explicit(relation, words)
 
     def profile(self) -> Profile:
-        return self.kernel.profile()
+        elsewhere = tuple(cost for number, cost in sorted(self._jobs.costs.items()) if self._is_in_tasks(number))
+        return replace(self.kernel.profile(), elsewhere=elsewhere)
+
+    def _is_in_tasks(self, stratum: int) -> bool:
+        placement = self.placements.get(stratum)
+        return placement is not None and placement.plan is not None
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

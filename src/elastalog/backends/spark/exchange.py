@@ -22,7 +22,7 @@ from elastalog.backends.spark.linked_messages import LinkedMessages
 from elastalog.backends.spark.links import linked
 from elastalog.backends.spark.message_operators import add_counts
 from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed
-from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten, SavedState, Worked
+from elastalog.backends.spark.results import Exchanged, Failed, Fault, Result, RoundWritten, SavedState, Worked
 from elastalog.backends.spark.staged import RoundEnded, StagedMessages
 from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
 from elastalog.backends.spark.word_files import read_words, write_words
@@ -47,6 +47,7 @@ def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[
     messages = _messages(spec, share)
     try:
         yield from work(messages)
+        yield Exchanged(share, messages.rounds_done, messages.waited, messages.sent)
     except RoundEnded as ended:
         yield RoundWritten(share, ended.location, ended.state)
     except TaskFailed:

@@ -9,6 +9,7 @@ second, files on a disk take milliseconds.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,8 @@ class Messages:
         self.share = share
         self.shares = shares
         self.notes: list[Any] = []
+        self.waited = 0.0
+        self.sent = 0
         self._round = 0
         self._is_far = is_address(folder)
 
@@ -85,7 +88,9 @@ class Messages:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
+                began = time.perf_counter()
                 own = self._given_by(share)
+                self.waited += time.perf_counter() - began
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
         self._forget()
         return messages
@@ -94,11 +99,16 @@ class Messages:
         """Who has written a file has read those of the round before. At an address all go in the end, in one
         request."""
         if not self._is_far and self.shares > 1:
-            remove([inside(self.folder, _name(self.share, self._round - 1))])
+            remove([inside(self.folder, round_name(self.share, self._round - 1))])
 
     def _given_by(self, sender: int) -> dict[str, np.ndarray]:
-        with opened_when_there(self.folder, _name(sender, self._round)) as file:
+        with opened_when_there(self.folder, round_name(sender, self._round)) as file:
             return self._read(file, self._others(sender))
+
+    @property
+    def rounds_done(self) -> int:
+        """How many rounds there have been."""
+        return self._round
 
     def close(self) -> None:
         """Nothing more will be exchanged."""
@@ -121,7 +131,8 @@ class Messages:
         """Writes the file of this round; None: this task has failed."""
         if self.shares > 1:
             content = self._content(packed, note, self._others(self.share))
-            put(inside(self.folder, _name(self.share, self._round)), *content)
+            self.sent += sum(memoryview(part).nbytes for part in content)
+            put(inside(self.folder, round_name(self.share, self._round)), *content)
 
     def _content(
         self, packed: Mapping[str, _Packed] | None, note: Any, readers: Sequence[int]
@@ -159,7 +170,8 @@ class Messages:
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
 
-def _name(share: int, number: int) -> str:
+def round_name(share: int, number: int) -> str:
+    """The file of a task in a round, in the folder of the attempt."""
     return f"{number}-{share}{_ROUND}"
 
 

@@ -46,11 +46,16 @@ class StratumNews:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)
 
+    @property
+    def seconds(self) -> float:
+        """How long the job has taken so far."""
+        return time.monotonic() - self._began
+
     def done(self, outcome: Outcome) -> None:
         """Tells what came of the job."""
         found = sum(file.rows for written in outcome.written.values() for file in written.changes or written.states)
         log.info(
-            "%s: %d facts written, %d derivations, %.2f s",
-            self.title, found, outcome.derivations, time.monotonic() - self._began,
+            "%s: %d facts written, %d derivations, %.2f s; %s",
+            self.title, found, outcome.derivations, self.seconds, outcome.costs,
         )  # fmt: skip
         self._watch.tell(self._stratum, self._rounds, found)

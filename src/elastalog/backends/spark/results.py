@@ -69,6 +69,26 @@ class RoundWritten:
     state: SavedState | None
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the work of a task took: seconds, and the most memory that its process has had. Brought back with the other
+    results: Spark's accumulators count a task that is repeated twice."""
+
+    share: int
+    seconds: float
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What a task did to exchange: the rounds, the seconds that it waited for others, the bytes that it gave them."""
+
+    share: int
+    rounds: int
+    waited: float
+    sent: int
+
+
 class Fault(Enum):
     """Why a task could not finish."""
 
@@ -85,4 +105,4 @@ class Failed:
     fault: Fault
 
 
-Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | RoundWritten | Failed
+Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | RoundWritten | Spent | Exchanged | Failed

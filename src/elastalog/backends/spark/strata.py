@@ -14,7 +14,7 @@ import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Matrix, Procedure
+from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.filed import FiledRelation, Pending
@@ -52,7 +52,9 @@ Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 WorkOf: TypeAlias = Callable[[StratumSpec], Work]
 """What tasks do, given what they work on."""
 
+UPDATE = "update"
 _NOTHING: Explicit = ({}, {})
+_WORD = 4
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -82,6 +84,7 @@ class StratumJobs:
         self._program = replace(program, strata=())
         self._routings: dict[int, Mapping[str, Routing]] = {}
         self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
+        self.costs: dict[int, StratumElsewhere] = {}
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
@@ -170,7 +173,7 @@ class StratumJobs:
         def work(given: StratumSpec) -> Work:
             return partial(function, replace(update, stratum=given))
 
-        return self._run(spec, work, shares, "update", _Budget(spec.folder).check)
+        return self._run(spec, work, shares, UPDATE, _Budget(spec.folder).check)
 
     def _concerned(
         self,
@@ -239,7 +242,20 @@ class StratumJobs:
         files_at(folder).keep_only(folder, set().union(*(written.paths for written in outcome.written.values())))
         self._watch.derivations += outcome.derivations
         news.done(outcome)
+        if what != UPDATE:
+            self.costs[plan.stratum.number] = self._cost(spec, len(shares), outcome, news.seconds)
         return outcome
+
+    def _cost(self, spec: StratumSpec, tasks: int, outcome: Outcome, seconds: float) -> StratumElsewhere:
+        costs = outcome.costs
+        place = f"{tasks} {'tasks' if spec.plan.decomposes else 'exchanging tasks'}"
+        sizes = {
+            name: sum(file.rows for file in written.states) * _WORD * (spec.program.relations[name].width + 2)
+            for name, written in outcome.written.items()
+        }
+        return StratumElsewhere(
+            spec.plan.stratum.number, place, seconds, costs.waited, costs.rounds, outcome.derivations, sizes, costs.peak
+        )
 
     def _results(
         self, spec: StratumSpec, work: WorkOf, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews

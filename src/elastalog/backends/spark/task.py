@@ -6,6 +6,7 @@ came of it as `results`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from elastalog.backends.spark.results import (
     Failed,
     Fault,
     Result,
+    Spent,
     StateWritten,
     ValuesMade,
     Worked,
@@ -135,12 +137,23 @@ def run_shares(
     from elastalog.folders.remote import UnreachableError
 
     for position in positions:
+        began = time.perf_counter()
         try:
             yield from work(shares[position])
+            yield Spent(shares[position], time.perf_counter() - began, peak_memory())
         except UnreachableError:
             raise  # another attempt, or another machine, may reach it
         except ElastalogError:
             yield Failed(shares[position], Fault.ERROR)
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+    import sys
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
