@@ -15,11 +15,13 @@ from elastalog.pipeline.own_folder import folder_of_this_process
 
 
 class RemoteFolder:
-    """A folder at an address, of which files are fetched into `folder`."""
+    """A folder at an address, of which files are fetched into `folder`. `given`: the address with what is secret in it;
+    `address` is to be shown."""
 
     def __init__(self, address: str) -> None:
         from pyarrow import fs
 
+        self.given = address
         self.address = without_secrets(address)
         try:
             self._files, self._root = fs.FileSystem.from_uri(address)

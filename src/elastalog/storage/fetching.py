@@ -45,6 +45,15 @@ def fetch_store(address: str) -> FetchedStore:
     return made
 
 
+def copy_of(address: str) -> Path:
+    """The folder of this process with the copy of a store, up to date."""
+    known = next((store for store in _fetched.values() if store.remote.given == address), None)
+    if known is None:
+        return fetch_store(address).folder
+    _fetch(known)
+    return known.folder
+
+
 def fetch_again(folder: Path) -> None:
     """Brings a copy up to date; does nothing in a folder that is none."""
     known = _fetched.get(folder)
