@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from elastalog.backends.spark import exchange, slots, strata
+from elastalog.backends.spark import exchange, slots, strata, ways
 from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
@@ -33,7 +33,7 @@ class Settings(dict[str, str]):
 def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) -> Iterator[Any]:
     """Within the block, sessions with `engine="spark"` and the session given evaluate in this process."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), **settings})
+    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), ways.SETTING: "files", **settings})
     spark = SimpleNamespace(conf=conf, ran=[], attempts=[])
     numbers = itertools.count()
 
@@ -81,6 +81,7 @@ def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strata, "run_tasks", run_tasks)
         patch.setattr(exchange, "attempt_folder", attempt_folder)
+        patch.setattr(exchange, "own_host", lambda: "127.0.0.1")
         patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
         patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
         patch.setattr(

@@ -50,7 +50,7 @@ def folder_of(store: str) -> Path:
         return Path(store)
     from elastalog.storage.fetching import fetch_store
 
-    return fetch_store(store)
+    return fetch_store(store).folder
 
 
 def is_store(path: str) -> bool:

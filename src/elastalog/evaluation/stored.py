@@ -30,6 +30,7 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
+from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
 from elastalog.storage.program_change import ProgramChange
@@ -126,11 +127,13 @@ def create_store(
     dictionary: Dictionary,
     options: Options,
     record: EpochRecord,
+    files: FileSystem | None = None,
 ) -> Store:
     """Makes a store of the first epoch."""
     return Store.create(
         path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.states.of,
-        log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_elsewhere(backend),
+        log_entry(record, record.impact), _learnt(epochs.strategy, None), files,
+        written_elsewhere(backend, is_here=files is not None),
     )  # fmt: skip
 
 

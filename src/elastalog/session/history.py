@@ -31,14 +31,16 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
-    from elastalog.storage import equivalences
+    from elastalog.storage import equivalences, fetching
     from elastalog.storage import store as stores
+    from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
     from elastalog.storage.store import Store
 else:  # only those who have a store need them
     differences = late.module("elastalog.evaluation.differences")
     equivalences = late.module("elastalog.storage.equivalences")
     stored = late.module("elastalog.evaluation.stored")
+    fetching = late.module("elastalog.storage.fetching")
     stores = late.module("elastalog.storage.store")
 
 MOST_FACTS = 1_000_000
@@ -76,11 +78,13 @@ class History:
                 now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
             )
 
-    def keep_in(self, path: Path, options: Options) -> None:
-        """Makes a store of the first epoch, which the following ones go to."""
+    def keep_in(self, path: Path, options: Options, files: FileSystem | None = None) -> None:
+        """Makes a store of the first epoch, which the following ones go to, through `files` if given."""
         now = self._materialisation
         first = self.records[-1]
-        self._take(stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first))
+        self._take(
+            stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first, files)
+        )
 
     @property
     def is_read_only(self) -> bool:
@@ -169,12 +173,12 @@ class History:
             raise faults.epoch_unknown(None, epoch, oldest, now.epoch)
         return net_of(record for record in self.records if record.epoch > epoch)
 
-    def back_up(self, to: Path) -> int:
-        """Copies the store into a folder."""
+    def back_up(self, to: Path, files: FileSystem | None = None) -> int:
+        """Copies the store into a folder, through `files` if given."""
         with self._materialisation.lock, self._stored() as store:
             from elastalog.storage.backup import back_up
 
-            return back_up(store.root, to)
+            return back_up(store.root, to, files)
 
     def at(self, moment: int | datetime) -> tuple[Materialisation, History]:
         """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
@@ -195,6 +199,7 @@ class History:
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
             raise faults.no_reader()
+        fetching.fetch_again(self.store.root)
         with stored.unmoved(self.store.root):
             store = stores.Store.open(self.store.root, read_only=True)
             if store.epoch == now.epoch:

@@ -474,9 +474,9 @@ class Session:
         on. Returns the epoch of the copy."""
         require_path("a copy of a store is a folder", path, "give its path")
         if is_address(path):
-            from elastalog.storage.fetching import refuse_to_write
+            from elastalog.storage.objects.copying import copied_to
 
-            raise refuse_to_write(str(path))
+            return copied_to(str(path), self._history.back_up)
         return self._history.back_up(Path(path))
 
     def diff(self, first: int, last: int) -> Differences:

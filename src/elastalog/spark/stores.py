@@ -32,7 +32,7 @@ def read_relation(
     from elastalog.storage.parts import set_aside
     from elastalog.storage.store import Store
 
-    root = fetch_store(store) if isinstance(store, str) and is_address(store) else Path(store)
+    root = fetch_store(store).folder if isinstance(store, str) and is_address(store) else Path(store)
     with unmoved(root):
         opened = Store.open(root, read_only=True, until=epoch)
         state = opened.state(epoch)

@@ -13,11 +13,11 @@ from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, read_manifest
 from elastalog.storage.store import refuse_existing
 
 
-def back_up(root: Path, to: Path) -> int:
+def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     """Copies a store, with all epochs that it keeps, into a folder that is not there or is empty. A writer may go on
     meanwhile. Returns the epoch of the copy, which is on the disk and is a store once this returns; before, it is
     none."""
-    files = FileSystem()
+    files = files or FileSystem()
     refuse_existing(to)
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts
         manifest = read_manifest(root)

@@ -70,6 +70,12 @@ class FileSystem:
         self._unlink(path)
         failpoints.reach("garbage.remove.after")
 
+    def adopt(self, path: Path) -> None:
+        """A new file was written otherwise, and flushed: it is one of the store's."""
+
+    def release(self) -> None:
+        """The store is closed."""
+
     def make_folder(self, path: Path) -> None:
         """Makes a folder with those above it, for good; one that is there stays."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]

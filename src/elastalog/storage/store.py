@@ -107,6 +107,8 @@ class Store(RecordedEpochs):
                 files, root, dictionary, (), (), len(dictionary.symbols), len(dictionary.wide)
             )
             written = write_elsewhere(root, layout, entry.epoch) if write_elsewhere is not None else {}
+            for file_written in written.values():
+                files.adopt(root / file_written.name)
             relations = snapshots.write_relations(files, root, layout, fetch, entry.epoch, written)
             snapshot = Snapshot(entry.epoch, relations, Batches().written(), learnt, entry)
             journal = JournalFile(entry.epoch, f"journal-{entry.epoch}.log", None)
@@ -169,6 +171,7 @@ class Store(RecordedEpochs):
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
+                self._files.release()
 
     @property
     def is_read_only(self) -> bool:

@@ -49,6 +49,7 @@ class SparkBackend:
         watch: Watch | None = None,
     ) -> None:
         self.annotation = annotation
+        self._dictionary = dictionary
         self.is_elastic = is_elastic
         self.placements: dict[int, Placement] = {}
         self.kernel = KernelBackend(
@@ -111,7 +112,13 @@ class SparkBackend:
             if number in strata
         }
         profile = self.kernel.profile()
-        return replace(profile, places=tuple(placed.get(one.stratum, one) for one in profile.places))
+        places = tuple(placed.get(one.stratum, one) for one in profile.places)
+        elsewhere = tuple(cost for number, cost in sorted(self._jobs.costs.items()) if self._is_in_tasks(number))
+        return replace(profile, places=places, elsewhere=elsewhere)
+
+    def _is_in_tasks(self, stratum: int) -> bool:
+        placement = self.placements.get(stratum)
+        return placement is not None and placement.plan is not None
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
@@ -128,6 +135,7 @@ class SparkBackend:
         return choose(
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
+            functions=self._dictionary.functions,
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:

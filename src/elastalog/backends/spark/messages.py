@@ -10,23 +10,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from elastalog.backends.spark.awaiting import opened_when_there
 from elastalog.backends.spark.message_operators import distribute
 from elastalog.folders.addresses import inside, is_address, name_in
 from elastalog.folders.files import OpenedFile, files_at, put, remove
-
-_PAUSES = (0.0002, 0.02)
-_PAUSES_AT_AN_ADDRESS = (0.02, 0.5)
-"""The shortest and the longest time between two looks for a file: each is a request there."""
-
-_SECONDS_UNTIL_GIVEN_UP = 5.0
-"""How often a task that waits looks whether the driver has given up: where that is a request."""
 
 _LENGTH = 8
 _WORD = 4
@@ -77,8 +70,9 @@ class Messages:
         self.share = share
         self.shares = shares
         self.notes: list[Any] = []
+        self.waited = 0.0
+        self.sent = 0
         self._round = 0
-        self._files = files_at(folder)
         self._is_far = is_address(folder)
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
@@ -94,12 +88,30 @@ class Messages:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
-                own = self._read(share)
+                began = time.perf_counter()
+                own = self._given_by(share)
+                self.waited += time.perf_counter() - began
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
-        # Who has written a file has read those of the round before. At an address all go in the end, in one request.
-        if not self._is_far and self.shares > 1:
-            remove([self._path(self.share, self._round - 1)])
+        self._forget()
         return messages
+
+    def _forget(self) -> None:
+        """Who has written a file has read those of the round before. At an address all go in the end, in one
+        request."""
+        if not self._is_far and self.shares > 1:
+            remove([inside(self.folder, round_name(self.share, self._round - 1))])
+
+    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
+        with opened_when_there(self.folder, round_name(sender, self._round)) as file:
+            return self._read(file, self._others(sender))
+
+    @property
+    def rounds_done(self) -> int:
+        """How many rounds there have been."""
+        return self._round
+
+    def close(self) -> None:
+        """Nothing more will be exchanged."""
 
     def give_up(self) -> None:
         """Tells the others, in the next round, that this task cannot go on."""
@@ -117,60 +129,50 @@ class Messages:
 
     def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
         """Writes the file of this round; None: this task has failed."""
-        if self.shares == 1:
-            return
+        if self.shares > 1:
+            content = self._content(packed, note, self._others(self.share))
+            self.sent += sum(memoryview(part).nbytes for part in content)
+            put(inside(self.folder, round_name(self.share, self._round)), *content)
+
+    def _content(
+        self, packed: Mapping[str, _Packed] | None, note: Any, readers: Sequence[int]
+    ) -> tuple[bytes | memoryview, ...]:
+        """The header, and the rows for some readers, `shares` for everybody."""
         given = packed or {}
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
         header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
         header += b" " * (-len(header) % _WORD)
-        others = (share for share in range(self.shares + 1) if share != self.share)
-        rows = (p.part(share).data for share in others for p in given.values())
-        put(self._path(self.share, self._round), len(header).to_bytes(_LENGTH, "little"), header, *rows)
+        rows = (p.part(share).data for share in readers for p in given.values())
+        return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
-    def _read(self, sender: int) -> dict[str, np.ndarray]:
-        """What another task gives this one, by address; notes what it says."""
-        with self._awaited(sender) as file:
-            length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
-            header = json.loads(_bytes(file, _LENGTH, length))
-            if header["failed"]:
-                raise TaskFailed
-            self.notes.append(header["note"])
-            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
-            start = _LENGTH + length
-            for share in range(self.shares + 1):
-                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
-                number = sum(rows * width for rows, width in shapes) if share != sender else 0
-                if share in (self.share, self.shares):
-                    words = np.empty(number, np.int32)
-                    file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
-                    for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
-                        parts.append(part)
-                start += _WORD * number
+    def _others(self, sender: int) -> Sequence[int]:
+        """Whose rows are in the file of a task: what it gives itself it knows."""
+        return [share for share in range(self.shares + 1) if share != sender]
+
+    def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:
+        """What another task gives this one, by address; notes what it says. `readers`: whose rows there are."""
+        length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
+        header = json.loads(_bytes(file, _LENGTH, length))
+        if header["failed"]:
+            raise TaskFailed
+        self.notes.append(header["note"])
+        found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
+        start = _LENGTH + length
+        for share in readers:
+            shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
+            number = sum(rows * width for rows, width in shapes)
+            if share in (self.share, self.shares):
+                words = np.empty(number, np.int32)
+                file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
+                for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
+                    parts.append(part)
+            start += _WORD * number
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
-    @contextmanager
-    def _awaited(self, sender: int) -> Iterator[OpenedFile]:
-        """The file of another task, when it is there. If that task dies, Spark hears of it, and then ends this one
-        too."""
-        path = self._path(sender, self._round)
-        pause, longest = _PAUSES_AT_AN_ADDRESS if self._is_far else _PAUSES
-        until_given_up = _SECONDS_UNTIL_GIVEN_UP if self._is_far else 0.0
-        looked = time.monotonic()
-        with ExitStack() as stack:
-            while True:
-                with suppress(FileNotFoundError):
-                    file = stack.enter_context(self._files.opened(path))
-                    break
-                if time.monotonic() - looked >= until_given_up:
-                    looked = time.monotonic()
-                    if not self._files.is_folder(self.folder):
-                        raise RuntimeError("the driver has given this attempt up")
-                time.sleep(pause)
-                pause = min(pause * 1.5, longest)
-            yield file
 
-    def _path(self, share: int, number: int) -> str:
-        return inside(self.folder, f"{number}-{share}{_ROUND}")
+def round_name(share: int, number: int) -> str:
+    """The file of a task in a round, in the folder of the attempt."""
+    return f"{number}-{share}{_ROUND}"
 
 
 def rounds_reached(folder: str) -> int:

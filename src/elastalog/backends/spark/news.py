@@ -38,16 +38,24 @@ class StratumNews:
         if self._folder is None or now - self._looked < self.interval:
             return
         self._looked = now
-        rounds = rounds_reached(self._folder)
+        self.reached(rounds_reached(self._folder))
+
+    def reached(self, rounds: int) -> None:
+        """Tells the round that tasks have reached, if it is another."""
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)
+
+    @property
+    def seconds(self) -> float:
+        """How long the job has taken so far."""
+        return time.monotonic() - self._began
 
     def done(self, outcome: Outcome) -> None:
         """Tells what came of the job."""
         found = sum(file.rows for written in outcome.written.values() for file in written.changes or written.states)
         log.info(
-            "%s: %d facts written, %d derivations, %.2f s",
-            self.title, found, outcome.derivations, time.monotonic() - self._began,
+            "%s: %d facts written, %d derivations, %.2f s; %s",
+            self.title, found, outcome.derivations, self.seconds, outcome.costs,
         )  # fmt: skip
         self._watch.tell(self._stratum, self._rounds, found)

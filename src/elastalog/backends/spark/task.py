@@ -6,6 +6,7 @@ came of it as `results`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -22,11 +23,13 @@ from elastalog.backends.spark.results import (
     Failed,
     Fault,
     Result,
+    Spent,
     StateWritten,
     ValuesMade,
     Worked,
 )
 from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import WordFile, read_words, write_changes, write_words
 from elastalog.planning.decompose import Copy, SharePlan, with_copies
@@ -40,7 +43,8 @@ class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
-    from the state before is wanted too."""
+    from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
+    run together. `token`: by which they know each other over the network; None if they go through files."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -52,6 +56,8 @@ class StratumSpec:
     deleted: Mapping[str, WordFile] = field(default_factory=dict)
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
+    rounds: Rounds | None = None
+    token: str | None = None
 
     @property
     def shares(self) -> int:
@@ -131,12 +137,23 @@ def run_shares(
     from elastalog.folders.remote import UnreachableError
 
     for position in positions:
+        began = time.perf_counter()
         try:
             yield from work(shares[position])
+            yield Spent(shares[position], time.perf_counter() - began, peak_memory())
         except UnreachableError:
             raise  # another attempt, or another machine, may reach it
         except ElastalogError:
             yield Failed(shares[position], Fault.ERROR)
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+    import sys
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:

@@ -174,11 +174,23 @@ STORAGE: tuple[Entry, ...] = (
     ),
     Entry(
         "E0876",
-        "a store at an address is only read",
-        "One process at a time writes a store, and a lock of the file system sees to it. Object stores have none, so a"
-        " store is written on a disk; a copy of it may be put anywhere, and be read there.",
-        'elastalog.open(store="s3://bucket/reach.store")',
-        'elastalog.open(store="s3://bucket/reach.store", read_only=True)',
+        "no store can be written at an address",
+        "One process at a time writes a store. At an address that is made sure of by puts that depend on what is there"
+        " (If-None-Match, If-Match), through the package `obstore`. Where these are not to be had (`hdfs://`, and"
+        " servers that pass over the conditions), a store is written on a disk; a copy of it may be put anywhere, and"
+        " be read there.",
+        'elastalog.open(store="hdfs://namenode/reach.store")',
+        'elastalog.open(store="hdfs://namenode/reach.store", read_only=True)',
+    ),
+    Entry(
+        "E0878",
+        "store taken over by another writer",
+        "Who writes a store at an address has a lease, which it renews every ten seconds. This process did not for half"
+        " a minute (it was stopped, or could not reach the server), and another one has opened the store for writing."
+        " From then on nothing that this one writes counts. Whether the update under way is in the store is seen by"
+        " opening it again.",
+        'db.apply({"edge": [(1, 2)]})  # after the machine slept',
+        'elastalog.open(store="s3://bucket/reach.store").apply({"edge": [(1, 2)]}, source="feed", batch=7)',
     ),
     Entry(
         "E0820",
