@@ -57,9 +57,9 @@ class Experience:
     bootstrap_inputs: int = 0
 
     def bootstrap_of(self, inputs: int) -> int:
-        """What a bootstrap that reads so many facts should take: as the last one; in proportion where it reads less than
-        half or more than twice as many; and a derivation for each where the last one made none, as that of a session
-        which begins empty. Without `inputs`, 0: as the last one."""
+        """What a bootstrap that reads so many facts should take: as the last one; in proportion where it reads less
+        than half or more than twice as many; and a derivation for each where the last one made none, as that of a
+        session which begins empty. Without `inputs`, 0: as the last one."""
         known, before = self.bootstrap_derivations, self.bootstrap_inputs
         if not known:
             return inputs
