@@ -13,7 +13,7 @@ _FEW = 32
 
 def distinct(words: Matrix) -> Matrix:
     """The rows of a matrix, each once."""
-    if len(words) < 2 or (len(words) <= _FEW and len(set(map(bytes, words))) == len(words)):  # type: ignore[arg-type]
+    if len(words) < 2 or (len(words) <= _FEW and len(set(map(bytes, words))) == len(words)):
         return words
     held = _held(words)
     return words if held.used == len(words) else held.rows[: held.used].copy()
