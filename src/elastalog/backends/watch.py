@@ -70,33 +70,31 @@ class Watch:
         self._whole_budget = whole
         self._allowed = derivations or 0
 
-    def _ask_for_whole(self) -> None:
-        """From now on the budget is what it is in all."""
+    def _whole(self) -> int | None:
+        """The budget, from now on as large as it is in all."""
         whole, self._whole_budget = self._whole_budget, None
         if whole is not None and self._budget is not None:
             derivations = whole()
             self._budget = None if derivations is None else self._budget - self._allowed + derivations
+        return self._budget
 
     @property
     def derivations_left(self) -> int | None:
         """What is left of the budget, None if there is none."""
-        self._ask_for_whole()
-        return None if self._budget is None else max(0, self._budget - self.effort)
+        budget = self._whole()
+        return None if budget is None else max(0, budget - self.effort)
 
     def count(self, derivations: int, rows: int = 0) -> None:
         """Counts derivations, for which so many rows were looked at."""
         self.derivations += derivations
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
-    def _is_spent(self) -> bool:
-        return self._budget is not None and self.effort > self._budget
-
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
         self.count(derivations, rows)
-        if self._is_spent():
-            self._ask_for_whole()
-            if self._is_spent():
+        if self._budget is not None and self.effort > self._budget:
+            budget = self._whole()
+            if budget is not None and self.effort > budget:
                 raise BudgetExceeded
         self._blocks += 1
         if not self._blocks & 15:
