@@ -16,7 +16,7 @@ import pytest
 
 import elastalog
 from benchmarks.spark_case import case_named
-from elastalog.backends.spark.messages import Messages
+from elastalog.backends.spark.messages import Messages, round_name
 from tests.spark.without_spark import tasks_in_this_process
 
 SHARES = (2, 4, 8, 16)
@@ -30,7 +30,7 @@ def measure(name: str, shares: int) -> str:
 
     def counted(self: Messages, packed: Mapping[str, Any] | None, note: Any) -> None:
         write(self, packed, note)
-        sent["bytes"] += self._path(self.share, self._round).stat().st_size
+        sent["bytes"] += Path(self.folder, round_name(self.share, self._round)).stat().st_size
         sent["files"] += 1
         sent["rounds"] = max(sent["rounds"], self._round)
 

@@ -103,9 +103,12 @@ def test_an_aggregate_is_shared_by_its_first_group() -> None:
     assert any(line.endswith("each task folds its groups") for line in report)
 
 
-def test_an_aggregate_without_groups_is_folded_in_one_place() -> None:
+def test_an_aggregate_without_groups_is_folded_by_one_task() -> None:
     text = E + ".decl n(k: number)\nn(k) :- k = count : { e(_, _) }.\n"
     strata = lower(Program.parse(text).checked).strata
-    assert share_plan(next(stratum for stratum in strata if stratum.aggregate is not None)) is None
+    plan = share_plan(next(stratum for stratum in strata if stratum.aggregate is not None))
+    assert plan is not None
+    assert plan.is_for_one
+    assert {copy.column for copy in plan.copies} == {None}
     report = list(decomposition_report(Program.parse(text).checked))
-    assert "    an aggregate without groups: folded in the driver" in report
+    assert "    an aggregate without groups: one task folds it" in report

@@ -14,13 +14,16 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 
 HERE = Path(__file__).parent
 IN_PROCESS = {
+    "test_links",
     "test_native_source",
     "test_operation",
     "test_outcome",
     "test_programs",
     "test_skew",
+    "test_stages",
     "test_update_programs",
     "test_updates",
+    "test_workplace",
 }
 """Modules that also run the tasks of the backend without Spark."""
 

@@ -130,16 +130,35 @@ def test_only_shares_with_changed_members_run_and_nothing_comes_to_the_driver(tm
         assert (6, 3) in set(db["total"])
 
 
-def test_one_without_groups_is_folded_in_the_driver(tmp_path: Path) -> None:
-    text = PRICES + ".decl all(price: number)\nall(t) :- t = sum p : { sale(_, p) }.\n"
+def test_one_without_groups_is_folded_by_one_task(tmp_path: Path) -> None:
+    text = (
+        PRICES
+        + """
+        .decl all(price: number)
+        all(t) :- t = sum p : { sale(_, p) }.
+        .decl few(n: number, least: number, mean: float)
+        few(n, l, m) :- n = count : { sale(_, _) }, l = min p : { sale(_, p) }, m = mean p : { sale(_, p) }.
+    """
+    )
+    sales = {(1, 2), (1, 3), (2, 7)}
     with (
         tasks_in_this_process(tmp_path) as session,
-        elastalog.open(text, {"sale": [(1, 2), (1, 3), (2, 7)]}, engine="spark", spark=session) as db,
+        elastalog.open(text, {"sale": sorted(sales)}, engine="spark", spark=session) as db,
     ):
-        assert where_aggregates_are(db) == {"driver", "tasks"}
-        assert set(db["all"]) == {(12,)}
-        db.apply(deleted={"sale": [(1, 3)]})
-        assert set(db["all"]) == {(9,)}
+        assert where_aggregates_are(db) == {"tasks"}
+        for gone, come in (((1, 3), (4, 40)), ((4, 40), (2, 1)), ((2, 1), (2, 2**40))):
+            prices = [price for _, price in sales]
+            assert set(db["all"]) == {(sum(prices),)}
+            assert set(db["few"]) == {(len(prices), min(prices), sum(prices) / len(prices))}
+            sales = (sales - {gone}) | {come}
+            db.apply({"sale": [come]}, {"sale": [gone]})
+        db.apply(deleted={"sale": sorted(sales)})
+        assert set(db["all"]) == {(0,)}
+        assert not len(db["few"])
+        backend = db._backend
+        assert isinstance(backend, SparkBackend)
+        members = {stratum.aggregate.members for stratum in backend.program.strata if stratum.aggregate is not None}
+        assert members - {"sale"} <= backend.kernel.evicted
 
 
 def test_means_and_wide_sums_are_values_that_nobody_had(tmp_path: Path) -> None:

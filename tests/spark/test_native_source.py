@@ -21,6 +21,7 @@ import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.spark.native import stored_rows
+from tests.object_store import bucket_on_this_machine
 from tests.spark.conftest import environment_of_children
 
 pytest.importorskip("pyspark")
@@ -141,7 +142,6 @@ def test_an_equivalence_that_is_kept_as_classes_is_refused(tmp_path: Path) -> No
         ({"relation": "kind"}, "E0606", "did you mean `kinds`?"),
         ({"epoch": 9}, "E0813", "epochs 1 to 3"),
         ({"store": "nowhere"}, "E0801", "no such folder"),
-        ({"store": "s3://bucket/store"}, "E0870", "`s3://bucket/store` is no folder"),
         ({"epcoh": 1}, "E0870", "did you mean `epoch`?"),
         ({"epoch": "last"}, "E0870", "a whole number from 1 on"),
         ({"epoch": 0}, "E0870", "a whole number from 1 on"),
@@ -354,11 +354,16 @@ writer.commit([message])
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_once(store: Path) -> None:
+@pytest.mark.parametrize(
+    ("batches", "least"), [(6, 4), pytest.param(40, 50, marks=[pytest.mark.slow, pytest.mark.long])]
+)
+def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_once(
+    store: Path, batches: int, least: int
+) -> None:
     """What is killed are processes that do what Spark's driver does in the end. The change feed is the witness."""
     random = Random(5)
     kills = 0
-    for batch in range(1, 7):
+    for batch in range(1, batches + 1):
         for patience in (random.uniform(0, 0.05), random.uniform(0, 0.4), None):
             command = [sys.executable, "-c", WRITE, str(store), str(batch)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment_of_children())
@@ -370,11 +375,39 @@ def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_
                 kills += process.wait() == -signal.SIGKILL
             assert process.wait() in (0, -signal.SIGKILL)
             process.stdout.close()
-    assert kills > 3
+    assert kills >= least
     given = source(store, changes="true", columns="n", epoch=3)
     reader = given.streamReader(given.schema())
     parts = reader.partitions(reader.initialOffset(), reader.latestOffset())
-    assert [row for part in parts for row in rows(reader.read(part))] == [("+", n, n + 3) for n in range(1, 7)]
+    assert [row for part in parts for row in rows(reader.read(part))] == [
+        ("+", n, n + 3) for n in range(1, batches + 1)
+    ]
+
+
+def test_a_store_at_an_address_is_read_followed_and_written() -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    with bucket_on_this_machine() as bucket:
+        address: Any = bucket.address("store")
+        with elastalog.open(PROGRAM, facts={"kinds": [A, B]}, store=address) as db:
+            db.apply({"kinds": [C]}, {"kinds": [A]})
+        assert set(read(source(address, columns="n"))) == {(B[0],), (C[0],)}
+        assert set(read(source(address, columns="n", epoch=1))) == {(A[0],), (B[0],)}
+        given = source(address, changes="true", columns="n", epoch=1)
+        reader = given.streamReader(given.schema())
+        start, middle = reader.initialOffset(), reader.latestOffset()
+        sent = pa.table({"op": ["-"], "n": [B[0]], "u": [str(B[1])], "f": [B[2]], "s": [B[3]]})
+        for _ in range(2):  # the second time it is known
+            writing = source(address, source="job", batch="1")
+            writer = writing.writer(StructType([StructField(n, StringType()) for n in sent.column_names]), False)
+            writer.commit([writer.write(iter(sent.to_batches()))])
+        end = reader.latestOffset()
+        told = [
+            [row for part in reader.partitions(*between) for row in rows(reader.read(part))]
+            for between in ((start, middle), (middle, end))
+        ]
+        assert sorted(told[0]) == [("+", C[0], 2), ("-", A[0], 2)]
+        assert told[1] == [("-", B[0], 3)]
 
 
 # --- on Spark ------------------------------------------------------------------------------------------------------

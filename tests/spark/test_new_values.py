@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -31,6 +32,45 @@ power(x, y) :- start(x, y).
 power(x, y * 2) :- power(x, y), y < 1000000000000.
 """
 STARTS = {"start": [(x, 10**9 + x) for x in range(12)]}
+LISTS = """
+.type List = [head: symbol, size: float, rest: List]
+.decl part(owner: symbol, text: symbol)
+.decl list(owner: symbol, of: List, n: number)
+list(o, [t, 0.5, nil], 1) :- part(o, t).
+list(o, [cat(t, "'"), to_float(n), l], n + 1) :- list(o, l, n), part(o, t), n < 3.
+.decl second(owner: symbol, text: symbol, size: float)
+second(o, t, s) :- list(o, [_, _, [t, s, _]], _).
+.decl none(owner: symbol)
+none(o) :- list(o, l, _), l = [_, _, nil].
+"""
+TREES = """
+.type Tree = Leaf { x: number } | Node { left: Tree, right: Tree }
+.decl leaf(owner: number, x: number)
+.decl tree(owner: number, t: Tree, n: number)
+tree(o, $Leaf(x * 1000000007), 1) :- leaf(o, x).
+tree(o, $Node(a, b), 2) :- tree(o, a, 1), tree(o, b, 1).
+tree(o, $Node(a, a), 3) :- tree(o, a, 2).
+.decl left(owner: number, x: number)
+left(o, x) :- tree(o, $Node($Node($Leaf(x), _), _), 3).
+"""
+LEAVES = {"leaf": [(o, x) for o in range(7) for x in (3, o + 10)]}
+MADE = """
+.functor shout(text: symbol, times: number): symbol
+.functor third(x: number): number
+.decl part(owner: symbol, text: symbol)
+.decl loud(owner: symbol, text: symbol)
+loud(o, @shout(t, 2)) :- part(o, t).
+.decl size(owner: symbol, n: number)
+size(o, @third(strlen(t))) :- loud(o, t).
+"""
+
+
+def shout(text: str, times: int) -> str:
+    return (text + "!") * times
+
+
+def third(number: int) -> int | None:
+    return number // 3 if number % 2 == 0 else None
 
 
 def wheres(db: elastalog.Session) -> set[str]:
@@ -44,13 +84,18 @@ def wheres(db: elastalog.Session) -> set[str]:
     [
         (WORDS, PARTS, [([("bob", "z")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "z")])]),
         (POWERS, STARTS, [([(3, 10**10)], [(4, 10**9 + 4)]), ([(4, 10**9 + 4), (99, 2**42)], [(3, 10**10)])]),
+        (LISTS, PARTS, [([("bob", "z")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "z")])]),
+        (TREES, LEAVES, [([(3, 5)], [(2, 3)]), ([(9, 9), (2, 3)], [(3, 5)])]),
+        (MADE, PARTS, [([("bob", "long")], [("ann", "x")]), ([("ann", "x"), ("new", "n")], [("bob", "long")])]),
     ],
-    ids=["texts", "numbers"],
+    ids=["texts", "numbers", "records", "branches", "functors"],
 )
 def test_new_values_are_the_same_as_in_the_kernel(
     tmp_path: Path, text: str, facts: Any, updates: Any, options: dict[str, Any]
 ) -> None:
     relation = next(iter(facts))
+    if text is MADE:
+        options = {**options, "functors": {"shout": shout, "third": third}}
     with (
         tasks_in_this_process(tmp_path) as session,
         elastalog.open(text, facts, engine="spark", spark=session, **options) as db,
@@ -72,6 +117,59 @@ def test_on_spark_tasks_that_give_one_number_to_two_texts_do_no_harm(spark: Any)
     with elastalog.open(WORDS, PARTS, engine="spark", spark=spark) as db:
         assert wheres(db) == {"tasks"}
         assert levels_of(db) == levels_of(elastalog.open(WORDS, PARTS))
+
+
+@pytest.mark.parametrize("text", [LISTS, MADE], ids=["records", "functors"])
+def test_records_and_functors_on_spark(spark: Any, text: str) -> None:
+    """Functions of a module that workers cannot import, such as this one, travel with their code."""
+    options: dict[str, Any] = {"functors": {"shout": shout, "third": third}} if text is MADE else {}
+    with elastalog.open(text, PARTS, engine="spark", spark=spark, **options) as db:
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(elastalog.open(text, PARTS, **options))
+        db.apply({"part": [("bob", "zz")]})
+        assert ("bob", "zz") in set(db["part"])
+
+
+def test_arithmetic_that_wraps_around_is_done_by_tasks(tmp_path: Path) -> None:
+    text = '.pragma "arithmetic" "wrap"\n' + POWERS.replace("y < 1000000000000", "y > 0")
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, STARTS, engine="spark", spark=session) as db,
+    ):
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(elastalog.open(text, STARTS))
+
+
+def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
+    lock = Lock()
+
+    def locked(text: str, times: int) -> str:
+        with lock:
+            return shout(text, times)
+
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(MADE, PARTS, engine="spark", spark=session, functors={"shout": locked, "third": third}) as db,
+    ):
+        placements = db._backend.placements.values()  # type: ignore[attr-defined]
+        assert {p.why for p in placements if p.where == "driver"} == {
+            "functor `@shout` is of a library, or cannot be sent to tasks"
+        }
+        assert len(db["loud"]) == len(PARTS["part"])
+
+
+def test_new_records_bring_an_exchanging_stratum_to_the_driver(tmp_path: Path) -> None:
+    text = """
+.type Pair = [x: number, y: number]
+.decl edge(x: number, y: number)
+.decl way(p: Pair)
+way([x, y]) :- edge(x, y).
+way([x, z]) :- way([x, y]), way([y, z]).
+"""
+    facts = {"edge": [(i, i + 1) for i in range(6)]}
+    with tasks_in_this_process(tmp_path) as session, elastalog.open(text, facts, engine="spark", spark=session) as db:
+        assert wheres(db) == {"driver"}
+        assert levels_of(db) == levels_of(elastalog.open(text, facts))
 
 
 def test_what_is_computed_with_the_numbers_of_texts_is_done_in_the_driver(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ import elastalog
 from elastalog.backends.spark.jobs import GROUP, run_tasks
 from elastalog.backends.spark.messages import rounds_reached
 from elastalog.backends.spark.news import StratumNews
+from elastalog.backends.spark.ways import SETTING
 from elastalog.backends.watch import Progress, Watch
+from elastalog.cli.profile import profile_lines
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.spark.without_spark import tasks_in_this_process
 
@@ -38,6 +40,23 @@ def test_every_job_of_a_stratum_is_told(tmp_path: Path, caplog: pytest.LogCaptur
     assert titles[0] == "stratum 1 (path): evaluation by 3 tasks"
     assert titles[1].startswith("stratum 1 (path): update by ")
     assert caplog.messages[0].startswith(f"{titles[0]}: 36 facts written, 36 derivations, ")
+
+
+@pytest.mark.parametrize("exchange", ["files", "network", "stages"])
+def test_what_tasks_took_is_in_the_statistics(tmp_path: Path, exchange: str) -> None:
+    with (
+        tasks_in_this_process(tmp_path, 2, **{SETTING: exchange}) as session,
+        elastalog.open(DOUBLING, {"edge": CHAIN}, engine="spark", spark=session) as db,
+    ):
+        (part,) = db.statistics().elsewhere
+        assert part.place == "2 exchanging tasks"
+        # 36 paths of two words, a level and a count each; those of 2 or more steps are found in each of their places.
+        assert part.bytes == {"path": 36 * 4 * 4}
+        assert part.derivations == 8 + sum((8 + 1 - n) * (n - 1) for n in range(2, 9))
+        assert part.rounds >= 4
+        assert 0 <= part.transfer < part.seconds
+        assert part.peak > 1 << 20
+        assert any("2 exchanging tasks: path 576" in line for line in profile_lines(db.statistics()))
 
 
 def test_rounds_of_tasks_that_exchange_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,10 +89,13 @@ def test_the_last_of_several_changes_holds(spark: Any, tmp_path: Path) -> None:
         array = np.array(rows, np.int32)
         return [array[:, :1], *(array[:, i] for i in range(1, array.shape[1]))]
 
-    base = write_words(tmp_path, "p", FactWords(*state([(1, 0, 1), (2, 1, 2), (3, 1, 1)])))
+    folder = str(tmp_path)
+    base = write_words(folder, "p", FactWords(*state([(1, 0, 1), (2, 1, 2), (3, 1, 1)])))
     # 1 goes and comes back higher, 2 goes, 3 stays, 4 comes and goes, 5 comes: word, level before, level, count.
-    first = write_changes(tmp_path, "p", StateChanges(*state([(1, 0, GONE, 0), (4, GONE, 1, 1), (5, GONE, 2, 3)])))
-    second = write_changes(tmp_path, "p", StateChanges(*state([(1, GONE, 4, 2), (2, 1, GONE, 0), (4, 1, GONE, 0)])))
+    first = write_changes(folder, "p", StateChanges(*state([(1, 0, GONE, 0), (4, GONE, 1, 1), (5, GONE, 2, 3)])))
+    second = write_changes(
+        str(tmp_path), "p", StateChanges(*state([(1, GONE, 4, 2), (2, 1, GONE, 0), (4, 1, GONE, 0)]))
+    )
     schema = Schema("p", (Column("x", Base.NUMBER),))
     filed = FiledRelation((base,), (first, second))
     assert values(filed_relation(spark, schema, filed, Dictionary(), annotations=True)) == {

@@ -17,7 +17,8 @@ import elastalog
 import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
-from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
+from elastalog.folders.addresses import without_secrets
+from elastalog.pipeline.spark.refusals import absolute, reading
 
 PROGRAM = """
 .decl item(id: number, name: symbol)

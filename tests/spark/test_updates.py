@@ -44,7 +44,7 @@ def backend_of(db: elastalog.Session) -> SparkBackend:
 
 
 def files_on_disk(db: elastalog.Session) -> set[str]:
-    return {str(path) for path in backend_of(db).relations.folder.rglob("*.parquet")}
+    return {str(path) for path in Path(backend_of(db).relations.folder).rglob("*.parquet")}
 
 
 def files_known(db: elastalog.Session) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,10 +15,12 @@ from typing import Any
 
 import pytest
 
-from elastalog.backends.spark import exchange, slots, strata
+from elastalog.backends.spark import exchange, slots, strata, ways
 from elastalog.backends.spark.results import Result
 from elastalog.backends.spark.task import run_shares
 from elastalog.backends.watch import Watch
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at
 from elastalog.pipeline.files.read import read_input
 
 
@@ -29,10 +30,10 @@ class Settings(dict[str, str]):
 
 
 @contextmanager
-def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Iterator[Any]:
+def tasks_in_this_process(folder: Path | str, shares: int = 3, **settings: str) -> Iterator[Any]:
     """Within the block, sessions with `engine="spark"` and the session given evaluate in this process."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), **settings})
+    conf = Settings({"spark.elastalog.leastRows": "0", slots.SETTING: str(shares), ways.SETTING: "files", **settings})
     spark = SimpleNamespace(conf=conf, ran=[], attempts=[])
     numbers = itertools.count()
 
@@ -53,7 +54,7 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
             except BaseException:
                 # Spark would end the others.
                 for path in spark.attempts:
-                    shutil.rmtree(path, ignore_errors=True)
+                    files_at(path).remove_folder(path)
                 raise
 
         spark.attempt = attempt
@@ -66,20 +67,21 @@ def tasks_in_this_process(folder: Path, shares: int = 3, **settings: str) -> Ite
         check()
         return [result for future in futures for result in future.result()]
 
-    def attempt_folder(spec: Any) -> Path:
-        made = Path(spec.folder) / f"attempt-{spark.attempt}"
-        made.mkdir(exist_ok=True)
+    def attempt_folder(spec: Any) -> str:
+        made = inside(spec.folder, f"attempt-{spark.attempt}")
+        files_at(made).make_folder(made)
         spark.attempts.append(made)
         return made
 
-    def new_folder(session: Any, kind: str) -> Path:
-        made = folder / f"{kind}-{next(numbers)}"
-        made.mkdir()
+    def new_folder(session: Any, kind: str) -> str:
+        made = inside(str(folder), f"{kind}-{next(numbers)}")
+        files_at(made).make_folder(made)
         return made
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strata, "run_tasks", run_tasks)
         patch.setattr(exchange, "attempt_folder", attempt_folder)
+        patch.setattr(exchange, "own_host", lambda: "127.0.0.1")
         patch.setattr("elastalog.pipeline.spark.workplace.new_folder", new_folder)
         patch.setattr("elastalog.pipeline.spark.session.spark_session", lambda: spark)
         patch.setattr(

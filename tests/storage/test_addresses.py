@@ -12,9 +12,10 @@ from click.testing import CliRunner
 import elastalog
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.faults import StoreDamaged
+from tests.object_store import Bucket, bucket_on_this_machine
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -25,39 +26,10 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
-class Bucket:
-    """A bucket of a server on this machine."""
-
-    def __init__(self, client: Any, port: int) -> None:
-        self.client = client
-        self._port = port
-
-    def address(self, folder: str) -> str:
-        place = f"127.0.0.1%3A{self._port}"
-        return f"s3://secret-key:secret-word@bucket/{folder}?endpoint_override={place}&scheme=http&region=us-east-1"
-
-    def put(self, folder: Path, name: str) -> None:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                self.client.put_object(
-                    Bucket="bucket", Key=f"{name}/{path.relative_to(folder)}", Body=path.read_bytes()
-                )
-
-
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:
-    boto3 = pytest.importorskip("boto3", reason="needs boto3 and moto's server")
-    server_of = pytest.importorskip("moto.server", reason="needs boto3 and moto's server").ThreadedMotoServer
-    server = server_of(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    port = server.get_host_and_port()[1]
-    client = boto3.client(
-        "s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
-        aws_access_key_id="secret-key", aws_secret_access_key="secret-word",
-    )  # fmt: skip
-    client.create_bucket(Bucket="bucket")
-    yield Bucket(client, port)
-    server.stop()
+    with bucket_on_this_machine() as made:
+        yield made
 
 
 @pytest.fixture
@@ -101,7 +73,7 @@ def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path)
         (["verify", "{}"], 0),
         (["explain", "{}", "path(1, 3)"], 0),
         (["show", "{}", "--stage", "strata"], 0),
-        (["apply", "{}", "none.diff"], 1),
+        (["apply", "{}", "none.diff"], 0),
         (["backup", "{}", "copy"], 0),
         (["backup", "store", "{}"], 1),
         (["init", "{}", "reach.dl"], 1),
@@ -120,16 +92,6 @@ def test_commands_read_or_say_why_not(
     assert bool(result.exit_code) is bool(code), result.output
     assert "secret-word" not in result.output
     assert not list(tmp_path.glob("s3*"))  # nothing is made under that name here
-
-
-def test_a_store_at_an_address_is_not_written(bucket: Bucket, store: Path) -> None:
-    with pytest.raises(ElastalogError) as raised:
-        elastalog.open(store=bucket.address("store"))
-    assert raised.value.diagnostics[0].code == "E0876"
-    assert "secret-word" not in str(raised.value)
-    with elastalog.open(store=store) as db, pytest.raises(ElastalogError) as raised:
-        db.backup(bucket.address("copy"))
-    assert raised.value.diagnostics[0].code == "E0876"
 
 
 @pytest.mark.parametrize(

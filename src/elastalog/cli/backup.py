@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from elastalog.cli.exits import exit_codes
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.store_options import folder_of, store_argument
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address, without_secrets
 
 
 @click.command()
@@ -29,12 +30,11 @@ def backup(ctx: click.Context, /, store: str, to: str, form: str, verbose: bool,
       elastalog verify backups/monday
     """
     from elastalog.storage.backup import back_up
-    from elastalog.storage.fetching import refuse_to_write
+    from elastalog.storage.objects.copying import copied_to
 
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
-        if is_address(to):
-            raise refuse_to_write(to)
-        epoch = back_up(folder_of(store), Path(to))
+        copy = partial(back_up, folder_of(store))
+        epoch = copied_to(to, copy) if is_address(to) else copy(Path(to))
         if verbosity != "quiet":
-            click.echo(f"{to}: epoch {epoch}", err=True)
+            click.echo(f"{without_secrets(to)}: epoch {epoch}", err=True)

@@ -14,7 +14,7 @@ from elastalog.cli.fact_text import value_text
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import at_option, opened_at
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.relations.facts import Relation

@@ -14,8 +14,8 @@ import click
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
 from elastalog.cli.preprocessor_options import read_program
+from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
-from elastalog.pipeline.addresses import is_address
 
 if TYPE_CHECKING:
     from elastalog.backends.watch import Progress

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from elastalog.backends.protocol import Backend, Elsewhere
 from elastalog.planning.logical import LogicalProgram
@@ -11,10 +12,13 @@ from elastalog.storage.checked_files import FileEntry
 from elastalog.storage.elsewhere import Pieces, pieced_files, write_pieced
 from elastalog.storage.store import WriteElsewhere
 
+S = TypeVar("S")
+T = TypeVar("T")
 
-def written_elsewhere(backend: Backend) -> WriteElsewhere | None:
+
+def written_elsewhere(backend: Backend, *, is_here: bool) -> WriteElsewhere | None:
     """For a backend that has relations in files: writes those of the store from them, so that this process never holds
-    the facts. None for any other."""
+    the facts. None for any other. `is_here`: other processes do not see the folder of the store."""
     elsewhere = backend.capabilities.elsewhere
     if elsewhere is None:
         return None
@@ -22,9 +26,14 @@ def written_elsewhere(backend: Backend) -> WriteElsewhere | None:
     def write(root: Path, layout: Mapping[str, tuple[str, ...]], epoch: int) -> Mapping[str, FileEntry]:
         files = pieced_files(root, layout, epoch, _pieces(backend.program, elsewhere))
         # Each by itself: a store has one file for each relation.
-        return dict(zip(files, elsewhere.each(write_pieced, files.values()), strict=True)) if files else {}
+        each = _in_this_process if is_here else elsewhere.each
+        return dict(zip(files, each(write_pieced, files.values()), strict=True)) if files else {}
 
     return write
+
+
+def _in_this_process(function: Callable[[S], T], items: Iterable[S]) -> list[T]:
+    return [function(item) for item in items]
 
 
 def _pieces(program: LogicalProgram, elsewhere: Elsewhere) -> dict[str, Pieces]:

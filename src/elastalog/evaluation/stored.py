@@ -1,8 +1,9 @@
 """Epochs in a store: how they get there and come back.
 
-The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing. Only
-where an earlier version made other hidden relations of the same program, opening evaluates it anew, and the next epoch
-writes those of now.
+The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing; what
+the strategies that maintain sets count for a fact is in the same two numbers. Only where an earlier version made other
+hidden relations of the same program, opening evaluates it anew, and the next epoch writes those of now; and under
+`dense`, of which the first count of each fact is stored and not the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from elastalog.backends.annotation import Support
 from elastalog.backends.protocol import GONE, Backend, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.elsewhere import written_elsewhere
@@ -28,16 +30,14 @@ from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 from elastalog.storage import faults
 from elastalog.storage.entries import JournalRecord, LogEntry, StratumEntry, impact_of
+from elastalog.storage.filesystem import FileSystem
 from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
 from elastalog.storage.program_change import ProgramChange
 from elastalog.storage.state import StoredState
-from elastalog.storage.store import Store, refuse_existing
+from elastalog.storage.store import Store
 
 log = logging.getLogger("elastalog.storage")
-
-KEPT = ("elastic", "recompute")
-"""The strategies whose state a store keeps."""
 
 
 class DurableEpochs:
@@ -127,19 +127,14 @@ def create_store(
     dictionary: Dictionary,
     options: Options,
     record: EpochRecord,
+    files: FileSystem | None = None,
 ) -> Store:
     """Makes a store of the first epoch."""
     return Store.create(
         path, program.tree.source.text, options, layout_of(backend.program), dictionary, backend.states.of,
-        log_entry(record, record.impact), _learnt(epochs.strategy, None), write_elsewhere=written_elsewhere(backend),
+        log_entry(record, record.impact), _learnt(epochs.strategy, None), files,
+        written_elsewhere(backend, is_here=files is not None),
     )  # fmt: skip
-
-
-def refuse_to_create(path: Path, strategy: str) -> None:
-    """Raises ElastalogError, before any work is done, when no store can be made in a folder or for a strategy."""
-    if strategy not in KEPT:
-        raise faults.strategy_not_kept(strategy, KEPT)
-    refuse_existing(path)
 
 
 def is_store(path: Path) -> bool:
@@ -188,9 +183,16 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
         log.info("%s: the hidden relations are others than those stored, so the program is evaluated anew", state.root)
         derived = (s.relations for s in backend.program.strata if s.clauses or s.aggregate is not None)
         evaluate_anew(backend, epochs.strategy, frozenset(name for relations in derived for name in relations))
+    elif not keeps_all(epochs.strategy):
+        evaluate_anew(backend, epochs.strategy, frozenset(backend.program.relations))
     elif epochs.strategy.costs is not None:
         epochs.strategy.costs.recall(state.learnt)
     return is_as_stored
+
+
+def keeps_all(strategy: Strategy) -> bool:
+    """Whether level and count of every fact are all of a strategy's state."""
+    return strategy.annotation.support is not Support.VECTORS
 
 
 def _declared(layout: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

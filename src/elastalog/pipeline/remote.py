@@ -5,21 +5,23 @@ files of the cloud's own tools, or from the address."""
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
+from elastalog.folders.remote import PATIENCE, UnreachableError
 from elastalog.pipeline.own_folder import folder_of_this_process
-from elastalog.pipeline.spark.refusals import without_secrets
 
 
 class RemoteFolder:
-    """A folder at an address, of which files are fetched into `folder`."""
+    """A folder at an address, of which files are fetched into `folder`. `given`: the address with what is secret in it;
+    `address` is to be shown."""
 
     def __init__(self, address: str) -> None:
         from pyarrow import fs
 
+        self.given = address
         self.address = without_secrets(address)
         try:
             self._files, self._root = fs.FileSystem.from_uri(address)
@@ -33,14 +35,26 @@ class RemoteFolder:
         if not to.resolve().is_relative_to(self.folder.resolve()):  # names come from far away
             raise self._unreadable(ValueError(f"it has a file named `{name}`"))
         to.parent.mkdir(parents=True, exist_ok=True)
+        data = self.read(name)
+        if data is None:
+            return None
+        to.write_bytes(data)
+        return to
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file by its path within the folder. None if there is none."""
+
+        def get() -> bytes:
+            with self._files.open_input_stream(f"{self._root}/{name}", compression=None) as data:
+                content: bytes = data.read()
+                return content
+
         try:
-            with self._files.open_input_stream(f"{self._root}/{name}", compression=None) as data, to.open("wb") as out:
-                shutil.copyfileobj(data, out)
+            return PATIENCE.tried(get, self.address)
         except FileNotFoundError:
             return None
-        except OSError as error:
+        except UnreachableError as error:
             raise self._unreadable(error) from None
-        return to
 
     def fetch_all(self) -> Path:
         """Fetches every file. Raises ElastalogError if the folder is not there."""

@@ -32,6 +32,7 @@ from elastalog.planning.lower import lower
 _MOST_TRIALS = 20_000
 
 FOLDED_IN_ONE_PLACE = "an aggregate without groups"
+NUMBERED_IN_ONE_PLACE = "facts are numbered in one place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,9 @@ class SharedClause:
 
 @dataclass(frozen=True, slots=True)
 class SharePlan:
-    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes; None if it does not,
-    and then
-    `obstacle` says why. `copies` are those of all relations, own and lower."""
+    """How tasks evaluate a stratum. `arguments`: by relation, the column by which it decomposes, none where one task
+    has all of it; None if it does not, and then `obstacle` says why. `copies` are those of all relations, own and
+    lower."""
 
     stratum: LogicalStratum
     arguments: Mapping[str, int] | None
@@ -67,6 +68,11 @@ class SharePlan:
     @property
     def decomposes(self) -> bool:
         return self.arguments is not None
+
+    @property
+    def is_for_one(self) -> bool:
+        """Whether one task does it all."""
+        return self.arguments is not None and not self.arguments
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ class SharePlan:
 
 
 def share_plan(stratum: LogicalStratum) -> SharePlan | None:
-    """The plan by which tasks evaluate a stratum. None: an aggregate has to be folded in one place."""
+    """The plan by which tasks evaluate a stratum. None: its facts are numbered in the driver."""
     if stratum.aggregate is not None:
         return _grouped(stratum, stratum.aggregate)
     arguments = _preserved_arguments(stratum)
@@ -154,11 +160,13 @@ def _decomposed(stratum: LogicalStratum, arguments: Mapping[str, int]) -> ShareP
 
 
 def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
-    """An aggregate shared by the first column of its groups. Without groups there is nothing to share."""
-    if not rule.groups or rule.is_numbering:
+    """An aggregate shared by the first column of its groups. Without groups there is nothing to share: one task folds
+    it."""
+    if rule.is_numbering:
         return None
-    copies = tuple(Copy(name, name, 0) for name in (rule.relation, *rule.reads))
-    return SharePlan(stratum, {rule.relation: 0}, None, (), copies)
+    column = 0 if rule.groups else None
+    copies = tuple(Copy(name, name, column) for name in (rule.relation, *rule.reads))
+    return SharePlan(stratum, {} if column is None else {rule.relation: column}, None, (), copies)
 
 
 def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
@@ -264,7 +272,10 @@ def decomposition_report(program: CheckedProgram) -> Iterator[str]:
         yield f"stratum {stratum.number}: {', '.join(stratum.relations)} ({kind})"
         plan = share_plan(stratum)
         if plan is None:
-            yield f"    {FOLDED_IN_ONE_PLACE}: folded in the driver"
+            yield f"    {NUMBERED_IN_ONE_PLACE}: in the driver"
+            continue
+        if plan.is_for_one:
+            yield f"    {FOLDED_IN_ONE_PLACE}: one task folds it"
             continue
         if plan.arguments is not None:
             told = ", ".join(f"argument {column + 1} of {name}" for name, column in plan.arguments.items())

@@ -17,11 +17,11 @@ A relation without attributes is stored with one column that always holds 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from elastalog.analysis.program import Base, CheckedProgram, Constant, Expression, Literal, Rule
+from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Expression, Literal, Rule
 from elastalog.late import dataclass
 
 Term: TypeAlias = str | Constant | None
@@ -103,6 +103,16 @@ class Clause:
     @property
     def scans(self) -> tuple[Scan, ...]:
         return tuple(goal for goal in self.goals if isinstance(goal, Scan))
+
+    @property
+    def applications(self) -> Iterator[Apply]:
+        """Every application of a functor."""
+        pending = [side for goal in self.goals if isinstance(goal, Test) for side in (goal.left, goal.right)]
+        while pending:
+            expression = pending.pop()
+            if isinstance(expression, Apply):
+                yield expression
+                pending.extend(expression.arguments)
 
 
 @dataclass(frozen=True, slots=True)

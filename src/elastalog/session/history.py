@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
     from elastalog.evaluation import differences, stored
     from elastalog.evaluation.differences import Differences
     from elastalog.evaluation.stored import DurableEpochs
-    from elastalog.storage import equivalences
+    from elastalog.storage import equivalences, fetching
     from elastalog.storage import store as stores
+    from elastalog.storage.filesystem import FileSystem
     from elastalog.storage.history import Turn
     from elastalog.storage.store import Store
 else:  # only those who have a store need them
     differences = late.module("elastalog.evaluation.differences")
     equivalences = late.module("elastalog.storage.equivalences")
     stored = late.module("elastalog.evaluation.stored")
+    fetching = late.module("elastalog.storage.fetching")
     stores = late.module("elastalog.storage.store")
 
 MOST_FACTS = 1_000_000
@@ -75,11 +78,13 @@ class History:
                 now.epochs, now.backend, now.dictionary, store, is_as_stored=is_as_stored
             )
 
-    def keep_in(self, path: Path, options: Options) -> None:
-        """Makes a store of the first epoch, which the following ones go to."""
+    def keep_in(self, path: Path, options: Options, files: FileSystem | None = None) -> None:
+        """Makes a store of the first epoch, which the following ones go to, through `files` if given."""
         now = self._materialisation
         first = self.records[-1]
-        self._take(stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first))
+        self._take(
+            stored.create_store(path, now.program, now.epochs, now.backend, now.dictionary, options, first, files)
+        )
 
     @property
     def is_read_only(self) -> bool:
@@ -92,9 +97,10 @@ class History:
         if self._durable is not None:
             del self.records[:-1]  # the store has the others
             return
-        self._remembered += _size(record)
+        size = _size(record)
+        self._remembered += size
         while len(self.records) > 1 and (
-            len(self.records) > self._retention + 1 or self._remembered - _size(record) > MOST_FACTS
+            len(self.records) > self._retention + 1 or self._remembered - size > MOST_FACTS
         ):
             self._remembered -= _size(self.records.pop(0))
 
@@ -148,7 +154,9 @@ class History:
             return moment  # type: ignore[return-value]
         when = given.astimezone(UTC)
         entries = self.log()
-        known = [entry.epoch for entry in entries if entry.time <= when]  # in microseconds, as people name times
+        # A clock may have gone backwards: no epoch was in force before the one before it.
+        since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
+        known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
         if not known:
             raise faults.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]
@@ -165,12 +173,12 @@ class History:
             raise faults.epoch_unknown(None, epoch, oldest, now.epoch)
         return net_of(record for record in self.records if record.epoch > epoch)
 
-    def back_up(self, to: Path) -> int:
-        """Copies the store into a folder."""
+    def back_up(self, to: Path, files: FileSystem | None = None) -> int:
+        """Copies the store into a folder, through `files` if given."""
         with self._materialisation.lock, self._stored() as store:
             from elastalog.storage.backup import back_up
 
-            return back_up(store.root, to)
+            return back_up(store.root, to, files)
 
     def at(self, moment: int | datetime) -> tuple[Materialisation, History]:
         """An earlier epoch and its own past. They are only to be read: closing them closes nothing else."""
@@ -191,6 +199,7 @@ class History:
         now = self._materialisation
         if self.store is None or not self.store.is_read_only or self.store.looks_no_further:
             raise faults.no_reader()
+        fetching.fetch_again(self.store.root)
         with stored.unmoved(self.store.root):
             store = stores.Store.open(self.store.root, read_only=True)
             if store.epoch == now.epoch:
@@ -250,7 +259,7 @@ class History:
             words = np.array([found[1]], np.int32)
             if fact.relation in equivalences.equivalences_in(store.state().layout):
                 return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
+            return turns(store.turned(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
@@ -273,9 +282,10 @@ class History:
 
 def _size(record: EpochRecord) -> int:
     """How many facts a record holds."""
-    return sum(len(came) + len(went) for came, went in record.changes.values()) + (
-        0 if record.update is None else record.update.size
-    )
+    size = 0 if record.update is None else record.update.size
+    for came, went in record.changes.values():
+        size += len(came) + len(went)
+    return size
 
 
 def _require_epochs(*epochs: object) -> None:

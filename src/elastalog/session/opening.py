@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
@@ -24,7 +24,8 @@ from elastalog.diagnostics.arguments import require_number, require_one_of, requ
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.pipeline.addresses import is_address
+from elastalog.folders.addresses import is_address
+from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import MOST_EXPANSION
 from elastalog.pipeline.files.policy import MODES, Mode, Policy
 from elastalog.pipeline.spark.engine import backend_maker, choose_spark
@@ -36,6 +37,9 @@ from elastalog.session.initial_facts import Rows, initial_facts
 from elastalog.session.materialisation import Materialisation, Settings
 from elastalog.session.session import Session
 from elastalog.storage.manifest import POINTER, RETENTION, Options
+
+if TYPE_CHECKING:
+    from elastalog.storage.filesystem import FileSystem
 
 log = logging.getLogger("elastalog.session")
 
@@ -84,9 +88,9 @@ def open(  # noqa: A001  # its public name
 
     `store`: a folder that keeps all epochs. It is made if it is not there; if it is, the session continues where it was
     left, and needs neither program nor facts. `read_only` opens one beside its writer, and so does `at`, at an earlier
-    epoch. Folders of facts, and stores that are only read, may be addresses (`s3://bucket/folder`): their files are
-    fetched first. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it is there,
-    `facts` are not read, and a line of the log says so.
+    epoch. Folders of facts and stores may be addresses (`s3://bucket/folder`): their files are fetched first, and what
+    a store gains is put there. `strategy` and `levels` are those of the store, without one `elastic` and `local`. If it
+    is there, `facts` are not read, and a line of the log says so.
 
     `retention`: how many epochs can be gone back, 1000 unless given; of a store that is there, that from now on.
     Without a store that many are remembered, for `log`, `blame` and the like, and none older than a million changed
@@ -136,9 +140,47 @@ def open(  # noqa: A001  # its public name
     if read_only and store is None:
         option = "read_only" if at is None else "at"
         raise ElastalogError([Diagnostic("E0612", f"`{option}` is for stores", help="give `store=PATH`, too")])
-    if is_address(store):
-        store = _fetched(str(store), read_only)
-    if store is not None and (program is None or read_only or (Path(store) / POINTER).exists()):
+    given = Given(
+        None if program is None else lambda: with_arithmetic(as_program(program, include, macros), arithmetic),
+        facts, retention, bool(heartbeats), policy, spark, engine,
+    )  # fmt: skip
+    if not is_address(store):
+        return _session(given, None if store is None else Path(store), None, read_only, at, strategy, levels, settings)
+    folder, files = _copy_of(str(store), read_only)
+    try:
+        return _session(given, folder, files, read_only, at, strategy, levels, settings)
+    except BaseException:
+        if files is not None:
+            files.release()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a session is made of."""
+
+    program: Callable[[], Program] | None
+    facts: str | os.PathLike[str] | Mapping[str, Rows] | None
+    retention: int | None
+    heartbeats: bool
+    policy: Policy
+    spark: Any
+    engine: str
+
+
+def _session(
+    given: Given,
+    store: Path | None,
+    files: FileSystem | None,
+    read_only: bool,
+    at: int | None,
+    strategy: str | None,
+    levels: str | None,
+    settings: Settings,
+) -> Session:
+    """A session of what is given, or of a store that is there. `files`: through which the store is written."""
+    facts, retention = given.facts, given.retention
+    if store is not None and (given.program is None or read_only or (store / POINTER).exists()):
         from elastalog.evaluation.stored import unmoved
 
         if read_only and (facts is not None or retention is not None):
@@ -146,34 +188,35 @@ def open(  # noqa: A001  # its public name
             raise ElastalogError(
                 [Diagnostic("E0612", f"`{option}` is for who writes a store", help=f"leave `{option}` out")]
             )
-        given = None if program is None else with_arithmetic(as_program(program, include, macros), arithmetic)
-        with unmoved(Path(store)) if read_only else nullcontext():
-            materialisation, history = _open_store(Path(store), given, read_only, at, strategy, levels, settings)
+        program = None if given.program is None else given.program()
+        with unmoved(store) if read_only else nullcontext():
+            materialisation, history = _open_store(store, files, program, read_only, at, strategy, levels, settings)
         if retention is not None and history.store is not None:
             history.store.keep_epochs(retention)
         if facts is not None:
             log.info("store %s is there, at epoch %d: facts are not read again", store, materialisation.epoch)
-        return Session(materialisation, history, heartbeats=heartbeats, policy=policy)
-    if program is None:
+        return Session(materialisation, history, heartbeats=given.heartbeats, policy=given.policy)
+    if given.program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
-        from elastalog.evaluation.stored import refuse_to_create
+        from elastalog.storage.store import refuse_existing
 
-        refuse_to_create(Path(store), settings.strategy)
-    materialisation = Materialisation(with_arithmetic(as_program(program, include, macros), arithmetic), settings)
-    if is_address(facts) and engine != "spark":
+        refuse_existing(store)
+    materialisation = Materialisation(given.program(), settings)
+    if is_address(facts) and given.engine != "spark":
         from elastalog.pipeline.remote import RemoteFolder
 
         facts = RemoteFolder(str(facts)).fetch_all()
-    with memory_as_limit(), materialisation.reading():
-        explicit, reports = initial_facts(materialisation, facts, policy, spark, engine)
     history = History(materialisation, retention=retention or RETENTION)
-    history.records.append(materialisation.bootstrap(explicit))
+    with materialisation.asking():
+        with memory_as_limit(), materialisation.reading():
+            explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
+        history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)
-        history.keep_in(Path(store), options)
-    return Session(materialisation, history, reports, heartbeats=heartbeats, policy=policy)
+        history.keep_in(store, options, files)
+    return Session(materialisation, history, reports, heartbeats=given.heartbeats, policy=given.policy)
 
 
 def _require_kinds(facts: object, store: object, quarantine: object, on_progress: object, spark: object) -> None:
@@ -189,12 +232,16 @@ def _require_kinds(facts: object, store: object, quarantine: object, on_progress
         raise wrong_kind("`spark` is a Spark session", spark, "give one, as `elastalog.spark.session()` makes it")
 
 
-def _fetched(address: str, read_only: bool) -> Path:
-    from elastalog.storage.fetching import fetch_store, refuse_to_write
+def _copy_of(address: str, read_only: bool) -> tuple[Path, FileSystem | None]:
+    """The folder with the copy of a store at an address, and the files through which it is written, if it is."""
+    if read_only:
+        from elastalog.storage.fetching import fetch_store
 
-    if not read_only:
-        raise refuse_to_write(address)
-    return fetch_store(address)
+        return fetch_store(address).folder, None
+    from elastalog.storage.objects.writing import writable_copy
+
+    copy = writable_copy(address)
+    return copy.folder, copy.files
 
 
 def _require_same_functors(path: Path, options: Options, given: Mapping[str, str]) -> None:
@@ -208,6 +255,7 @@ def _require_same_functors(path: Path, options: Options, given: Mapping[str, str
 
 def _open_store(
     path: Path,
+    files: FileSystem | None,
     program: Program | None,
     read_only: bool,
     epoch: int | None,
@@ -220,7 +268,7 @@ def _open_store(
     from elastalog.storage.equivalences import equivalences_in
     from elastalog.storage.store import Store
 
-    store = Store.open(path, read_only=read_only, until=epoch)
+    store = Store.open(path, read_only=read_only, until=epoch, files=files)
     try:
         state = store.state(epoch)
         stored, options = stored_program(store, state, program, strategy, levels)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elastalog.folders.addresses import is_address
 from elastalog.pipeline.spark.stored_relations import stored_relation
 from elastalog.pipeline.spark.workplace import new_folder
 
@@ -27,10 +28,11 @@ def read_relation(
     nothing. The epoch stays what it is, whatever a writer of the store does meanwhile."""
     from elastalog.evaluation.stored import stored_program, unmoved
     from elastalog.relations.schema import schema_named, schemas_of
+    from elastalog.storage.fetching import fetch_store
     from elastalog.storage.parts import set_aside
     from elastalog.storage.store import Store
 
-    root = Path(store)
+    root = fetch_store(store).folder if isinstance(store, str) and is_address(store) else Path(store)
     with unmoved(root):
         opened = Store.open(root, read_only=True, until=epoch)
         state = opened.state(epoch)

@@ -35,6 +35,7 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
                 files.create(target, data[: reader.end] if name == last.name else data, "backup")
             for folder in {to, *((to / name).parent for name in manifest.names())}:
                 files.flush_folder(folder)
+            files.flush_folder(to.absolute().parent)
             files.replace(to / POINTER, pointer, "pointer")
         except OSError as error:
             raise faults.not_written(to, error) from None

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from elastalog.folders.files import files_at
 from elastalog.late import dataclass
 from elastalog.storage.checked_files import FileEntry
 from elastalog.storage.columns import COUNT, LEVEL, WRITING_FACTS
@@ -69,13 +70,11 @@ def write_pieced(file: PiecedFile) -> FileEntry:
 
 
 def _tables(pieces: Pieces, schema: pa.Schema) -> Iterable[pa.Table]:
-    import pyarrow.parquet as pq
-
     for path in pieces.paths:
-        file = pq.ParquetFile(path, memory_map=True)
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=list(pieces.columns))
-            yield pa.table([table.column(name) for name in pieces.columns], schema=schema)
+        with files_at(path).parquet(path) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=list(pieces.columns))
+                yield pa.table([table.column(name) for name in pieces.columns], schema=schema)
 
 
 class _HashingSink:

@@ -1,34 +1,138 @@
-"""A store at an address, such as `s3://bucket/reach.store`: a copy that was put there whole. It is read, never written:
-what would make sure that one process at a time writes is a lock of the file system."""
+"""A store at an address, such as `s3://bucket/reach.store`, copied into a folder of this process, where it is read. It
+was put there whole, by `elastalog backup`, or is written there: see `storage.objects`."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.late import dataclass
 from elastalog.pipeline.remote import RemoteFolder
-from elastalog.pipeline.spark.refusals import without_secrets
-from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, read_manifest
+from elastalog.storage.manifest import FORMAT_FILE, LOCK, POINTER, JournalFile, read_manifest
+
+TOKEN = 32
+"""The length of the token of who has written an object of a journal, with which it begins."""
+
+WRITER = "writer"
+"""The word before it in `CURRENT`."""
+
+_AT_ONCE = 16
+_ATTEMPTS = 5
 
 
-def fetch_store(address: str) -> Path:
+@dataclass(slots=True)
+class FetchedStore:
+    """A store at an address and its copy. `pieces`: how many objects of each journal the copy has."""
+
+    remote: RemoteFolder
+    pieces: dict[str, int]
+
+    @property
+    def folder(self) -> Path:
+        return self.remote.folder
+
+
+_fetched: dict[Path, FetchedStore] = {}
+
+
+def fetch_store(address: str) -> FetchedStore:
     """Fetches a store into a folder of this process, by the names that its manifest has: nothing is listed. Its files
     are checked when they are read, as always."""
-    remote = RemoteFolder(address)
-    for name in (FORMAT_FILE, POINTER):
-        if remote.fetch(name) is None:
-            message = f"`{remote.address}` is not a store: there is no `{name}`"
-            advice = "copy one there, made with `elastalog backup STORE FOLDER`"
-            raise ElastalogError([Diagnostic("E0801", message, help=advice, location=remote.address)])
-    manifest = (remote.folder / POINTER).read_bytes().split(b" ")[0].decode("ascii", "replace")
-    remote.fetch(Path(manifest).name)
-    for name in sorted(read_manifest(remote.folder).names() - {FORMAT_FILE, POINTER, LOCK, manifest}):
-        remote.fetch(name)  # if one is missing, reading it will say so
-    return remote.folder
+    made = FetchedStore(RemoteFolder(address), {})
+    _fetch(made)
+    _fetched[made.folder] = made
+    return made
 
 
-def refuse_to_write(address: str) -> ElastalogError:
-    """What is said to who would write there."""
-    message = f"a store cannot be written at `{without_secrets(address)}`"
-    advice = "open it with `read_only=True`; write a store on a disk, and copy it with `elastalog backup`"
-    return ElastalogError([Diagnostic("E0876", message, help=advice)])
+def copy_of(address: str) -> Path:
+    """The folder of this process with the copy of a store, up to date."""
+    known = next((store for store in _fetched.values() if store.remote.given == address), None)
+    if known is None:
+        return fetch_store(address).folder
+    _fetch(known)
+    return known.folder
+
+
+def fetch_again(folder: Path) -> None:
+    """Brings a copy up to date; does nothing in a folder that is none."""
+    known = _fetched.get(folder)
+    if known is not None:
+        _fetch(known)
+
+
+def _fetch(store: FetchedStore) -> None:
+    remote = store.remote
+    for _ in range(_ATTEMPTS):
+        pointer = _required(remote, POINTER)
+        if not (remote.folder / FORMAT_FILE).exists():
+            _required(remote, FORMAT_FILE)
+            remote.fetch(FORMAT_FILE)
+        if _fetch_files(store, pointer) or remote.read(POINTER) == pointer:
+            return  # what is missing although nobody has moved on is told by who reads it
+    # A writer moves on faster than files arrive: they are checked, so that nothing wrong is read.
+
+
+def manifest_line(pointer: bytes) -> bytes:
+    """What a pointer says of the manifest, without the writer."""
+    return pointer[: pointer.find(b"\n") + 1] or pointer
+
+
+def _writer_in(pointer: bytes) -> tuple[bytes, int] | None:
+    """The token of who writes, and how many objects of the last journal were there before; None if that is not said."""
+    words = pointer[len(manifest_line(pointer)) :].split()
+    is_told = len(words) == 3 and words[0] == WRITER.encode() and words[2].isdigit()
+    return (words[1], int(words[2])) if is_told else None
+
+
+def _fetch_files(store: FetchedStore, pointer: bytes) -> bool:
+    """Fetches what a pointer leads to, and then puts it in force. Returns whether all was there."""
+    remote = store.remote
+    line = manifest_line(pointer)
+    name = Path(line.split(b" ")[0].decode("ascii", "replace")).name
+    remote.fetch(name)
+    fresh = remote.folder / f"{POINTER}.new"
+    fresh.write_bytes(line)
+    fresh.replace(remote.folder / POINTER)
+    manifest = read_manifest(remote.folder)
+    wanted = sorted(manifest.names() - {FORMAT_FILE, POINTER, LOCK, name})
+    absent = [name for name in wanted if not (remote.folder / name).exists()]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        is_whole = all(list(pool.map(remote.fetch, absent)))
+        for journal in manifest.journals:
+            is_last = journal is manifest.journals[-1]
+            _fetch_pieces(store, journal, _writer_in(pointer) if is_last else None, pool)
+    return is_whole
+
+
+def _fetch_pieces(
+    store: FetchedStore, journal: JournalFile, writer: tuple[bytes, int] | None, pool: ThreadPoolExecutor
+) -> None:
+    """Continues the copy of a journal by the objects that follow, up to the first that is not there, or that another
+    than its writer has put."""
+    path = store.folder / journal.name
+    if not path.exists() or (journal.sealed is not None and path.stat().st_size >= journal.sealed.bytes):
+        return
+    token, trusted = writer or (b"", None)
+    known = store.pieces.get(journal.name, 0)
+    is_more = True
+    while is_more:
+        numbers = range(known + 1, known + _AT_ONCE + 1)
+        found = list(pool.map(store.remote.read, (f"{journal.name}.{number}" for number in numbers)))
+        with path.open("ab") as out:
+            for number, data in zip(numbers, found, strict=True):
+                if data is None or (trusted is not None and number > trusted and data[:TOKEN] != token):
+                    is_more = False
+                    break
+                out.write(data[TOKEN:])
+                known = number
+    store.pieces[journal.name] = known
+
+
+def _required(remote: RemoteFolder, name: str) -> bytes:
+    found = remote.read(name)
+    if found is None:
+        message = f"`{remote.address}` is not a store: there is no `{name}`"
+        advice = "make one with `elastalog init`, or copy one there with `elastalog backup`"
+        raise ElastalogError([Diagnostic("E0801", message, help=advice, location=remote.address)])
+    return found

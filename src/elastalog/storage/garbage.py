@@ -21,7 +21,12 @@ def unreferenced(root: Path, manifest: Manifest) -> list[Path]:
     needed = manifest.names()
     found = [path for folder in (root, root / "facts", root / "dictionary") for path in folder.glob("*")]
     names = {path.relative_to(root).as_posix(): path for path in found}
-    return [path for name, path in sorted(names.items()) if name not in needed and _OURS.fullmatch(name)]
+    return [path for name, path in sorted(names.items()) if name not in needed and is_ours(name)]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file has the name of one that a store writes, and removes."""
+    return _OURS.fullmatch(name) is not None
 
 
 def collect(files: FileSystem, root: Path, manifest: Manifest) -> None:

@@ -13,7 +13,6 @@ Whatever the store's own files look like, what is set aside is Parquet:
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from elastalog.backends.protocol import StateChanges
+from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.files import files_at, put
 from elastalog.relations.facts import FactWords
 from elastalog.storage import columns, faults
-from elastalog.storage.checked_files import FileEntry, require_digest
+from elastalog.storage.checked_files import FileEntry, read_checked, require_digest
 from elastalog.storage.entries import JournalRecord
 from elastalog.storage.equivalences import equivalences_in
 from elastalog.storage.manifest import Segment
@@ -48,37 +49,38 @@ class RelationParts:
     patterns: tuple[Numbered, ...]
 
 
-def set_aside(state: StoredState, relation: str, folder: Path) -> RelationParts:
+def set_aside(state: StoredState, relation: str, folder: str) -> RelationParts:
     """Puts the files of a relation into a folder, each checked: links where that is possible, so that a writer of the
-    store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory."""
+    store may go on and remove its own. The journal's part is written there; of the rest nothing is read into memory,
+    unless the folder is at an address."""
     if relation in equivalences_in(state.layout):
         raise faults.kept_as_classes(state.root, relation)
     bases = state.layout[relation]
     stored = state.snapshot.relations.get(relation)
     if stored is None:  # declared since the snapshot
-        facts = _write(folder / "facts.parquet", columns.facts_bytes(FactWords.nothing(len(bases))))
+        facts = _write(inside(folder, "facts.parquet"), columns.facts_bytes(FactWords.nothing(len(bases))))
     else:
         facts = _kept(state.root, stored, folder)
     changes = [record.changes[relation] for record in state.records if relation in record.changes]
     return RelationParts(
-        str(facts),
-        str(_write(folder / "changes.parquet", columns.facts_bytes(last_states(changes)))) if changes else None,
+        facts,
+        _write(inside(folder, "changes.parquet"), columns.facts_bytes(last_states(changes))) if changes else None,
         _symbols(state, folder) if "symbol" in bases else (),
         _patterns(state, folder) if set(bases) - {"symbol"} else (),
     )
 
 
-def _symbols(state: StoredState, folder: Path) -> tuple[Numbered, ...]:
+def _symbols(state: StoredState, folder: str) -> tuple[Numbered, ...]:
     stored, known = _segments(state, state.manifest.symbols, folder)
     texts: list[str] = []
     for record in state.records:
         texts += record.symbols[_already(state, record, known + len(texts) - record.first_symbol) :]
     if texts:
-        stored.append(Numbered(known, str(_write(folder / "symbols.parquet", columns.texts_bytes(texts)))))
+        stored.append(Numbered(known, _write(inside(folder, "symbols.parquet"), columns.texts_bytes(texts))))
     return tuple(stored)
 
 
-def _patterns(state: StoredState, folder: Path) -> tuple[Numbered, ...]:
+def _patterns(state: StoredState, folder: str) -> tuple[Numbered, ...]:
     stored, known = _segments(state, state.manifest.patterns, folder)
     found = [np.empty(0, np.int64)]
     total = known
@@ -87,7 +89,7 @@ def _patterns(state: StoredState, folder: Path) -> tuple[Numbered, ...]:
         total += len(found[-1])
     if total > known:
         data = columns.patterns_bytes(np.concatenate(found))
-        stored.append(Numbered(known, str(_write(folder / "patterns.parquet", data))))
+        stored.append(Numbered(known, _write(inside(folder, "patterns.parquet"), data)))
     return tuple(stored)
 
 
@@ -98,8 +100,8 @@ def _already(state: StoredState, record: JournalRecord, number: int) -> int:
     return number
 
 
-def _segments(state: StoredState, segments: Sequence[Segment], folder: Path) -> tuple[list[Numbered], int]:
-    kept = [Numbered(segment.first, str(_kept(state.root, segment.file, folder))) for segment in segments]
+def _segments(state: StoredState, segments: Sequence[Segment], folder: str) -> tuple[list[Numbered], int]:
+    kept = [Numbered(segment.first, _kept(state.root, segment.file, folder)) for segment in segments]
     return kept, segments[-1].last if segments else 0
 
 
@@ -112,24 +114,21 @@ def last_states(changes: Sequence[StateChanges]) -> FactWords:
     return FactWords(words, level[last], count[last])
 
 
-def _kept(root: Path, entry: FileEntry, folder: Path) -> Path:
-    source, kept = root / entry.name, folder / Path(entry.name).name
-    if not kept.exists():
+def _kept(root: Path, entry: FileEntry, folder: str) -> str:
+    source, kept = root / entry.name, inside(folder, Path(entry.name).name)
+    if is_address(folder):
+        return _write(kept, read_checked(root, entry))
+    if not os.path.exists(kept):
         try:
-            try:
-                os.link(source, kept)
-            except FileNotFoundError:
-                raise
-            except OSError:  # another file system, or one without links
-                shutil.copyfile(source, kept)
+            files_at(kept).copy(str(source), kept)
         except FileNotFoundError:
             raise faults.missing(source) from None
         except OSError as error:
             raise faults.not_readable(source, error) from None
-    require_digest(kept, entry, source)
+    require_digest(Path(kept), entry, source)
     return kept
 
 
-def _write(path: Path, data: bytes) -> Path:
-    path.write_bytes(data)
-    return path
+def _write(location: str, data: bytes) -> str:
+    put(location, data)
+    return location

@@ -97,15 +97,18 @@ class Store(RecordedEpochs):
             raise faults.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
-            for folder in (root, root / snapshots.FACTS, root / snapshots.DICTIONARY):
-                files.make_folder(folder)
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
+            files.flush_folder(root)  # whatever else is found after a power failure: an attempt that can be done again
+            for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY):
+                files.make_folder(folder)
             store = token_hex(8)
             file = write_checked(files, root, PROGRAM, program.encode(), "program")
             symbols, patterns = snapshots.write_dictionary(
                 files, root, dictionary, (), (), len(dictionary.symbols), len(dictionary.wide)
             )
             written = write_elsewhere(root, layout, entry.epoch) if write_elsewhere is not None else {}
+            for file_written in written.values():
+                files.adopt(root / file_written.name)
             relations = snapshots.write_relations(files, root, layout, fetch, entry.epoch, written)
             snapshot = Snapshot(entry.epoch, relations, Batches().written(), learnt, entry)
             journal = JournalFile(entry.epoch, f"journal-{entry.epoch}.log", None)
@@ -168,6 +171,7 @@ class Store(RecordedEpochs):
             if self._lock is not None:
                 self._lock.release()
                 self._lock = None
+                self._files.release()
 
     @property
     def is_read_only(self) -> bool:

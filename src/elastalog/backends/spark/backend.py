@@ -8,9 +8,8 @@ facts are meanwhile is the business of `relations`.
 
 from __future__ import annotations
 
-import shutil
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.strata import Explicit, StratumJobs
 from elastalog.backends.spark.update_task import nothing_more
 from elastalog.backends.watch import Watch
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharePlan
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -49,6 +49,7 @@ class SparkBackend:
         watch: Watch | None = None,
     ) -> None:
         self.annotation = annotation
+        self._dictionary = dictionary
         self.is_elastic = is_elastic
         self.placements: dict[int, Placement] = {}
         self.kernel = KernelBackend(
@@ -57,7 +58,7 @@ class SparkBackend:
         )  # fmt: skip
         folder = cluster.new_folder("relations")
         # Files go with the backend, however it goes.
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, files_at(folder).remove_folder, folder)
         self._jobs = StratumJobs(cluster.spark, program, dictionary, folder, self.kernel.watch, annotation)
         self.relations = SparkRelations(self.kernel, annotation, folder, self._jobs.write_shared)
         self.changes = SparkChanges(self.kernel, self.relations)
@@ -88,6 +89,9 @@ class SparkBackend:
     def size(self, relation: str) -> int:
         return self.relations.size(relation)
 
+    def size_now(self, relation: str) -> int:
+        return self.relations.size(relation)
+
     def facts(self, relation: str) -> FactWords:
         return self.kernel.facts(relation)
 
@@ -101,7 +105,20 @@ class SparkBackend:
         return self.relations.is_explicit(relation, words)
 
     def profile(self) -> Profile:
-        return self.kernel.profile()
+        strata = {stratum.number: stratum for stratum in self.kernel.program.strata}
+        placed = {
+            number: placement.placed(strata[number])
+            for number, placement in self.placements.items()
+            if number in strata
+        }
+        profile = self.kernel.profile()
+        places = tuple(placed.get(one.stratum, one) for one in profile.places)
+        elsewhere = tuple(cost for number, cost in sorted(self._jobs.costs.items()) if self._is_in_tasks(number))
+        return replace(profile, places=places, elsewhere=elsewhere)
+
+    def _is_in_tasks(self, stratum: int) -> bool:
+        placement = self.placements.get(stratum)
+        return placement is not None and placement.plan is not None
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None
@@ -118,6 +135,7 @@ class SparkBackend:
         return choose(
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
+            functions=self._dictionary.functions,
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
@@ -185,6 +203,12 @@ class SparkBackend:
         if reach is None:
             return Reach(heard, self.kernel.must_rebuild(stratum))
         return replace(reach, changes=reach.changes + heard)
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        for stratum in self.program.strata:
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """In tasks, if the stratum was last evaluated there."""

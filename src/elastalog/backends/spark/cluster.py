@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elastalog.late import dataclass
@@ -14,7 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A session, and `new_folder`, which makes a folder that driver and executors see, for things of a kind."""
+    """A session, and `new_folder`, which makes a folder that driver and executors see, for things of a kind, and
+    tells its location."""
 
     spark: SparkSession
-    new_folder: Callable[[str], Path]
+    new_folder: Callable[[str], str]

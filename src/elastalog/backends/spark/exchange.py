@@ -10,22 +10,28 @@ files of an earlier attempt lie in another folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.spark.linked_messages import LinkedMessages
+from elastalog.backends.spark.links import linked
 from elastalog.backends.spark.message_operators import add_counts
 from elastalog.backends.spark.messages import Messages, Outgoing, TaskFailed
-from elastalog.backends.spark.results import Failed, Fault, Result, Worked
+from elastalog.backends.spark.results import Exchanged, Failed, Fault, Result, RoundWritten, SavedState, Worked
+from elastalog.backends.spark.staged import RoundEnded, StagedMessages
 from elastalog.backends.spark.task import StratumSpec, facts_with, results_of
+from elastalog.backends.spark.word_files import read_words, write_words
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import Copy, with_copies
+from elastalog.relations.facts import FactWords
 
 _MUCH_ROOM, _FEW_HEADS = 8, 64
 """The room for the heads of an iteration is used again, unless the last one needed so much less."""
@@ -38,24 +44,49 @@ def evaluate_together(spec: StratumSpec, share: int) -> Iterator[Result]:
 
 def together(spec: StratumSpec, share: int, work: Callable[[Messages], Iterator[Result]]) -> Iterator[Result]:
     """Does work that needs all tasks; if it cannot be done here, the others are told."""
-    messages = Messages(attempt_folder(spec), share, spec.shares)
+    messages = _messages(spec, share)
     try:
         yield from work(messages)
+        yield Exchanged(share, messages.rounds_done, messages.waited, messages.sent)
+    except RoundEnded as ended:
+        yield RoundWritten(share, ended.location, ended.state)
     except TaskFailed:
         yield Failed(share, Fault.NEW_VALUES)
     except ElastalogError:
         messages.give_up()
         raise
+    finally:
+        messages.close()
 
 
-def attempt_folder(spec: StratumSpec) -> Path:
+def _messages(spec: StratumSpec, share: int) -> Messages:
+    """What the task of a share gives and takes by."""
+    if spec.rounds is not None:
+        return StagedMessages(spec.folder, share, spec.shares, spec.rounds)
+    folder = attempt_folder(spec)
+    if spec.token is not None and spec.shares > 1:
+        links = linked(folder, share, spec.shares, spec.token, own_host())
+        if links is not None:
+            return LinkedMessages(folder, share, spec.shares, links)
+    return Messages(folder, share, spec.shares)
+
+
+def own_host() -> str:
+    """The host of this task, as Spark's barrier names it to the other tasks."""
+    from pyspark import BarrierTaskContext
+
+    context = BarrierTaskContext.get()
+    return context.getTaskInfos()[context.partitionId()].address.partition(":")[0]
+
+
+def attempt_folder(spec: StratumSpec) -> str:
     """The folder of this attempt, the same for all its tasks."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    folder = Path(spec.folder) / f"attempt-{context.stageId()}-{context.attemptNumber()}"
-    folder.mkdir(exist_ok=True)
+    folder = inside(spec.folder, f"attempt-{context.stageId()}-{context.attemptNumber()}")
+    files_at(folder).make_folder(folder)
     return folder
 
 
@@ -93,9 +124,14 @@ class ExchangingEvaluation(ExchangingTask):
         owned = frozenset(self.owner_copies.values())
         for name, stored in self.program.relations.items():
             self.relations[name] = KernelRelation(name, stored.width, name in owned)
+        self.saved = messages.state if isinstance(messages, StagedMessages) else None
         for copy in spec.plan.copies:
-            words = spec.explicit(copy, share) if copy.relation in self.own else spec.present(copy, share)
-            self.relations[copy.name].load(words)
+            if copy.relation not in self.own:
+                self.relations[copy.name].load(spec.present(copy, share))
+            elif self.saved is None:
+                self.relations[copy.name].load(spec.explicit(copy, share))
+            else:
+                self.restore(copy, self.saved)
         self.empty_heads()
         source = self.program.checked.source
         self.variants = StratumVariants(self.program.strata[0], self.relations, self.dictionary, source)
@@ -110,18 +146,48 @@ class ExchangingEvaluation(ExchangingTask):
                 heads.table.fill(0)
                 heads.used = 0
 
+    def restore(self, copy: Copy, saved: SavedState) -> None:
+        """A copy as it was saved in the stage before."""
+        relation = self.relations[copy.name]
+        facts = read_words((saved.files[copy.name],), self.spec.width(copy))
+        relation.load(facts.words)
+        if relation.is_annotated and facts.level is not None and facts.count is not None:
+            relation.level[: relation.used] = facts.level
+            relation.count[: relation.used] = facts.count
+
+    def save(self, iteration: int, start: Mapping[str, int]) -> SavedState:
+        """Writes the copies, from which another task goes on in the next stage."""
+        files = {}
+        for copy in self.own_copies:
+            relation = self.relations[copy.name]
+            parts = [array[: relation.used] for array in (relation.rows, relation.level, relation.count)]
+            facts = facts_with(*parts) if relation.is_annotated else FactWords(parts[0])
+            files[copy.name] = write_words(self.spec.folder, "state", facts)
+        return SavedState(files, dict(start), iteration, self.watch.derivations)
+
     def run(self) -> Iterator[Result]:
         names = [copy.name for copy in self.own_copies]
         start = dict.fromkeys(names, 0)
         stop = {name: self.relations[name].used for name in names}
         iteration = 1
+        is_derived = self.saved is not None
+        if self.saved is not None and isinstance(self.messages, StagedMessages):
+            start, iteration = dict(self.saved.start), self.saved.iteration
+            self.watch.derivations = self.saved.derivations
+            self.messages.go_on()
         while True:
-            self.derive(iteration, start, stop)
+            if not is_derived:
+                self.derive(iteration, start, stop)
+            is_derived = False
             if self.spec.values.is_outgrown_by(self.dictionary):
                 self.messages.give_up()
                 yield Failed(self.share, Fault.NEW_VALUES)
                 return
-            messages = self.messages.exchange(self.outgoing())
+            try:
+                messages = self.messages.exchange(self.outgoing())
+            except RoundEnded as ended:
+                ended.state = self.save(iteration, start)
+                raise
             if not messages:
                 break
             start = stop

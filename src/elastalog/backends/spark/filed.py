@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from elastalog.backends.protocol import StateChanges
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile, read_changes, read_words, together
+from elastalog.folders.files import remove
 from elastalog.relations.facts import FactWords
 
 
@@ -150,5 +150,4 @@ def _paths(relations: Mapping[str, FiledRelation]) -> set[str]:
 
 
 def _remove(files: Iterable[WordFile]) -> None:
-    for file in files:
-        Path(file.path).unlink(missing_ok=True)
+    remove([file.path for file in files])

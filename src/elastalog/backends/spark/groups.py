@@ -33,7 +33,7 @@ def groups_concerned(
     """The words of the groups that an update may concern; None: any. By copy: what is `held`, what changed `below`, and
     the `explicit` facts of own relations that go or come."""
     columns = {copy.name: copy.column for copy in plan.copies}
-    found: list[np.ndarray] = [words[:, columns[name]] for name, words in explicit.items()]
+    found = [words[:, column] for name, words in explicit.items() if (column := columns[name]) is not None]
     for name, changes in below.items():
         column = columns[name]
         if column is not None:

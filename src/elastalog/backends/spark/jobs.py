@@ -27,6 +27,10 @@ _ATTEMPTS = 4
 _PATIENCE = 0.05
 
 
+class NoBarrier(Exception):
+    """Spark cannot run the tasks at the same time."""
+
+
 Work = Callable[[int], Iterator[Result]]
 """What a task does for a share."""
 
@@ -41,9 +45,9 @@ def run_tasks(
     check: Callable[[], None] = lambda: None,
     title: str = "",
 ) -> list[Result]:
-    """Runs a task for every share and returns their results. Tasks that exchange run at the same time; if one fails all
-    do, and the job is repeated, unless somebody has cancelled it. `check` is called while they run: it may raise to
-    give them up. `title`: what Spark's pages call the job."""
+    """Runs a task for every share and returns their results. Tasks that exchange run at the same time, or NoBarrier is
+    raised if Spark cannot; if one fails all do, and the job is repeated, unless somebody has cancelled it. `check` is
+    called while they run: it may raise to give them up. `title`: what Spark's pages call the job."""
     if not shares:  # of which Spark would make a job without partitions, or none
         return []
     task: Callable[[Iterable[int]], Iterator[Result]] = partial(run_shares, work, tuple(shares))
@@ -65,6 +69,8 @@ def run_tasks(
         except Exception as error:
             if not _is_spark_error(error):
                 raise
+            if are_together and _is_without_barrier(error):
+                raise NoBarrier(_reason(error)) from error
             if attempt == attempts or _is_missing_package(error) or _is_cancelled(error):
                 raise ElastalogError([_failure(error)]) from error
             log.warning("a task failed, the stratum is evaluated again: %s", _reason(error))
@@ -131,6 +137,13 @@ def _is_spark_error(error: BaseException) -> bool:
 def _is_cancelled(error: BaseException) -> bool:
     """Whether somebody has cancelled the job: by its group or tag, or on Spark's pages."""
     return re.search(r"Job \d+ cancelled", str(error)) is not None
+
+
+def _is_without_barrier(error: BaseException) -> bool:
+    """Whether Spark refused to start a stage in barrier mode: for want of slots, or since they come and go."""
+    return (
+        re.search(r"(?i)barrier execution mode does not|barrier stage that requires more slots", str(error)) is not None
+    )
 
 
 def _is_missing_package(error: BaseException) -> bool:

@@ -1,26 +1,26 @@
 """How tasks that run at the same time give each other rows: through files, in rounds.
 
-In a round every task writes one file, which appears whole: a *header* that says what the task gives, then all rows for
-the first share, those for the second, and so on, and in the end those for everybody. So a task reads of each other one
-two stretches. It goes on when it has read the files of all. Spark's own barrier takes a second, the files take
-milliseconds.
+In a round every task writes one file, on a disk or at an address, which appears whole: a *header* that says what the
+task gives, then all rows for the first share, those for the second, and so on, and in the end those for everybody. So a
+task reads of each other one two stretches. It goes on when it has read the files of all. Spark's own barrier takes a
+second, files on a disk take milliseconds.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from elastalog.backends.spark.awaiting import opened_when_there
 from elastalog.backends.spark.message_operators import distribute
+from elastalog.folders.addresses import inside, is_address, name_in
+from elastalog.folders.files import OpenedFile, files_at, put, remove
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
 _LENGTH = 8
 _WORD = 4
 _ROUND = ".round"
@@ -65,12 +65,15 @@ class _Packed:
 class Messages:
     """The rounds of one task. `folder` is that of the attempt, the same for all tasks."""
 
-    def __init__(self, folder: Path, share: int, shares: int) -> None:
+    def __init__(self, folder: str, share: int, shares: int) -> None:
         self.folder = folder
         self.share = share
         self.shares = shares
         self.notes: list[Any] = []
+        self.waited = 0.0
+        self.sent = 0
         self._round = 0
+        self._is_far = is_address(folder)
 
     def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
         """Gives and takes: all tasks must call it equally often. Returns the messages of all tasks, this one included;
@@ -85,11 +88,30 @@ class Messages:
                 self.notes.append(note)
                 own = {name: _joined(p.part(share), p.part(self.shares)) for name, p in packed.items()}
             else:
-                own = self._read(share)
+                began = time.perf_counter()
+                own = self._given_by(share)
+                self.waited += time.perf_counter() - began
             messages += [Message(address, rows, self.notes[-1]) for address, rows in own.items()]
-        # Who has written a file has read those of the round before.
-        self._path(self.share, self._round - 1).unlink(missing_ok=True)
+        self._forget()
         return messages
+
+    def _forget(self) -> None:
+        """Who has written a file has read those of the round before. At an address all go in the end, in one
+        request."""
+        if not self._is_far and self.shares > 1:
+            remove([inside(self.folder, round_name(self.share, self._round - 1))])
+
+    def _given_by(self, sender: int) -> dict[str, np.ndarray]:
+        with opened_when_there(self.folder, round_name(sender, self._round)) as file:
+            return self._read(file, self._others(sender))
+
+    @property
+    def rounds_done(self) -> int:
+        """How many rounds there have been."""
+        return self._round
+
+    def close(self) -> None:
+        """Nothing more will be exchanged."""
 
     def give_up(self) -> None:
         """Tells the others, in the next round, that this task cannot go on."""
@@ -107,73 +129,63 @@ class Messages:
 
     def _write(self, packed: Mapping[str, _Packed] | None, note: Any) -> None:
         """Writes the file of this round; None: this task has failed."""
-        if self.shares == 1:
-            return
+        if self.shares > 1:
+            content = self._content(packed, note, self._others(self.share))
+            self.sent += sum(memoryview(part).nbytes for part in content)
+            put(inside(self.folder, round_name(self.share, self._round)), *content)
+
+    def _content(
+        self, packed: Mapping[str, _Packed] | None, note: Any, readers: Sequence[int]
+    ) -> tuple[bytes | memoryview, ...]:
+        """The header, and the rows for some readers, `shares` for everybody."""
         given = packed or {}
         listed = [(address, p.rows.shape[1], p.bounds) for address, p in given.items()]
         header = json.dumps({"messages": listed, "note": note, "failed": packed is None}).encode()
         header += b" " * (-len(header) % _WORD)
-        path = self._path(self.share, self._round)
-        fresh = path.with_suffix(".tmp")
-        with open(fresh, "wb") as file:
-            file.write(len(header).to_bytes(_LENGTH, "little"))
-            file.write(header)
-            for share in range(self.shares + 1):
-                if share != self.share:
-                    for p in given.values():
-                        file.write(p.part(share).data)
-        os.replace(fresh, path)
+        rows = (p.part(share).data for share in readers for p in given.values())
+        return len(header).to_bytes(_LENGTH, "little"), header, *rows
 
-    def _read(self, sender: int) -> dict[str, np.ndarray]:
-        """What another task gives this one, by address; notes what it says."""
-        with open(self._awaited(sender), "rb", buffering=0) as file:
-            length = int.from_bytes(file.read(_LENGTH), "little")
-            header = json.loads(file.read(length))
-            if header["failed"]:
-                raise TaskFailed
-            self.notes.append(header["note"])
-            found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
-            start = _LENGTH + length
-            for share in range(self.shares + 1):
-                shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
-                number = sum(rows * width for rows, width in shapes) if share != sender else 0
-                if share in (self.share, self.shares):
-                    words = _words(file, start, number)
-                    for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
-                        parts.append(part)
-                start += _WORD * number
+    def _others(self, sender: int) -> Sequence[int]:
+        """Whose rows are in the file of a task: what it gives itself it knows."""
+        return [share for share in range(self.shares + 1) if share != sender]
+
+    def _read(self, file: OpenedFile, readers: Sequence[int]) -> dict[str, np.ndarray]:
+        """What another task gives this one, by address; notes what it says. `readers`: whose rows there are."""
+        length = int.from_bytes(_bytes(file, 0, _LENGTH), "little")
+        header = json.loads(_bytes(file, _LENGTH, length))
+        if header["failed"]:
+            raise TaskFailed
+        self.notes.append(header["note"])
+        found: dict[str, list[np.ndarray]] = {address: [] for address, _, _ in header["messages"]}
+        start = _LENGTH + length
+        for share in readers:
+            shapes = [(bounds[share + 1] - bounds[share], width) for _, width, bounds in header["messages"]]
+            number = sum(rows * width for rows, width in shapes)
+            if share in (self.share, self.shares):
+                words = np.empty(number, np.int32)
+                file.read_into(memoryview(words.view(np.uint8)), start)  # type: ignore[arg-type]  # it is a buffer
+                for parts, part in zip(found.values(), _divided(words, shapes), strict=True):
+                    parts.append(part)
+            start += _WORD * number
         return {address: _joined(own, everywhere) for address, (own, everywhere) in found.items()}
 
-    def _awaited(self, sender: int) -> Path:
-        """The file of another task, when it is there. If that task dies, Spark headers, and then ends this one too."""
-        path, pause = self._path(sender, self._round), _SHORTEST_PAUSE
-        while not path.exists():
-            if not self.folder.exists():
-                raise RuntimeError("the driver has given this attempt up")
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
-        return path
 
-    def _path(self, share: int, number: int) -> Path:
-        return self.folder / f"{number}-{share}{_ROUND}"
+def round_name(share: int, number: int) -> str:
+    """The file of a task in a round, in the folder of the attempt."""
+    return f"{number}-{share}{_ROUND}"
 
 
-def rounds_reached(folder: Path) -> int:
+def rounds_reached(folder: str) -> int:
     """The latest round of the tasks whose attempts have their folders in one; 0 if there is none. For the driver, which
     looks while they go on."""
-    return max((int(path.name.partition("-")[0]) for path in folder.glob(f"*/*{_ROUND}")), default=0)
+    names = map(name_in, files_at(folder).listed(folder))
+    return max((int(name.partition("-")[0]) for name in names if name.endswith(_ROUND)), default=0)
 
 
-def _words(file: Any, offset: int, number: int) -> np.ndarray:
-    words = np.empty(number, np.int32)
-    left = memoryview(words.view(np.uint8))  # type: ignore[arg-type]  # it is a buffer
-    file.seek(offset)
-    while left:
-        done = file.readinto(left)
-        if not done:
-            raise RuntimeError("a file of the exchange is too short")
-        left = left[done:]
-    return words
+def _bytes(file: OpenedFile, offset: int, number: int) -> bytearray:
+    room = bytearray(number)
+    file.read_into(memoryview(room), offset)
+    return room
 
 
 def _divided(words: np.ndarray, shapes: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:

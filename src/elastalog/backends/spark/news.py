@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
 from typing import ClassVar
 
 from elastalog.backends.spark.messages import rounds_reached
@@ -22,7 +21,7 @@ class StratumNews:
     interval: ClassVar[float] = 1.0
     """Seconds between two looks at the folder, which may be far away."""
 
-    def __init__(self, watch: Watch, plan: SharePlan, folder: Path, what: str, tasks: int) -> None:
+    def __init__(self, watch: Watch, plan: SharePlan, folder: str, what: str, tasks: int) -> None:
         names = ", ".join(plan.stratum.relations)
         kind = "tasks" if plan.decomposes else "exchanging tasks"
         self.title = f"stratum {plan.stratum.number} ({names}): {what} by {tasks} {kind}"
@@ -39,16 +38,24 @@ class StratumNews:
         if self._folder is None or now - self._looked < self.interval:
             return
         self._looked = now
-        rounds = rounds_reached(self._folder)
+        self.reached(rounds_reached(self._folder))
+
+    def reached(self, rounds: int) -> None:
+        """Tells the round that tasks have reached, if it is another."""
         if rounds > self._rounds:
             self._rounds = rounds
             self._watch.tell(self._stratum, rounds, 0)
+
+    @property
+    def seconds(self) -> float:
+        """How long the job has taken so far."""
+        return time.monotonic() - self._began
 
     def done(self, outcome: Outcome) -> None:
         """Tells what came of the job."""
         found = sum(file.rows for written in outcome.written.values() for file in written.changes or written.states)
         log.info(
-            "%s: %d facts written, %d derivations, %.2f s",
-            self.title, found, outcome.derivations, time.monotonic() - self._began,
+            "%s: %d facts written, %d derivations, %.2f s; %s",
+            self.title, found, outcome.derivations, self.seconds, outcome.costs,
         )  # fmt: skip
         self._watch.tell(self._stratum, self._rounds, found)

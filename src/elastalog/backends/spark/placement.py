@@ -8,11 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from elastalog.analysis.program import Apply, Base, Expression
-from elastalog.analysis.structures import is_constructor
 from elastalog.backends.annotation import Annotation, Support
-from elastalog.planning.decompose import FOLDED_IN_ONE_PLACE, SharePlan, exchanging_plan, share_plan
-from elastalog.planning.logical import LogicalProgram, LogicalStratum, Test
+from elastalog.backends.protocol import Placed
+from elastalog.backends.spark.user_functions import Functions, stays_here
+from elastalog.planning.decompose import (
+    FOLDED_IN_ONE_PLACE,
+    NUMBERED_IN_ONE_PLACE,
+    SharePlan,
+    exchanging_plan,
+    share_plan,
+)
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 log = logging.getLogger("elastalog.placement")
 
@@ -39,14 +45,17 @@ class Placement:
     why: str
     plan: SharePlan | None = None
 
+    def placed(self, stratum: LogicalStratum) -> Placed:
+        """The choice for a stratum, as all backends tell it."""
+        where, why = ("kernel", self.why) if self.where == "driver" else ("spark", f"{self.where}: {self.why}")
+        return Placed(stratum.number, stratum.relations, where, why)
+
     def tell(self, stratum: LogicalStratum) -> None:
         """Logs the choice."""
         log.info("stratum %d (%s): %s: %s", stratum.number, ", ".join(stratum.relations), self.where, self.why)
 
 
 LIMITED = Placement("driver", "a relation is limited in size")
-
-OF_RECORDS = Placement("driver", "records, choice domains and functors of the user are evaluated by the driver")
 
 FALLEN_BACK = Placement("driver", "tasks that exchange made new values, or one met an error")
 
@@ -60,12 +69,14 @@ def choose(
     is_elastic: bool,
     least_rows: int,
     memory: int,
+    functions: Functions,
 ) -> Placement:
     """Where a stratum is best evaluated; its relations and those it reads have these sizes."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts")
-    if needs_driver(program, stratum):
-        return OF_RECORDS
+    reason = reason_for_driver(program, stratum, functions)
+    if reason is not None:
+        return Placement("driver", reason)
     needed = working_set(program, stratum, sizes)
     if is_elastic and needed <= memory:
         return Placement("driver", f"an estimated {needed >> 20:,} MiB of {memory >> 20:,} MiB")
@@ -74,7 +85,9 @@ def choose(
         return Placement("driver", f"fewer than {least:,} input facts")
     plan = share_plan(stratum)
     if plan is None:
-        return Placement("driver", FOLDED_IN_ONE_PLACE)
+        return Placement("driver", NUMBERED_IN_ONE_PLACE)
+    if plan.is_for_one:
+        return Placement("tasks", f"one task: {FOLDED_IN_ONE_PLACE}", plan)
     if plan.decomposes:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)
@@ -84,22 +97,14 @@ def choose(
     return Placement("exchanging tasks", plan.obstacle or "", plan)
 
 
-def needs_driver(program: LogicalProgram, stratum: LogicalStratum) -> bool:
-    """Whether a stratum has to do with records, a choice domain, or functors that the user implements."""
-    names = {*stratum.relations, *stratum.reads}
-    if stratum.dominance or program.checked.wraps:
-        return True
-    if any(Base.RECORD in program.relations[name].bases or program.relations[name].choices for name in names):
-        return True
-    tests = [goal for clause in stratum.clauses for goal in clause.goals if isinstance(goal, Test)]
-    return any(_is_own(side) for test in tests for side in (test.left, test.right))
-
-
-def _is_own(expression: Expression) -> bool:
-    if not isinstance(expression, Apply):
-        return False
-    is_own = expression.functor[0] == "@" or is_constructor(expression.functor)
-    return is_own or any(map(_is_own, expression.arguments))
+def reason_for_driver(program: LogicalProgram, stratum: LogicalStratum, functions: Functions) -> str | None:
+    """Why a stratum has to be evaluated in one place, whatever its size; None if it need not."""
+    if stratum.dominance:
+        return "subsumption compares facts wherever they are"
+    if any(program.relations[name].choices for name in (*stratum.relations, *stratum.reads)):
+        return "a choice domain keeps the fact that was derived first"
+    functor = stays_here(stratum.clauses, functions)
+    return None if functor is None else f"functor `@{functor}` is of a library, or cannot be sent to tasks"
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:

@@ -8,7 +8,6 @@ rollback, the relations are what they were in the epoch before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from elastalog.backends.protocol import Matrix, StateChanges, Vector
 from elastalog.backends.spark.filed import FiledRelation, Pending, RelationFiles
 from elastalog.backends.spark.routing import Routing
 from elastalog.backends.spark.word_files import WordFile, write_changes
+from elastalog.folders.addresses import is_address
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
 
@@ -38,7 +38,7 @@ WriteShared = Callable[[str, FactWords, "Routing | None"], tuple[WordFile, ...]]
 class SparkRelations:
     """The relations of a kernel that has some of them evicted, and the files of relations, in a folder."""
 
-    def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: Path, write_shared: WriteShared) -> None:
+    def __init__(self, kernel: KernelBackend, annotation: Annotation, folder: str, write_shared: WriteShared) -> None:
         self.files = RelationFiles()
         self.annotation = annotation
         self._kernel = kernel
@@ -193,8 +193,11 @@ class FilesOfTasks:
         return self._relations.filed(relation)
 
     def each(self, function: Callable[[S], T], items: Iterable[S]) -> list[T]:
-        """What a function makes of every item, each in a task."""
+        """What a function makes of every item, each in a task; in the driver, if executors may see nothing but an
+        address."""
         given = list(items)
+        if is_address(self._relations.folder):
+            return [function(item) for item in given]
         tasks: Any = self._spark.sparkContext.parallelize(given, len(given))
         found: list[T] = tasks.map(function).collect()
         return found

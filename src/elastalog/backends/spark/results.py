@@ -3,6 +3,7 @@ they name; a repeated task writes others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -48,6 +49,46 @@ class ValuesMade:
     values: Values
 
 
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """The state of a task between two stages: the facts of its copies, in order, of which those from `start` on are
+    new, the iteration that it is in, and what it has enumerated."""
+
+    files: Mapping[str, WordFile]
+    start: Mapping[str, int]
+    iteration: int
+    derivations: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundWritten:
+    """What a task gives others in a round, where rounds are stages, and what it has saved, if it does."""
+
+    share: int
+    location: str
+    state: SavedState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the work of a task took: seconds, and the most memory that its process has had. Brought back with the other
+    results: Spark's accumulators count a task that is repeated twice."""
+
+    share: int
+    seconds: float
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What a task did to exchange: the rounds, the seconds that it waited for others, the bytes that it gave them."""
+
+    share: int
+    rounds: int
+    waited: float
+    sent: int
+
+
 class Fault(Enum):
     """Why a task could not finish."""
 
@@ -64,4 +105,4 @@ class Failed:
     fault: Fault
 
 
-Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | Failed
+Result: TypeAlias = StateWritten | ChangesWritten | Worked | ValuesMade | RoundWritten | Spent | Exchanged | Failed

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.backends.spark.routing import Routing, Treatment, hashed
+from elastalog.folders.files import files_at
 from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import Scan, Test
 
@@ -63,11 +66,14 @@ def heavy_words(read: Mapping[str, FiledRelation], shares: int) -> Heavy:
 def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
     """Of every heavy word of a relation, the part of a column that it makes up. Changes since the state was written are
     left out: they are a small part of it."""
-    from pyarrow import parquet
-
     total = sum(file.rows for file in filed.base)
     least = max(LEAST, total / (2 * shares))
-    files = [parquet.ParquetFile(file.path, memory_map=True) for file in filed.base if file.rows]
+    with ExitStack() as opened:
+        files = [opened.enter_context(files_at(f.path).parquet(f.path)) for f in filed.base if f.rows]
+        return _parts_of_columns(files, total, least)
+
+
+def _parts_of_columns(files: Sequence[Any], total: int, least: float) -> dict[int, float]:
     names = [
         name for name in (files[0].schema_arrow.names if files else ()) if name.startswith("c") and name[1:].isdigit()
     ]
@@ -91,8 +97,8 @@ def _parts(filed: FiledRelation, shares: int) -> dict[int, float]:
     return found
 
 
-def _column(file: object, name: str) -> np.ndarray:
-    words: np.ndarray = file.read([name]).column(0).to_numpy()  # type: ignore[attr-defined]
+def _column(file: Any, name: str) -> np.ndarray:
+    words: np.ndarray = file.read([name]).column(0).to_numpy()
     return words
 
 

@@ -16,9 +16,15 @@ _LOCAL = re.compile(r"local(?:\[(\*|[0-9]+)(?:,[^\]]*)?\])?")
 def shares_for(spark: SparkSession, are_together: bool) -> int:
     """The number of tasks for a stratum: as many as the session's parallelism, or as the user sets. Tasks that exchange
     must all have a slot at once, or Spark would wait for slots that never come."""
-    given = spark.conf.get(SETTING, None)
-    wanted = int(given) if given else max(1, spark.sparkContext.defaultParallelism)
+    given = shares_asked_for(spark)
+    wanted = given or max(1, spark.sparkContext.defaultParallelism)
     return min(wanted, slots(spark)) if are_together and not given else wanted
+
+
+def shares_asked_for(spark: SparkSession) -> int | None:
+    """The number of tasks that the user has set, if there is one."""
+    given = spark.conf.get(SETTING, None)
+    return int(given) if given else None
 
 
 def slots(spark: SparkSession) -> int:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import shutil
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from elastalog.analysis.program import Constant
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Matrix, Procedure
+from elastalog.backends.protocol import Matrix, Procedure, StratumElsewhere
 from elastalog.backends.spark.exchange import evaluate_together
 from elastalog.backends.spark.exchange_update import update_together
 from elastalog.backends.spark.filed import FiledRelation, Pending
-from elastalog.backends.spark.jobs import Work, run_tasks
+from elastalog.backends.spark.jobs import NoBarrier, Work, run_tasks
 from elastalog.backends.spark.news import StratumNews
 from elastalog.backends.spark.outcome import Outcome, outcome_of
 from elastalog.backends.spark.renumber import with_numbers_of_driver
-from elastalog.backends.spark.results import Failed, Fault
+from elastalog.backends.spark.results import Failed, Fault, Result, RoundWritten
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
 from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
+from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.task import StratumSpec, evaluate_alone
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
 from elastalog.backends.spark.values import Values, as_word, with_words
+from elastalog.backends.spark.ways import Ways
 from elastalog.backends.spark.word_files import WordFile, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.files import files_at, remove
 from elastalog.planning.decompose import SharedClause, SharePlan
 from elastalog.planning.logical import LogicalProgram
 from elastalog.relations.facts import FactWords
@@ -45,7 +49,13 @@ LEAST_ROWS = 100_000
 Explicit: TypeAlias = tuple[Mapping[str, Matrix], Mapping[str, Matrix]]
 """The explicit facts of a stratum that go, and those that come."""
 
+WorkOf: TypeAlias = Callable[[StratumSpec], Work]
+"""What tasks do, given what they work on."""
+
+UPDATE = "update"
 _NOTHING: Explicit = ({}, {})
+_WORD = 4
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
@@ -56,11 +66,12 @@ class StratumJobs:
         spark: SparkSession,
         program: LogicalProgram,
         dictionary: Dictionary,
-        folder: Path,
+        folder: str,
         watch: Watch,
         annotation: Annotation,
     ) -> None:
         self.spark = spark
+        self._ways = Ways(spark)
         self.least_rows = int(spark.conf.get("spark.elastalog.leastRows", str(LEAST_ROWS)) or LEAST_ROWS)
         self.follow(program)
         self._dictionary = dictionary
@@ -73,6 +84,7 @@ class StratumJobs:
         self._program = replace(program, strata=())
         self._routings: dict[int, Mapping[str, Routing]] = {}
         self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
+        self.costs: dict[int, StratumElsewhere] = {}
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
@@ -98,7 +110,9 @@ class StratumJobs:
         return self.routings(plan)[plan.owner(relation).name].of_owners
 
     def shares(self, plan: SharePlan) -> int:
-        return shares_for(self.spark, are_together=not plan.decomposes)
+        if plan.is_for_one:
+            return 1
+        return shares_for(self.spark, are_together=not plan.decomposes and self._ways.way() != "stages")
 
     def heavy(self, plan: SharePlan, files: Mapping[str, FiledRelation]) -> Heavy:
         """The heavy words of what a stratum reads."""
@@ -136,9 +150,9 @@ class StratumJobs:
         heavy.tell(plan)
         self._routings[plan.stratum.number] = routings(plan, self.shares(plan), heavy.words)
         spec = self._spec(plan, files, explicit, is_rebuilt)
-        work = partial(evaluate_alone if plan.decomposes else evaluate_together, spec)
+        function = evaluate_alone if plan.decomposes else evaluate_together
         what = "evaluation anew" if is_rebuilt else "evaluation"
-        return self._run(spec, work, tuple(range(spec.shares)), what)
+        return self._run(spec, lambda given: partial(function, given), tuple(range(spec.shares)), what)
 
     def maintain(
         self,
@@ -154,14 +168,12 @@ class StratumJobs:
         files = {name: pending.changes for name, pending in below.items()}
         shares = self._concerned(spec, below, explicit) if plan.decomposes else tuple(range(spec.shares))
         update = UpdateSpec(spec, files, procedure, self._watch.derivations_left)
-        over_budget = Path(spec.folder) / OVER_BUDGET
+        function = update_share if plan.decomposes else update_together
 
-        def check() -> None:
-            if over_budget.exists():
-                raise BudgetExceeded
+        def work(given: StratumSpec) -> Work:
+            return partial(function, replace(update, stratum=given))
 
-        work = partial(update_share if plan.decomposes else update_together, update)
-        return self._run(spec, work, shares, "update", check)
+        return self._run(spec, work, shares, UPDATE, _Budget(spec.folder).check)
 
     def _concerned(
         self,
@@ -187,26 +199,26 @@ class StratumJobs:
         explicit: Explicit,
         is_rebuilt: bool,
     ) -> StratumSpec:
-        folder = self._folder / f"stratum-{uuid.uuid4().hex[:12]}"
-        folder.mkdir()
+        folder = inside(self._folder, f"stratum-{uuid.uuid4().hex[:12]}")
+        files_at(folder).make_folder(folder)
         clauses = tuple(shared.clause for shared in plan.clauses)
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, Values.of(self._dictionary, clauses),
-            self.routings(plan), str(folder), self._annotation, deleted, inserted, is_rebuilt,
+            self.routings(plan), folder, self._annotation, deleted, inserted, is_rebuilt,
         )  # fmt: skip
 
     def _run(
         self,
         spec: StratumSpec,
-        work: Work,
+        work: WorkOf,
         shares: tuple[int, ...],
         what: str,
         check: Callable[[], None] = lambda: None,
     ) -> Outcome | None:
-        folder, plan = Path(spec.folder), spec.plan
+        folder, plan = spec.folder, spec.plan
         news = StratumNews(self._watch, plan, folder, what, len(shares))
 
         def look() -> None:
@@ -214,33 +226,81 @@ class StratumJobs:
             news.look()
 
         try:
-            found = run_tasks(
-                self.spark, work, shares, self._watch, are_together=not plan.decomposes, check=look, title=news.title
-            )
+            found = self._results(spec, work, shares, look, news)
             if not any(isinstance(result, Failed) for result in found):
                 found = with_numbers_of_driver(spec, found, self._dictionary)
             outcome = outcome_of(found, {name: spec.owners(name) for name in plan.stratum.relations})
             if Fault.OVER_BUDGET in outcome.faults:
                 raise BudgetExceeded
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            shutil.rmtree(folder, ignore_errors=True)
+            files_at(folder).remove_folder(folder)
             return None
-        _remove_others(folder, set().union(*(written.paths for written in outcome.written.values())))
+        # What repeated tasks and the exchange have left behind.
+        files_at(folder).keep_only(folder, set().union(*(written.paths for written in outcome.written.values())))
         self._watch.derivations += outcome.derivations
         news.done(outcome)
+        if what != UPDATE:
+            self.costs[plan.stratum.number] = self._cost(spec, len(shares), outcome, news.seconds)
         return outcome
 
+    def _cost(self, spec: StratumSpec, tasks: int, outcome: Outcome, seconds: float) -> StratumElsewhere:
+        costs = outcome.costs
+        place = f"{tasks} {'tasks' if spec.plan.decomposes else 'exchanging tasks'}"
+        sizes = {
+            name: sum(file.rows for file in written.states) * _WORD * (spec.program.relations[name].width + 2)
+            for name, written in outcome.written.items()
+        }
+        return StratumElsewhere(
+            spec.plan.stratum.number, place, seconds, costs.waited, costs.rounds, outcome.derivations, sizes, costs.peak
+        )
 
-def _remove_others(folder: Path, named: set[str]) -> None:
-    """What repeated tasks and the exchange have left behind."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif str(path) not in named:
-            path.unlink(missing_ok=True)
+    def _results(
+        self, spec: StratumSpec, work: WorkOf, shares: tuple[int, ...], look: Callable[[], None], news: StratumNews
+    ) -> list[Result]:
+        """What tasks have to say in the end."""
+
+        def run(given: StratumSpec, are_together: bool) -> list[Result]:
+            return run_tasks(
+                self.spark, work(given), shares, self._watch, are_together=are_together, check=look, title=news.title
+            )
+
+        if spec.plan.decomposes:
+            return run(spec, are_together=False)
+        way = self._ways.way()
+        if way != "stages":
+            token = token_hex(16) if way == "network" else None
+            try:
+                return run(replace(spec, token=token), are_together=True)
+            except NoBarrier as error:
+                self._ways.no_barrier(str(error))
+        rounds = Rounds()
+        while True:
+            found = run(replace(spec, rounds=rounds), are_together=False)
+            written = [result for result in found if isinstance(result, RoundWritten)]
+            if len(written) < len(shares):
+                return found  # all have ended, or one has failed
+            before, rounds = rounds, rounds.followed_by(written)
+            remove(sorted(before.locations - rounds.locations))
+            news.reached(len(rounds.files))
+
+
+class _Budget:
+    """Whether a task has said that the budget is spent; at an address it is asked for now and then only."""
+
+    def __init__(self, folder: str) -> None:
+        self._location = inside(folder, OVER_BUDGET)
+        self._interval = _SECONDS_BETWEEN_LOOKS if is_address(folder) else 0.0
+        self._looked = time.monotonic()
+
+    def check(self) -> None:
+        now = time.monotonic()
+        if now - self._looked >= self._interval:
+            self._looked = now
+            if files_at(self._location).exists(self._location):
+                raise BudgetExceeded
 
 
 def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:

@@ -6,9 +6,9 @@ came of it as `results`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from elastalog.backends.spark.results import (
     Failed,
     Fault,
     Result,
+    Spent,
     StateWritten,
     ValuesMade,
     Worked,
 )
 from elastalog.backends.spark.routing import Routing
+from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.values import Values, shows_numbers_of_texts
 from elastalog.backends.spark.word_files import WordFile, read_words, write_changes, write_words
 from elastalog.planning.decompose import Copy, SharePlan, with_copies
@@ -41,7 +43,8 @@ class StratumSpec:
     """The work of all tasks of a stratum. `files`: those of every lower relation in the state under way, and of its own
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
-    from the state before is wanted too."""
+    from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
+    run together. `token`: by which they know each other over the network; None if they go through files."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -53,6 +56,8 @@ class StratumSpec:
     deleted: Mapping[str, WordFile] = field(default_factory=dict)
     inserted: Mapping[str, WordFile] = field(default_factory=dict)
     is_rebuilt: bool = False
+    rounds: Rounds | None = None
+    token: str | None = None
 
     @property
     def shares(self) -> int:
@@ -129,12 +134,26 @@ def run_shares(
     """Does the work of the shares whose positions a task is given. An error of the program (an overflow, say) is a row
     too, since an exception would only be repeated."""
     from elastalog.diagnostics.diagnostic import ElastalogError
+    from elastalog.folders.remote import UnreachableError
 
     for position in positions:
+        began = time.perf_counter()
         try:
             yield from work(shares[position])
+            yield Spent(shares[position], time.perf_counter() - began, peak_memory())
+        except UnreachableError:
+            raise  # another attempt, or another machine, may reach it
         except ElastalogError:
             yield Failed(shares[position], Fault.ERROR)
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    import resource
+    import sys
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
@@ -173,14 +192,13 @@ def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> Values
 
 def results_of(spec: StratumSpec, share: int, name: str, facts: FactWords) -> Iterator[Result]:
     """Writes the state of a relation, and what is different in it from the state before, if that is wanted."""
-    folder = Path(spec.folder)
-    yield StateWritten(share, name, write_words(folder, name, facts, spec.annotation))
+    yield StateWritten(share, name, write_words(spec.folder, name, facts, spec.annotation))
     if spec.is_rebuilt:
         old, _ = snapshot.restored(name, facts.words.shape[1], True, *spec.owned(name, share))
         changes = snapshot.changes_between(old, facts)
         if len(changes):
             heard = int(changes.are_heard(spec.annotation.is_global).sum())
-            yield ChangesWritten(share, name, write_changes(folder, name, changes, spec.annotation), heard)
+            yield ChangesWritten(share, name, write_changes(spec.folder, name, changes, spec.annotation), heard)
 
 
 def facts_with(words: np.ndarray, level: np.ndarray, count: np.ndarray) -> FactWords:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,8 @@ from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, Resu
 from elastalog.backends.spark.task import StratumSpec, values_made
 from elastalog.backends.spark.word_files import WordFile, read_changes, together, write_changes, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import put
 from elastalog.planning.decompose import with_copies
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -106,7 +107,7 @@ def with_outcome(
     try:
         outcome = perform()
     except BudgetExceeded:
-        (Path(spec.stratum.folder) / OVER_BUDGET).touch()
+        put(inside(spec.stratum.folder, OVER_BUDGET))
         give_up()
         yield Failed(share, Fault.OVER_BUDGET)
         return
@@ -132,7 +133,7 @@ def owned_changes(
     spec: UpdateSpec, share: int, name: str, changes: StateChanges, relation: KernelRelation
 ) -> Iterator[Result]:
     """Writes what has changed in a relation, and its whole state if the changes of this share have become many."""
-    base, folder = spec.stratum, Path(spec.stratum.folder)
+    base, folder = spec.stratum, spec.stratum.folder
     if not len(changes):
         return
     heard = int(changes.are_heard(base.annotation.is_global).sum())

@@ -6,6 +6,7 @@ their patterns. Symbols that only stand in atoms are replaced by their words, so
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -13,17 +14,22 @@ from typing import assert_never
 import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
+from elastalog.analysis.structures import is_constructor
+from elastalog.backends.spark.user_functions import pickled_functions
 from elastalog.planning.logical import Absent, Clause, Goal, Scan, Test
+from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The part of a dictionary that is sent to tasks."""
+    """The part of a dictionary that is sent to tasks. `functions`: those of the user that they apply, pickled."""
 
     texts: tuple[str, ...]
     patterns: bytes
+    functions: bytes | None = None
+    wraps: bool = False
 
     @staticmethod
     def of(dictionary: Dictionary, clauses: tuple[Clause, ...]) -> Values:
@@ -31,14 +37,21 @@ class Values:
         for clause in clauses:
             for constant in _constants(clause):
                 dictionary.encode_value(constant.base, constant.value)
+            for apply in clause.applications:
+                if is_constructor(apply.functor):
+                    dictionary.symbols.encode_one(records.shape_of(apply.functor, [a.base for a in apply.arguments]))
         texts = dictionary.symbols.strings_from(0) if any(map(_looks_into_texts, clauses)) else []
-        return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes())
+        functions = pickled_functions(clauses, dictionary.functions)
+        return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes(), functions, dictionary.wraps)
 
     def dictionary(self) -> Dictionary:
         """A dictionary in which the words of the driver's have the same meaning."""
         made = Dictionary()
         made.symbols.extend(list(self.texts))
         made.wide.extend(np.frombuffer(self.patterns, np.int64))
+        made.wraps = self.wraps
+        if self.functions is not None:
+            made.functions = pickle.loads(self.functions)
         return made
 
     @property
@@ -58,20 +71,19 @@ class Values:
 
 def shows_numbers_of_texts(clause: Clause) -> bool:
     """Whether a clause computes with the numbers by which texts are known."""
-    tests = [goal for goal in clause.goals if isinstance(goal, Test)]
-    return any(_has_functor(side, "ord") for test in tests for side in (test.left, test.right))
+    return any(apply.functor == "ord" for apply in clause.applications)
 
 
 def as_word(constant: Constant, dictionary: Dictionary) -> Constant:
-    """A constant that has the same word in every dictionary: of a symbol, the number of its word."""
-    if constant.base is not Base.SYMBOL:
+    """A constant that has the same word in every dictionary: of a symbol or a record, the number of its word."""
+    if constant.base not in (Base.SYMBOL, Base.RECORD):
         return constant
     word = dictionary.encode_value(constant.base, constant.value)
     return replace(constant, value=word, base=Base.NUMBER) if word < WIDE else constant
 
 
 def with_words(clause: Clause, dictionary: Dictionary) -> Clause:
-    """The clause with the symbols in its atoms and head as the numbers of their words."""
+    """The clause with the symbols and records in its atoms and head as the numbers of their words."""
 
     def term(given: str | Constant | None) -> str | Constant | None:
         return as_word(given, dictionary) if isinstance(given, Constant) else given
@@ -121,17 +133,11 @@ def _looks_into_texts(clause: Clause) -> bool:
     return any(_has_symbol(side) for test in tests for side in (test.left, test.right))
 
 
-def _has_functor(expression: Expression, name: str) -> bool:
-    if not isinstance(expression, Apply):
-        return False
-    return expression.functor == name or any(_has_functor(argument, name) for argument in expression.arguments)
-
-
 def _has_symbol(expression: Expression) -> bool:
     match expression:
         case Variable(base=base) | Constant(base=base):
-            return base is Base.SYMBOL
+            return base in (Base.SYMBOL, Base.RECORD)
         case Apply(base=base, arguments=arguments):
-            return base is Base.SYMBOL or any(map(_has_symbol, arguments))
+            return base in (Base.SYMBOL, Base.RECORD) or any(map(_has_symbol, arguments))
         case _:
             assert_never(expression)

@@ -7,11 +7,9 @@ reads.
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +17,8 @@ import pyarrow as pa
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import GONE, Matrix, StateChanges
 from elastalog.backends.spark.routing import EVERYWHERE, Routing
+from elastalog.folders.addresses import inside
+from elastalog.folders.files import files_at
 from elastalog.relations.facts import FactWords
 
 _ANNOTATIONS = ("was", "level", "count")
@@ -29,8 +29,8 @@ LEVELS = Annotation()
 
 @dataclass(frozen=True, slots=True)
 class WordFile:
-    """A file with facts of one relation. `routing`, `share`: whose facts it holds; routing None: any. `grown`: how many
-    facts more there are with it. `explicit`: how many of its facts may be explicit."""
+    """A file with facts of one relation. `path`: its location. `routing`, `share`: whose facts it holds; routing None:
+    any. `grown`: how many facts more there are with it. `explicit`: how many of its facts may be explicit."""
 
     path: str
     rows: int
@@ -40,7 +40,7 @@ class WordFile:
     explicit: int = 0
 
 
-def write_words(folder: Path, name: str, facts: FactWords, annotation: Annotation = LEVELS) -> WordFile:
+def write_words(folder: str, name: str, facts: FactWords, annotation: Annotation = LEVELS) -> WordFile:
     """Writes facts into a new file. It appears whole or not at all."""
     columns = _columns(facts.words)
     explicit = rows = len(facts.words)
@@ -50,7 +50,7 @@ def write_words(folder: Path, name: str, facts: FactWords, annotation: Annotatio
     return WordFile(_write(folder, name, columns), rows, grown=rows, explicit=explicit)
 
 
-def write_changes(folder: Path, name: str, changes: StateChanges, annotation: Annotation = LEVELS) -> WordFile:
+def write_changes(folder: str, name: str, changes: StateChanges, annotation: Annotation = LEVELS) -> WordFile:
     """Writes what an update has changed into a new file. It appears whole or not at all."""
     columns = _columns(changes.words) | {"was": changes.was, "level": changes.level, "count": changes.count}
     grown = int((changes.was == GONE).sum()) - int((changes.level == GONE).sum())
@@ -92,11 +92,9 @@ def together(changes: Sequence[StateChanges], width: int) -> StateChanges:
     )
 
 
-def write_anew(path: str, folder: Path, name: str, change: Callable[[Matrix], Matrix]) -> str:
+def write_anew(path: str, folder: str, name: str, change: Callable[[Matrix], Matrix]) -> str:
     """Writes a file with other words, and all else as it was, under another name."""
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path, memory_map=True) as opened:
+    with files_at(path).parquet(path) as opened:
         table = opened.read()
     annotations = [column for column in table.column_names if column in _ANNOTATIONS]
     width = table.num_columns - len(annotations)
@@ -108,15 +106,14 @@ def _columns(words: np.ndarray) -> dict[str, np.ndarray]:
     return {f"c{i}": np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])}
 
 
-def _write(folder: Path, name: str, columns: dict[str, np.ndarray]) -> str:
+def _write(folder: str, name: str, columns: dict[str, np.ndarray]) -> str:
     from pyarrow import parquet
 
     plain = "".join(c if c.isalnum() else "_" for c in name)
-    path = folder / f"{plain}-{uuid.uuid4().hex}.parquet"
-    fresh = path.with_suffix(".tmp")
-    parquet.write_table(pa.table(columns), fresh, compression="lz4", use_dictionary=False, write_statistics=False)
-    os.replace(fresh, path)
-    return str(path)
+    path = inside(folder, f"{plain}-{uuid.uuid4().hex}.parquet")
+    with files_at(path).writing(path) as sink:
+        parquet.write_table(pa.table(columns), sink, compression="lz4", use_dictionary=False, write_statistics=False)
+    return path
 
 
 def _words(table: pa.Table, width: int) -> Matrix:
@@ -132,15 +129,12 @@ def _joined(parts: Sequence[dict[str, np.ndarray]], name: str) -> np.ndarray:
 
 
 def _read(file: WordFile, width: int, routing: Routing | None, share: int) -> dict[str, np.ndarray] | None:
-    from pyarrow import parquet
-
     if not file.rows:
         return None
     is_routed_so = routing is not None and file.routing == routing
     if is_routed_so and file.share != share:
         return None
-    # Much of a small file's time would go into `read_table`, which looks for whole data sets.
-    with parquet.ParquetFile(file.path, memory_map=True) as opened:
+    with files_at(file.path).parquet(file.path) as opened:
         table = opened.read()
     words = _words(table, width)
     found = {name: table.column(name).to_numpy() for name in _ANNOTATIONS if name in table.column_names}

@@ -47,6 +47,15 @@ SPARK: tuple[Entry, ...] = (
         'db.apply({"edge": [(1, 2)]})  # again',
     ),
     Entry(
+        "E0877",
+        "address that cannot be reached",
+        "The workplace of a cluster, or a store, is at an address. Requests that fail are repeated for some seconds, in"
+        " case the server is busy; this one failed every time, or was refused for good. In a task it is repeated by"
+        " Spark, maybe on another machine; what was begun is taken back.",
+        "spark-submit --conf spark.elastalog.workplace=s3://nobodys-bucket/elastalog job.py",
+        "spark-submit --conf spark.elastalog.workplace=s3://our-bucket/elastalog job.py",
+    ),
+    Entry(
         "E1101",
         "no Java",
         "Spark runs on Java 17 or later. It is looked for in JAVA_HOME, on the PATH, and in the Python package"

@@ -137,14 +137,6 @@ STORAGE: tuple[Entry, ...] = (
         "elastalog apply STORE update.diff --source files --batch 17",
     ),
     Entry(
-        "E0817",
-        "strategy without a store",
-        "A store keeps levels and counts, the state of `elastic`, or facts alone, the state of `recompute`. Other"
-        " strategies keep other things, which are not stored.",
-        'elastalog.open("reach.dl", store="here", strategy="dred")',
-        'elastalog.open("reach.dl", store="here", strategy="elastic")',
-    ),
-    Entry(
         "E0818",
         "nothing to open",
         "A session is opened from a program, or from a store, which has one.",
@@ -163,6 +155,15 @@ STORAGE: tuple[Entry, ...] = (
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
     ),
     Entry(
+        "E0829",
+        "no locks on the file system of a store",
+        "One process at a time writes a store, and a lock of the file system sees to it. Some network file systems have"
+        " none, or none as they are mounted: then two writers could not know of each other, and one would lose its"
+        " epochs. Reading such a store, with `read_only=True`, is fine while nobody writes it.",
+        "elastalog apply /net/reach.store 1.diff  # NFS mounted with `nolock`",
+        "elastalog apply /var/lib/reach.store 1.diff",
+    ),
+    Entry(
         "E0875",
         "address that cannot be read",
         "Folders of facts, and stores that are only read, may be at an address: `s3://`, `gs://`, `abfs://`, `hdfs://`."
@@ -173,11 +174,23 @@ STORAGE: tuple[Entry, ...] = (
     ),
     Entry(
         "E0876",
-        "a store at an address is only read",
-        "One process at a time writes a store, and a lock of the file system sees to it. Object stores have none, so a"
-        " store is written on a disk; a copy of it may be put anywhere, and be read there.",
-        'elastalog.open(store="s3://bucket/reach.store")',
-        'elastalog.open(store="s3://bucket/reach.store", read_only=True)',
+        "no store can be written at an address",
+        "One process at a time writes a store. At an address that is made sure of by puts that depend on what is there"
+        " (If-None-Match, If-Match), through the package `obstore`. Where these are not to be had (`hdfs://`, and"
+        " servers that pass over the conditions), a store is written on a disk; a copy of it may be put anywhere, and"
+        " be read there.",
+        'elastalog.open(store="hdfs://namenode/reach.store")',
+        'elastalog.open(store="hdfs://namenode/reach.store", read_only=True)',
+    ),
+    Entry(
+        "E0878",
+        "store taken over by another writer",
+        "Who writes a store at an address has a lease, which it renews every ten seconds. This process did not for half"
+        " a minute (it was stopped, or could not reach the server), and another one has opened the store for writing."
+        " From then on nothing that this one writes counts. Whether the update under way is in the store is seen by"
+        " opening it again.",
+        'db.apply({"edge": [(1, 2)]})  # after the machine slept',
+        'elastalog.open(store="s3://bucket/reach.store").apply({"edge": [(1, 2)]}, source="feed", batch=7)',
     ),
     Entry(
         "E0820",

@@ -95,6 +95,11 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
 def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
     """All batches of an open file of some size, within the limits."""
     allowed = allowance()
+    # Arrow unpacks a page in one go: what the file says of itself is believed when it says too much.
+    groups = (opened.metadata.row_group(number) for number in range(opened.metadata.num_row_groups))
+    said = sum(max(0, group.total_byte_size) for group in groups)
+    allowed.check_expansion(file, size, said)
+    allowed.require(said)
     batches: list[pa.RecordBatch] = []
     total = 0
     for batch in opened.iter_batches(batch_size=BATCH):

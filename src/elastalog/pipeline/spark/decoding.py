@@ -12,6 +12,7 @@ from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.pipeline.files.parquet import NULLARY
 from elastalog.pipeline.spark.frames import SPARK_TYPES
+from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.relations.limits import WIDE
 from elastalog.relations.schema import Schema
 
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 LEVEL, COUNT = "@level", "@count"
+TEXTS, PATTERNS = pa.schema([("text", pa.string())]), pa.schema([("pattern", pa.int64())])
 _ID = "@id"
 _NOT_THERE = "a word is not in the dictionary"
 
 
 class Numbered(Protocol):
-    """A Parquet file of texts or 64-bit patterns, in its only column, with ids from `first` on in the order of rows."""
+    """A Parquet file with one column, `text` or `pattern` (64 bits), with ids from `first` on in the order of rows."""
 
     @property
     def first(self) -> int: ...
@@ -68,7 +70,7 @@ def _decoded(
     if not entries:  # then no fact holds a symbol, a float, or a wide number
         narrow = base in (Base.NUMBER, Base.UNSIGNED)
         return frame, word if narrow else sql.when(word.isNotNull(), sql.raise_error(_NOT_THERE))
-    meanings = _numbered(spark, entries, name, i)
+    meanings = _numbered(spark, entries, TEXTS if base is Base.SYMBOL else PATTERNS, name, i)
     number = sql.col(f"{_ID}{i}")
     match base:
         case Base.SYMBOL:
@@ -103,14 +105,13 @@ def _required(name: str) -> Column:
     return sql.coalesce(sql.col(name), sql.raise_error(_NOT_THERE))
 
 
-def _numbered(spark: SparkSession, files: Iterable[Numbered], name: str, i: int) -> DataFrame:
+def _numbered(spark: SparkSession, files: Iterable[Numbered], schema: pa.Schema, name: str, i: int) -> DataFrame:
     """Entries of the dictionary with their ids."""
     from pyspark.sql import functions as sql
 
     def entries(file: Numbered) -> DataFrame:
-        frame = spark.read.parquet(f"file://{file.path}")
-        number = (sql.col("_metadata.row_index") + file.first).cast("int").alias(f"{_ID}{i}")
-        return frame.select(number, sql.col(frame.columns[0]).alias(name))
+        frame = parquet_frame(spark, [file.path], schema, _ID)
+        return frame.select((sql.col(_ID) + file.first).alias(f"{_ID}{i}"), sql.col(schema.names[0]).alias(name))
 
     return reduce(lambda left, right: left.union(right), map(entries, files))
 

@@ -8,16 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/|file:")
-_SECRET = re.compile(r"(?i)(?<=[?&;,(\s])([\w.]*(?:password|passwd|pwd|secret|token)\w*=)[^&;,)\s`]+")
-_USER = re.compile(r"(//[^/?#@:\s]*:)[^/?#@\s]*(?=@)")
-_ORACLE = re.compile(r"(jdbc:oracle:\w+:[^/@:\s]+/)[^@\s]+(?=@)")
-
-
-def without_secrets(text: str) -> str:
-    """An address, or a text in which one stands, with `***` for passwords."""
-    return _ORACLE.sub(r"\1***", _USER.sub(r"\1***", _SECRET.sub(r"\1***", text)))
 
 
 def absolute(place: str | os.PathLike[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
+from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.parquet import read_parquet_table
@@ -18,7 +19,7 @@ from elastalog.pipeline.files.policy import BadRow, Policy, settle
 from elastalog.pipeline.files.read import FactsRead, read_input
 from elastalog.pipeline.spark.frames import frame_to_arrow, path_of, require_columns
 from elastalog.pipeline.spark.lines import read_lines
-from elastalog.pipeline.spark.refusals import absolute, reading, without_secrets
+from elastalog.pipeline.spark.refusals import absolute, reading
 from elastalog.pipeline.spark.texts import alike, numbered_facts
 from elastalog.pipeline.spark.whole_files import read_whole_files
 from elastalog.relations.schema import Schema
@@ -42,9 +43,13 @@ class Source:
 
 def read_source(spark: SparkSession, schema: Schema, source: Source, policy: Policy | None = None) -> FactsRead:
     """The facts of a source, in the driver, and how the reading went."""
-    table, bad = _read(spark, schema, source)
-    places = [without_secrets(source.place)]
-    return FactsRead(table, settle(policy or Policy(), schema.name, places, table.num_rows, bad))
+    table, bad, place = facts_of_source(spark, schema, source)
+    return FactsRead(table, settle(policy or Policy(), schema.name, [place], table.num_rows, bad))
+
+
+def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow], str]:
+    """The facts of a source, the rows that are none, and where they are from."""
+    return *_read(spark, schema, source), without_secrets(source.place)
 
 
 def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -> FactsRead:

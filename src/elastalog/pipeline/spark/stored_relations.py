@@ -1,22 +1,23 @@
 """Relations in files of words as DataFrames: those of a store, and those that tasks have derived.
 
-Spark reads the files and decodes them; the driver only says which they are. They are linked into the workplace first,
-since a DataFrame is read when it is used, and by then their owner may have removed them.
+Spark reads the files and decodes them; the driver only says which they are. They are linked into the workplace first
+(copied, at an address), since a DataFrame is read when it is used, and by then their owner may have removed them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
-from elastalog.pipeline.spark.decoding import COUNT, LEVEL, Numbered, decoded
+from elastalog.folders.addresses import inside, name_in
+from elastalog.folders.files import files_at
+from elastalog.pipeline.spark.decoding import COUNT, LEVEL, PATTERNS, TEXTS, Numbered, decoded
+from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -42,9 +43,11 @@ class Parts(Protocol):
 
 def stored_relation(spark: SparkSession, schema: Schema, parts: Parts, annotations: bool = False) -> DataFrame:
     """The facts of a relation of a store, whose files have been set aside already."""
-    words = spark.read.parquet(f"file://{parts.facts}")
+    keys = _keys(schema)
+    columns = pa.schema([(name, pa.int32()) for name in (*keys, LEVEL, COUNT)])
+    words = parquet_frame(spark, [parts.facts], columns)
     if parts.changes is not None:
-        words = _after(words, spark.read.parquet(f"file://{parts.changes}"), _keys(schema))
+        words = _after(words, parquet_frame(spark, [parts.changes], columns), keys)
     return decoded(spark, schema, words, parts.symbols, parts.patterns, annotations)
 
 
@@ -69,10 +72,11 @@ def filed_relation(
     bases = {column.base for column in schema.columns}
     symbols = patterns = pa.array([])
     if Base.SYMBOL in bases:
-        symbols = dictionary.symbols.array(0, len(dictionary.symbols))
+        symbols = dictionary.symbols.array(0, len(dictionary.symbols)).cast(pa.string())
     if bases - {Base.SYMBOL}:
-        patterns = pa.array(dictionary.wide.patterns_from(0))
-    return decoded(spark, schema, words, _in_file(folder, symbols), _in_file(folder, patterns), annotations)
+        patterns = pa.array(dictionary.wide.patterns_from(0), pa.int64())
+    texts, numbers = _in_file(folder, symbols, TEXTS), _in_file(folder, patterns, PATTERNS)
+    return decoded(spark, schema, words, texts, numbers, annotations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +85,29 @@ class _Entries:
     path: str
 
 
-def _in_file(folder: Path, entries: pa.Array) -> tuple[Numbered, ...]:
+def _in_file(folder: str, entries: pa.Array, schema: pa.Schema) -> tuple[Numbered, ...]:
     from pyarrow import parquet
 
     if not len(entries):
         return ()
-    path = folder / f"{entries.type}.parquet"
-    parquet.write_table(pa.table({"entry": entries}), path, compression="zstd")
-    return (_Entries(0, str(path)),)
+    path = inside(folder, f"{schema.names[0]}.parquet")
+    with files_at(path).writing(path) as sink:
+        parquet.write_table(pa.table([entries], schema=schema), sink, compression="zstd")
+    return (_Entries(0, path),)
 
 
-def _read(spark: SparkSession, files: Sequence[FactFile], folder: Path, keys: Sequence[str]) -> DataFrame:
+def _read(spark: SparkSession, files: Sequence[FactFile], folder: str, keys: Sequence[str]) -> DataFrame:
     """Files of words (see `backends.spark.word_files`) with the columns of those of a store."""
     from pyspark.sql import functions as sql
 
-    linked = []
+    kept = []
     for file in files:
         if file.rows:
-            kept = folder / Path(file.path).name
-            os.link(file.path, kept)
-            linked.append(f"file://{kept}")
-    columns = [sql.col(f"c{key}").alias(key) for key in keys]
-    return spark.read.parquet(*linked).select(*columns, sql.col("level").alias(LEVEL), sql.col("count").alias(COUNT))
+            kept.append(inside(folder, name_in(file.path)))
+            files_at(folder).copy(file.path, kept[-1])
+    names = {**{f"c{key}": key for key in keys}, "level": LEVEL, "count": COUNT}
+    frame = parquet_frame(spark, kept, pa.schema([(name, pa.int32()) for name in names]))
+    return frame.select(*(sql.col(name).alias(other) for name, other in names.items()))
 
 
 def _after(words: DataFrame, changes: DataFrame, keys: Sequence[str]) -> DataFrame:

@@ -9,7 +9,6 @@ next, in the order of the list.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.folders.addresses import inside, is_address
+from elastalog.folders.files import files_at
 from elastalog.pipeline.spark.frames import frame_to_arrow
+from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
@@ -51,7 +53,7 @@ def numbered_facts(schema: Schema, frame: DataFrame) -> pa.Table | None:
         words = _word_list(ordered, positions, folder)
         table = None if words is None else _numbered(ordered, positions, words, folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        files_at(folder).remove_folder(folder)
     return None if table is None else _checked(schema, table)
 
 
@@ -86,17 +88,20 @@ def _is_large(frame: DataFrame) -> bool:
     return size >= most and (size < _UNKNOWN or most == 0)
 
 
-def _word_list(frame: DataFrame, positions: list[int], folder: Path) -> pa.LargeStringArray | None:
+def _word_list(frame: DataFrame, positions: list[int], folder: str) -> pa.LargeStringArray | None:
     """The distinct texts in the order of their bytes; None if one is no text."""
     from pyarrow import parquet
     from pyspark.sql import functions as sql
 
     texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
     sorted_texts = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
-    sorted_texts.write.parquet(f"file://{folder / 'list'}")
-    # Spark numbers part files in the order of the parts.
-    files = sorted((folder / "list").glob("part-*.parquet"))
-    chunks = [c.cast(pa.large_string()) for f in files for c in parquet.read_table(f).column(0).chunks]
+    if is_address(folder):  # where Spark's Java side may have no rights
+        tables = [sorted_texts.toArrow()]
+    else:
+        sorted_texts.write.parquet(f"file://{folder}/list")
+        # Spark numbers part files in the order of the parts.
+        tables = [parquet.read_table(file) for file in sorted(Path(folder, "list").glob("part-*.parquet"))]
+    chunks = [chunk.cast(pa.large_string()) for table in tables for chunk in table.column(0).chunks]
     words = pa.concat_arrays([pa.array([], pa.large_string()), *chunks])
     try:
         words.validate(full=True)
@@ -105,7 +110,7 @@ def _word_list(frame: DataFrame, positions: list[int], folder: Path) -> pa.Large
     return words
 
 
-def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: Path) -> pa.Table | None:
+def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
     from pyspark.sql import functions as sql
 
     numbers = _numbers(frame.sparkSession, words, folder)
@@ -128,18 +133,20 @@ def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray
     return pa.Table.from_arrays(arrays, names=columns)
 
 
-def _numbers(spark: SparkSession, words: pa.LargeStringArray, folder: Path) -> DataFrame:
+def _numbers(spark: SparkSession, words: pa.LargeStringArray, folder: str) -> DataFrame:
     """The word list with its numbers, for Spark to join with: sent to all tasks if it is short, otherwise shuffled."""
     from pyarrow import parquet
 
     pieces = max(2, spark.sparkContext.defaultParallelism)
     size = max(1, -(-len(words) // pieces))
-    (folder / "numbers").mkdir()
+    locations = []
     for first in range(0, max(1, len(words)), size):
-        part = words.slice(first, size)
+        part = words.slice(first, size).cast(pa.string())
         numbers = array_of_numbers(np.arange(first, first + len(part), dtype=np.int32))
-        parquet.write_table(pa.table({_TEXT: part, _NUMBER: numbers}), folder / "numbers" / f"{first}.parquet")
-    return spark.read.parquet(f"file://{folder / 'numbers'}")
+        locations.append(inside(folder, f"numbers-{first}.parquet"))
+        with files_at(folder).writing(locations[-1]) as sink:
+            parquet.write_table(pa.table({_TEXT: part, _NUMBER: numbers}), sink)
+    return parquet_frame(spark, locations, pa.schema([(_TEXT, pa.string()), (_NUMBER, pa.int32())]))
 
 
 def _checked(schema: Schema, table: pa.Table) -> pa.Table | None:

@@ -1,13 +1,13 @@
 """Files that live as long as the Spark session: what is too large to hand over directly.
 
 The folder must be seen by the driver and by the executors. In local mode that is any folder; on a cluster it is named
-by the setting `spark.elastalog.workplace`, and lies on storage that all machines mount.
+by the setting `spark.elastalog.workplace`: on storage that all machines mount, or at an address, such as
+`s3://bucket/elastalog`, to which all of them have the rights.
 """
 
 from __future__ import annotations
 
 import atexit
-import shutil
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import inside, is_address, without_secrets
+from elastalog.folders.files import files_at
+from elastalog.folders.remote import UnreachableError
 from elastalog.pipeline.own_folder import folder_of_this_process
+from elastalog.pipeline.spark.parquet_files import parquet_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SETTING = "spark.elastalog.workplace"
-_made: dict[str, Path] = {}
+_made: dict[str, str] = {}
 
 
-def workplace(spark: SparkSession) -> Path:
+def workplace(spark: SparkSession) -> str:
     """The folder of this application, made when first asked for and removed when this process ends."""
     application = spark.sparkContext.applicationId
     found = _made.get(application)
@@ -35,30 +39,37 @@ def workplace(spark: SparkSession) -> Path:
         if root is None and not is_one_machine:
             raise ElastalogError([_no_workplace(master)])
         if root is None:
-            found = folder_of_this_process()
+            found = str(folder_of_this_process())
         else:
-            found = _own_folder_in(Path(root.removeprefix("file://")), application)
-            atexit.register(shutil.rmtree, found, ignore_errors=True)
+            found = _own_folder_in(root.removeprefix("file://"), application)
+            atexit.register(files_at(found).remove_folder, found)
         _made[application] = found
     return found
 
 
-def _own_folder_in(root: Path, application: str) -> Path:
+def _own_folder_in(root: str, application: str) -> str:
     """The folder of an application in one that several may use. Tasks read what lies there, and believe it."""
+    found = inside(root, application)
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        (root / application).mkdir(mode=0o755)
-    except OSError as error:
-        message = f"no folder for this application can be made in `{root}`: {error.strerror or error}"
+        if is_address(root):
+            # Names of applications repeat from one cluster to another: the folder is ours by a name that does not.
+            found = inside(root, f"{application}-{uuid.uuid4().hex[:12]}")
+            files_at(found).make_folder(found)
+        else:
+            Path(root).mkdir(parents=True, exist_ok=True)
+            Path(found).mkdir(mode=0o755)
+    except (OSError, UnreachableError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+        message = f"no folder for this application can be made in `{without_secrets(root)}`: {why or error}"
         advice = f"set `{SETTING}` to a folder that this user may write to"
         raise ElastalogError([Diagnostic("E1104", message, help=advice)]) from None
-    return root / application
+    return found
 
 
-def new_folder(spark: SparkSession, kind: str) -> Path:
+def new_folder(spark: SparkSession, kind: str) -> str:
     """A new folder in the workplace."""
-    folder = workplace(spark) / f"{kind}-{uuid.uuid4().hex[:12]}"
-    folder.mkdir()
+    folder = inside(workplace(spark), f"{kind}-{uuid.uuid4().hex[:12]}")
+    files_at(folder).make_folder(folder)
     return folder
 
 
@@ -70,14 +81,16 @@ def through_parquet(spark: SparkSession, table: pa.Table) -> DataFrame:
     folder = new_folder(spark, "table")
     pieces = max(2, spark.sparkContext.defaultParallelism)
     size = -(-table.num_rows // pieces)
-    for i in range(pieces):
-        parquet.write_table(table.slice(i * size, size), folder / f"{i:04}.parquet", compression="zstd")
-    return spark.read.parquet(f"file://{folder}")
+    locations = [inside(folder, f"{i:04}.parquet") for i in range(pieces)]
+    for i, location in enumerate(locations):
+        with files_at(location).writing(location) as sink:
+            parquet.write_table(table.slice(i * size, size), sink, compression="zstd")
+    return parquet_frame(spark, locations, table.schema)
 
 
 def _no_workplace(master: str) -> Diagnostic:
     return Diagnostic(
         code="E1104",
         message=f"Spark at `{master}` needs a folder that driver and executors share",
-        help=f"set `{SETTING}` to a folder on storage that all machines mount",
+        help=f"set `{SETTING}` to a folder on storage that all machines mount, or to an address: `s3://bucket/folder`",
     )

@@ -14,9 +14,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.stored import unmoved
+from elastalog.folders.addresses import without_secrets
 from elastalog.late import dataclass
 from elastalog.relations.schema import Schema
-from elastalog.spark.native.options import ReadOptions
+from elastalog.spark.native.options import ReadOptions, folder_of
 from elastalog.spark.native.reading import as_batches
 from elastalog.spark.native.stored_rows import Share, rows_of_changes, rows_of_share, shares_of, with_operation
 from elastalog.storage.store import Store
@@ -52,7 +53,9 @@ class ChangeReader(DataSourceStreamReader):
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  # the form that all of Spark 4 has
         # Asked many times a second: a store whose files are as they were has no other epoch.
-        files = frozenset((e.name, (s := e.stat()).st_size, s.st_mtime_ns) for e in os.scandir(self._options.store))
+        files = frozenset(
+            (e.name, (s := e.stat()).st_size, s.st_mtime_ns) for e in os.scandir(folder_of(self._options.store))
+        )
         if self._seen is None or self._seen[0] != files:
             store = self._store()
             self._seen = files, {"epoch": store.epoch, "store": store.manifest.store}
@@ -64,12 +67,12 @@ class ChangeReader(DataSourceStreamReader):
             raise ElastalogError([_other_store(self._options, start["epoch"])])
         if start["epoch"] == _BEGINNING:
             options = self._options
-            shares = shares_of(options.store, self._schema.name, end["epoch"], options.partitions)
+            shares = shares_of(folder_of(options.store), self._schema.name, end["epoch"], options.partitions)
             return [InputPartition(share) for share in shares]
         return [InputPartition(_Epochs(store.require(start["epoch"]), end["epoch"]))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part, root = partition.value, self._options.store
+        part, root = partition.value, folder_of(self._options.store)
         names = [name for name in self._fields.names if name not in FEED]
         tables: Iterator[pa.Table]
         if isinstance(part, Share):
@@ -82,8 +85,9 @@ class ChangeReader(DataSourceStreamReader):
 
     def _store(self) -> Store:
         """The store as it is now."""
-        with unmoved(self._options.store):
-            return Store.open(self._options.store, read_only=True)
+        folder = folder_of(self._options.store)
+        with unmoved(folder):
+            return Store.open(folder, read_only=True)
 
 
 def _other_store(options: ReadOptions, epoch: int) -> Diagnostic:
@@ -92,5 +96,5 @@ def _other_store(options: ReadOptions, epoch: int) -> Diagnostic:
         f"the stream has been read until epoch {epoch} of another store",
         notes=("its checkpoint says so",),
         help="begin the stream anew, with another checkpoint",
-        location=str(options.store),
+        location=without_secrets(options.store),
     )

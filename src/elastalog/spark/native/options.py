@@ -7,10 +7,10 @@ from pathlib import Path
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
+from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
-from elastalog.pipeline.addresses import is_address
 from elastalog.pipeline.spark.frames import path_of
-from elastalog.pipeline.spark.refusals import absolute, without_secrets
+from elastalog.pipeline.spark.refusals import absolute
 
 _READ = ("store", "relation", "epoch", "columns", "annotations", "changes", "partitions")
 _WRITE = ("store", "relation", "source", "batch")
@@ -20,10 +20,10 @@ _PATH = "path"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read. `epoch`: the last one if None; `columns`: all if None; `changes`: what epochs change, not what is
-    there; `partitions`: as the size suggests if None."""
+    """What to read. `store`: its folder, or its address. `epoch`: the last one if None; `columns`: all if None;
+    `changes`: what epochs change, not what is there; `partitions`: as the size suggests if None."""
 
-    store: Path
+    store: str
     relation: str
     epoch: int | None
     columns: tuple[str, ...] | None
@@ -39,7 +39,7 @@ class ReadOptions:
         if _flag(options, "annotations") and _flag(options, "changes"):
             raise refused("changes have no annotations", "leave one of the options `annotations`, `changes` out")
         return ReadOptions(
-            _folder(options),
+            _place(options),
             _required(options, "relation"),
             _number(options, "epoch", 1),
             None if columns is None else tuple(name.strip() for name in columns.split(",")),
@@ -54,7 +54,7 @@ class WriteOptions:
     """Where updates go. `relation`: what rows are about, None if they say it themselves; `source` and `batch`: by which
     the store knows an update that it has applied already."""
 
-    store: Path
+    store: str
     relation: str | None
     source: str | None
     batch: str | None
@@ -69,7 +69,7 @@ class WriteOptions:
             raise refused(
                 f"option `{there}` is given, and `{missing}` is not", "an update is known by the two together"
             )
-        return WriteOptions(_folder(options), options.get("relation"), source, batch)
+        return WriteOptions(_place(options), options.get("relation"), source, batch)
 
 
 def refused(message: str, advice: str) -> ElastalogError:
@@ -96,12 +96,19 @@ def _required(options: Mapping[str, str], name: str) -> str:
     return options[name]
 
 
-def _folder(options: Mapping[str, str]) -> Path:
-    """The folder of the store: tasks may be at home elsewhere."""
-    store = path_of(_required(options, "store"))
-    if is_address(store):
-        raise refused(f"`{without_secrets(store)}` is no folder", "put the store where driver and executors mount it")
-    return Path(absolute(store))
+def folder_of(store: str) -> Path:
+    """The folder of a store. Of one at an address, its copy in this process, be it the driver's or a task's, as the
+    store is now."""
+    if not is_address(store):
+        return Path(store)
+    from elastalog.storage.fetching import copy_of
+
+    return copy_of(store)
+
+
+def _place(options: Mapping[str, str]) -> str:
+    """Where the store is: tasks may be at home elsewhere."""
+    return absolute(path_of(_required(options, "store")))
 
 
 def _number(options: Mapping[str, str], name: str, least: int) -> int | None:

@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from elastalog.relations.schema import Schema
 from elastalog.spark.native.filters import expression_of
-from elastalog.spark.native.options import ReadOptions
+from elastalog.spark.native.options import ReadOptions, folder_of
 from elastalog.spark.native.stored_rows import rows_of_share, shares_of
 
 _ROWS_OF_A_BATCH = 1 << 16
@@ -39,11 +39,11 @@ class RelationReader(DataSourceReader):
                 self._conditions.append(expression)
 
     def partitions(self) -> list[InputPartition]:
-        shares = shares_of(self._options.store, self._schema.name, self._epoch, self._options.partitions)
+        shares = shares_of(folder_of(self._options.store), self._schema.name, self._epoch, self._options.partitions)
         return [InputPartition(share) for share in shares]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        for table in rows_of_share(self._options.store, self._schema, partition.value, self._fields.names):
+        for table in rows_of_share(folder_of(self._options.store), self._schema, partition.value, self._fields.names):
             for condition in self._conditions:
                 table = table.filter(condition)
             yield from as_batches(table, self._fields)

@@ -23,7 +23,7 @@ from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.spark.frames import UNSIGNED
 from elastalog.relations.schema import Schema
-from elastalog.spark.native.options import ReadOptions, WriteOptions, refused
+from elastalog.spark.native.options import ReadOptions, WriteOptions, folder_of, refused
 from elastalog.spark.native.stored_rows import arrow_fields, readable
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class ElastalogSource(DataSource):
     def _relation(self) -> tuple[ReadOptions, int, Schema]:
         if self._found is None:
             options = ReadOptions.of(self.options)
-            self._found = options, *readable(options.store, options.relation, options.epoch)
+            self._found = options, *readable(folder_of(options.store), options.relation, options.epoch)
         return self._found
 
 

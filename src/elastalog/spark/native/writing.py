@@ -16,7 +16,7 @@ import elastalog
 from elastalog.pipeline.spark.frames import with_integers
 from elastalog.pipeline.streams.changes import OPERATION, numbered, read_changes, relation_column
 from elastalog.relations.schema import schema_named
-from elastalog.spark.native.options import WriteOptions, refused
+from elastalog.spark.native.options import WriteOptions, folder_of, refused
 from elastalog.spark.native.stored_rows import stored_schemas
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class UpdateWriter(DataSourceArrowWriter):
     `a2`, …. A fact that is both inserted and deleted is inserted."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        schemas = stored_schemas(options.store)
+        schemas = stored_schemas(folder_of(options.store))
         names = schema.fieldNames()
         if options.relation is not None:
             schema_named(schemas, options.relation)

@@ -69,11 +69,13 @@ _NO_LIMIT: Final = 1 << 62
 
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
-    still go through before they raise TooManyRows."""
+    still go through before they raise TooManyRows. `look`: called for every block, also of rows that come to nothing;
+    it may raise."""
 
-    __slots__ = ("_blocks", "_states", "derivations", "rows_left")
+    __slots__ = ("_blocks", "_states", "derivations", "look", "rows_left")
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+        self.look = look
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0
@@ -241,6 +243,7 @@ class BoundVariant:
             kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
         is_checked = not relation.is_settled
         while True:
+            scratch.look()
             state[FILLED] = 0
             if probe.is_member:
                 row_operators.member(

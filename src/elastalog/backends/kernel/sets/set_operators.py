@@ -171,14 +171,14 @@ def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type
     return number
 
 
-@operator(INT, WORDS, MATRIX, INT, INT, INT, INT, WORDS)
-def select(entries, touched, looked_at, wanted, added, removed, chosen):  # type: ignore[no-untyped-def]
-    """Lists the entries whose marks, as far as they are looked at, are those wanted, and changes their marks."""
+@operator(INT, WORDS, MATRIX, INT, INT, INT, WORDS)
+def select(entries, touched, looked_at, wanted, added, chosen):  # type: ignore[no-untyped-def]
+    """Lists the entries whose marks, as far as they are looked at, are those wanted, and adds marks to them."""
     number = 0
     for i in range(entries.shape[0]):
         fact = entry_of(touched, entries[i])
         if fact.marks & looked_at == wanted:
-            fact.marks = (fact.marks & ~removed) | added
+            fact.marks |= added
             chosen[number] = entries[i]
             number += 1
     return number

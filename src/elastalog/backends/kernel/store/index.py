@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.store import postings
-from elastalog.backends.kernel.store.memory import NO_KEYS, Matrix, Vector, cleared, grown, power_of_two, state_vector
+from elastalog.backends.kernel.store.memory import (
+    NO_KEYS,
+    STAMPS,
+    Matrix,
+    Vector,
+    cleared,
+    grown,
+    power_of_two,
+    state_vector,
+)
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 
 _DENSE_ANYWAY = 1 << 12
@@ -22,11 +31,12 @@ _MANY_KEYS = 1 << 14
 
 
 class Index:
-    """The rows of a matrix by the words in some columns. `done` rows have been added."""
+    """The rows of a matrix by the words in some columns. `done` rows have been added. `stamp`: see `memory.STAMPS`."""
 
-    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "state")
+    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "stamp", "state")
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
+        self.stamp = next(STAMPS)
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
@@ -44,6 +54,7 @@ class Index:
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
         other = object.__new__(Index)
+        other.stamp = next(STAMPS)
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
@@ -76,6 +87,7 @@ class Index:
     def _pack(self, rows: Matrix, used: int) -> bool:
         """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
         added."""
+        self.stamp = next(STAMPS)
         is_direct = self.kind == DIRECT
         done = 0
         while True:
@@ -96,6 +108,7 @@ class Index:
         return True
 
     def _make_room(self, rows: Matrix, used: int) -> None:
+        self.stamp = next(STAMPS)
         if self.kind == DIRECT:
             word = int(rows[self.done, self.columns[0]])
             if not 0 <= word < len(self.slots):

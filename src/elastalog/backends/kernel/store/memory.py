@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,10 @@ NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 
 STATE_SIZE = 8
+
+STAMPS = count()
+"""Whoever holds arrays takes a number from here before one of them is replaced or moves, so that those who have written
+down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
 
 
 def state_vector(size: int = STATE_SIZE) -> Vector:

@@ -12,6 +12,7 @@ from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import (
     NO_WORDS,
+    STAMPS,
     Matrix,
     Vector,
     empty_table,
@@ -42,14 +43,17 @@ class KernelRelation:
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers."""
+    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
+    `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
+    another one, or elsewhere (see `memory.STAMPS`)."""
 
     __slots__ = (
-        "_state", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
-        "name", "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
+        "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
+        "name", "present", "rows", "shift", "stamp", "state", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
+        self.stamp = next(STAMPS)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
@@ -66,7 +70,7 @@ class KernelRelation:
         self.touched_used = 0
         self.is_settled = True
         self.indexes: dict[tuple[int, ...], Index] = {}
-        self._state: Vector = state_vector()
+        self.state: Vector = state_vector()
 
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
@@ -93,6 +97,7 @@ class KernelRelation:
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
         Rows last: memory may end, or Ctrl-C come, in between."""
+        self.stamp = next(STAMPS)
         # Not in a loop: numpy wants to see no more than one reference.
         if self.is_annotated:
             try:
@@ -108,6 +113,14 @@ class KernelRelation:
         except ValueError:
             self.rows = grown(self.rows, self.used, capacity)
 
+    def reserve_touched(self, more: int) -> None:
+        """Makes room for more entries of the update under way."""
+        used = self.touched_used + more
+        if used > len(self.touched):
+            wider = grown(self.touched, len(self.touched), max(used, 2 * len(self.touched)))
+            self.stamp = next(STAMPS)
+            self.touched = wider
+
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
         row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
         self.take_table(table, full)
@@ -116,6 +129,7 @@ class KernelRelation:
         """From now on facts are found in a table that has all rows, until it has `full`."""
         shift = 65 - len(table).bit_length()
         full = rows_for(len(table)) if full is None else full
+        self.stamp = next(STAMPS)
         # Without a call in between, at which Ctrl-C might come.
         self.table, self.shift, self.full = table, shift, full
 
@@ -134,6 +148,7 @@ class KernelRelation:
         capacity = self.used + self.used // _SLACK + _FIRST_ROWS
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
+        self.stamp = next(STAMPS)
         # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
         with contextlib.suppress(ValueError):
             self.rows.resize((capacity, self.width))
@@ -148,7 +163,7 @@ class KernelRelation:
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
-        state = self._state
+        state = self.state
         state[row_operators.USED] = self.used
         while start < stop:
             if self.used >= self.full:
@@ -245,6 +260,7 @@ class KernelRelation:
         row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
+        self.stamp = next(STAMPS)
         self.rows, self.level, self.count, self.touched = rows, level, count, touched
         self.take_table(table)
         self.used = self.present = len(kept)

@@ -1,0 +1,226 @@
+"""Files at an address, through pyarrow: who may read and write, and where an endpoint is, it finds out as it always
+does, from the environment, from the files of the cloud's own tools, or from the address.
+
+An object store may answer late, or ask to be asked less often: every request is repeated with growing pauses. An object
+appears when all of it has arrived, so a put is repeated whole."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import inside, is_address, without_secrets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+_MADE = ".folder"
+"""An empty file that stands for a folder: object stores have none."""
+
+_FIRST_READ = 1 << 16
+_AT_ONCE = 16
+_LEFT = (OSError, ValueError)
+"""What removing may raise, the second when this process ends: what nobody names any more does no harm."""
+
+_NO_USE = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE_DOES_NOT_MATCH", "HTTP 403")
+"""What the server says when asking again is of no use."""
+
+
+class UnreachableError(ElastalogError):
+    """An address cannot be had, although it was tried again and again."""
+
+
+class Patience:
+    """How long a request is repeated."""
+
+    attempts: ClassVar[int] = 8
+    first_pause: ClassVar[float] = 0.1
+    longest_pause: ClassVar[float] = 10.0
+
+    def tried(self, request: Callable[[], T], location: str) -> T:
+        """The answer to a request, repeated while it fails."""
+        pause = self.first_pause
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return request()
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                if attempt == self.attempts or any(word in str(error) for word in _NO_USE):
+                    raise _unreachable(location, error) from None
+                time.sleep(pause * random.uniform(0.5, 1.0))
+                pause = min(2 * pause, self.longest_pause)
+        raise AssertionError("unreachable")
+
+
+PATIENCE = Patience()
+
+
+@cache
+def _file_system(root: str) -> tuple[Any, str]:
+    """The file system of an address, and how it calls the place that the address begins with."""
+    from pyarrow import fs
+
+    try:
+        found, base = fs.FileSystem.from_uri(root)
+    except (OSError, ValueError) as error:  # an unknown scheme, or no such option
+        raise _unreachable(root, error) from None
+    return found, base
+
+
+def remote_files(location: str) -> RemoteFiles:
+    """The files of the server that an address is of."""
+    return RemoteFiles(*_file_system(_root(location)))
+
+
+def _root(location: str) -> str:
+    parts = urlsplit(location)
+    query = parts.query
+    if parts.scheme == "s3" and "allow_delayed_open" not in query:
+        query = f"{query}&allow_delayed_open=true".lstrip("&")  # a small object is one request then, not three
+    return urlunsplit((parts.scheme, parts.netloc, "", query, ""))
+
+
+class RemoteFiles:
+    """See `files.Files`. `base`: how the file system calls what an address begins with, a bucket for example."""
+
+    def __init__(self, system: Any, base: str) -> None:
+        self._system = system
+        self._base = base
+
+    def _path(self, location: str) -> str:
+        return f"{self._base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}"
+
+    @contextmanager
+    def writing(self, location: str) -> Iterator[pa.NativeFile]:
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        yield sink
+        data = sink.getvalue()
+
+        def put() -> None:
+            # Not `with`: leaving such a block by an error would complete the object.
+            out = self._system.open_output_stream(self._path(location), compression=None)
+            out.write(data)
+            out.close()
+
+        PATIENCE.tried(put, location)
+
+    @contextmanager
+    def opened(self, location: str) -> Iterator[RemoteFile]:
+        with PATIENCE.tried(lambda: self._system.open_input_file(self._path(location)), location) as file:
+            yield RemoteFile(file, location)
+
+    @contextmanager
+    def parquet(self, location: str) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(pa.BufferReader(self.content(location))) as file:
+            yield file
+
+    def content(self, location: str) -> pa.Buffer:
+        """The whole of a file."""
+
+        def get() -> pa.Buffer:
+            with self._system.open_input_file(self._path(location)) as file:
+                return file.read_buffer()
+
+        return PATIENCE.tried(get, location)
+
+    def exists(self, location: str) -> bool:
+        try:
+            with self.opened(location):
+                return True
+        except FileNotFoundError:
+            return False
+
+    def remove(self, locations: Iterable[str]) -> None:
+        paths = [self._path(location) for location in locations]
+        if len(paths) == 1:
+            self._remove(paths[0])
+        elif paths:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                list(pool.map(self._remove, paths))
+
+    def _remove(self, path: str) -> None:
+        with suppress(*_LEFT):
+            self._system.delete_file(path)
+
+    def copy(self, location: str, to: str) -> None:
+        PATIENCE.tried(lambda: self._system.copy_file(self._path(location), self._path(to)), to)
+
+    def make_folder(self, location: str) -> None:
+        with self.writing(inside(location, _MADE)):
+            pass
+
+    def is_folder(self, location: str) -> bool:
+        return self.exists(inside(location, _MADE))
+
+    def remove_folder(self, location: str) -> None:
+        self._remove(self._path(inside(location, _MADE)))  # who looks for it knows at once
+        with suppress(*_LEFT):
+            self._system.delete_dir(self._path(location))
+
+    def keep_only(self, location: str, kept: set[str]) -> None:
+        from pyarrow import fs
+
+        root = self._path(location)
+        paths = {self._path(file) for file in kept}
+        with suppress(*_LEFT):
+            for info in self._system.get_file_info(fs.FileSelector(root, allow_not_found=True)):
+                if info.type is fs.FileType.Directory:
+                    self._system.delete_dir(info.path)
+                elif info.path not in paths and not info.path.endswith(_MADE):
+                    self._remove(info.path)
+
+    def listed(self, location: str) -> list[str]:
+        from pyarrow import fs
+
+        root = self._path(location)
+        with suppress(OSError):
+            found = self._system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
+            names = [info.path.removeprefix(root).strip("/") for info in found if info.type is fs.FileType.File]
+            return [inside(location, name) for name in names if not name.endswith(_MADE)]
+        return []
+
+
+class RemoteFile:
+    """See `files.OpenedFile`. The beginning is fetched at once: often it is all that is wanted."""
+
+    def __init__(self, file: Any, location: str) -> None:
+        self._file = file
+        self._location = location
+        self._start = memoryview(self._stretch(_FIRST_READ, 0))
+
+    def read_into(self, room: memoryview, offset: int) -> None:
+        end = offset + len(room)
+        known = self._start[offset:end] if end <= len(self._start) else memoryview(self._stretch(len(room), offset))
+        if len(known) < len(room):
+            raise EOFError("a file is too short")
+        room[:] = known
+
+    def _stretch(self, size: int, offset: int) -> Any:
+        return PATIENCE.tried(lambda: self._file.read_at(size, offset), self._location)
+
+
+def _unreachable(location: str, error: Exception) -> UnreachableError:
+    place = without_secrets(location) if is_address(location) else location
+    told = Diagnostic(
+        "E0877",
+        f"`{place}` cannot be reached",
+        notes=(without_secrets(str(error))[:300],),
+        help="check the address, the endpoint and your rights to it, on every machine that uses it",
+        location=place,
+    )
+    return UnreachableError([told])

@@ -1,0 +1,136 @@
+"""Who writes a store at an address, for the time being."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+from typing import Any, ClassVar
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.folders.addresses import without_secrets
+from elastalog.folders.remote import UnreachableError
+from elastalog.storage.objects.client import Object, Objects, Tag, Taken, cannot_write
+
+log = logging.getLogger("elastalog.storage")
+
+LEASE = "LEASE"
+
+
+class Lease:
+    """Held from construction to `release`, renewed by a thread. Raises ElastalogError when another writer has it, and
+    where the server does not keep two writers apart. `is_lost`: another has taken it over."""
+
+    seconds: ClassVar[float] = 30.0
+
+    def __init__(self, objects: Objects, token: str) -> None:
+        self.is_lost = False
+        self._objects = objects
+        self._token = token
+        self._turn = 0
+        self._tag = self._taken()
+        self._require_conditions()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="elastalog-lease", daemon=True)
+        self._thread.start()
+
+    def release(self) -> None:
+        """Lets others write; again is no error."""
+        if not self._end.is_set():
+            self._end.set()
+            self._thread.join()
+            try:
+                self._objects.replace(LEASE, self._content(is_released=True), self._tag)
+            except (Taken, UnreachableError):
+                log.info("the lease of %s was not released: it runs out", without_secrets(self._objects.address))
+
+    def _content(self, *, is_released: bool = False) -> bytes:
+        self._turn += 1
+        written = {
+            "writer": self._token, "host": socket.gethostname(), "pid": os.getpid(), "seconds": self.seconds,
+            "turn": self._turn, "released": is_released,
+        }  # fmt: skip
+        return json.dumps(written).encode()
+
+    def _taken(self) -> Tag:
+        content = self._content()
+        try:
+            return self._objects.create(LEASE, content)
+        except Taken:
+            pass
+        found = self._objects.get(LEASE)
+        if found is None:
+            raise _held(self._objects, "another process", 0) from None
+        self._refuse_if_held(found)
+        try:
+            return self._objects.replace(LEASE, content, found.tag)
+        except Taken:  # by one that was quicker
+            raise _held(self._objects, "another process", self.seconds) from None
+
+    def _refuse_if_held(self, found: Object) -> None:
+        try:
+            holder: dict[str, Any] = json.loads(found.data)
+            seconds, who = float(holder["seconds"]), f"process {holder['pid']} on {holder['host']}"
+            is_released = bool(holder["released"])
+        except (ValueError, KeyError, TypeError):
+            seconds, who, is_released = self.seconds, "another process", False
+        if is_released:
+            return
+        left = seconds - self._age_of(found)
+        if left > 0:
+            raise _held(self._objects, who, left)
+        log.warning("the lease of %s has run out, and is taken over", who)
+
+    def _age_of(self, found: Object) -> float:
+        """By the server's clock, which has written the one and writes another now; it may round to seconds."""
+        name = f"{LEASE}.{self._token}"
+        self._objects.create(name, b"")
+        now = self._objects.get(name)
+        self._objects.remove(name)
+        return 0.0 if now is None else (now.written - found.written).total_seconds() - 1.0
+
+    def _require_conditions(self) -> None:
+        """What does not refuse to create an object that is there would not refuse a second writer either."""
+        try:
+            self._objects.put_once(LEASE, self._content())
+        except Taken:
+            return
+        self._objects.remove(LEASE)
+        raise cannot_write(self._objects.address, "its server does not heed the conditions of a put (If-None-Match)")
+
+    def _renew(self) -> None:
+        while not self._end.wait(self.seconds / 3):
+            try:
+                self._tag = self._objects.replace(LEASE, self._content(), self._tag)
+            except Taken:
+                self.is_lost = True
+                return
+            except UnreachableError as error:
+                log.warning("the lease could not be renewed: %s", error)
+
+
+def _held(objects: Objects, who: str, left: float) -> ElastalogError:
+    place = without_secrets(objects.address)
+    told = Diagnostic(
+        "E0804",
+        f"the store is being written by {who}",
+        notes=(f"unless renewed, its lease runs out in {max(1, round(left))} s",) if left else (),
+        help="wait until it has finished (a session, until its `close`), or read with `read_only=True`",
+        location=place,
+    )
+    return ElastalogError([told])
+
+
+def overtaken(address: str) -> ElastalogError:
+    """Another writer has opened the store meanwhile."""
+    place = without_secrets(address)
+    told = Diagnostic(
+        "E0878",
+        "another process has taken the store over",
+        notes=("the lease of this one had run out; the update may be in the store, or not",),
+        help="open the store again, and apply the update again; with `source` and `batch` that is safe in any case",
+        location=place,
+    )
+    return ElastalogError([told])

@@ -1,0 +1,139 @@
+"""Files by location, on this machine and on a server that speaks S3, which answers late, or with errors."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from elastalog.folders.addresses import inside, name_in, without_secrets
+from elastalog.folders.files import files_at, put, remove
+from elastalog.folders.remote import Patience, UnreachableError
+from tests.object_store import Bucket, bucket_on_this_machine
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    with bucket_on_this_machine() as made:
+        yield made
+
+
+@pytest.fixture(params=["here", "there"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "here":
+        return str(tmp_path)
+    bucket: Bucket = request.getfixturevalue("bucket")
+    return bucket.address(f"files-{tmp_path.name}")
+
+
+def content(location: str, size: int, offset: int = 0) -> bytes:
+    room = bytearray(size)
+    with files_at(location).opened(location) as file:
+        file.read_into(memoryview(room), offset)
+    return bytes(room)
+
+
+def test_what_is_put_is_read_in_stretches(folder: str) -> None:
+    data = os.urandom(200_000)
+    location = inside(folder, "a.bin")
+    put(location, data[:100], memoryview(data)[100:])
+    assert content(location, 10) == data[:10]
+    assert content(location, 150_000, 40_000) == data[40_000:190_000]
+    with pytest.raises(EOFError):
+        content(location, 11, len(data) - 10)
+
+
+def test_a_file_that_is_not_there(folder: str) -> None:
+    location = inside(folder, "none")
+    assert not files_at(location).exists(location)
+    with pytest.raises(FileNotFoundError):
+        content(location, 1)
+    remove([location])  # is no error
+
+
+def test_a_write_that_fails_leaves_nothing(folder: str) -> None:
+    location = inside(folder, "half")
+
+    def write_half() -> None:
+        with files_at(location).writing(location) as sink:
+            sink.write(b"half")
+            raise ValueError("full")
+
+    with pytest.raises(ValueError, match="full"):
+        write_half()
+    assert not files_at(location).exists(location)
+    assert files_at(folder).listed(folder) == []
+
+
+def test_parquet(folder: str) -> None:
+    location = inside(folder, "t.parquet")
+    table = pa.table({"x": list(range(1000))})
+    with files_at(location).writing(location) as sink:
+        parquet.write_table(table, sink)
+    with files_at(location).parquet(location) as file:
+        assert file.read().equals(table)
+    files_at(location).copy(location, inside(folder, "u.parquet"))
+    with files_at(location).parquet(inside(folder, "u.parquet")) as file:
+        assert file.read().equals(table)
+
+
+def test_folders(folder: str) -> None:
+    made = inside(folder, "made")
+    files = files_at(made)
+    assert not files.is_folder(made)
+    files.make_folder(made)
+    files.make_folder(inside(made, "deep"))
+    for name in ("a", "b", "deep/c"):
+        put(inside(made, name), b"x")
+    assert files.is_folder(made)
+    assert {name_in(location) for location in files.listed(made)} == {"a", "b", "c"}
+    files.keep_only(made, {inside(made, "b")})
+    assert files.listed(made) == [inside(made, "b")]
+    files.remove_folder(made)
+    assert not files.is_folder(made)
+    assert files.listed(made) == []
+
+
+def test_requests_are_repeated(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More often than pyarrow does by itself, and also if the first one was carried out."""
+    monkeypatch.setattr(Patience, "first_pause", 0.001)
+    folder = bucket.address("repeated")
+    for status in ("503", "late 500"):
+        failed: Counter[str] = Counter()
+
+        def trouble(request: str, status: str = status, failed: Counter[str] = failed) -> str | None:
+            failed[request] += 1
+            return status if failed[request] <= 5 else None
+
+        with bucket.troubled(trouble):
+            put(inside(folder, status), b"content")
+            assert content(inside(folder, status), 7) == b"content"
+        assert max(failed.values()) > 5
+
+
+def test_what_is_refused_for_good_is_not_repeated(bucket: Bucket) -> None:
+    with bucket.troubled(lambda request: "403"), pytest.raises(UnreachableError) as raised:
+        put(bucket.address("refused"), b"x")
+    (told,) = raised.value.diagnostics
+    assert told.code == "E0877"
+    assert "secret-word" not in str(raised.value)
+
+
+def test_what_stays_away(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Patience, "first_pause", 0.001)
+    monkeypatch.setattr(Patience, "attempts", 2)
+    with bucket.troubled(lambda request: "503"), pytest.raises(UnreachableError):
+        content(bucket.address("away"), 1)
+
+
+def test_locations() -> None:
+    assert inside("/a/b", "c") == "/a/b/c"
+    assert inside("/a/b?c", "d") == "/a/b?c/d"
+    assert inside("s3://u:p@b/x/?region=r", "c/d") == "s3://u:p@b/x/c/d?region=r"
+    assert name_in("s3://b/x/y.parquet?region=r") == name_in("/x/y.parquet") == "y.parquet"
+    assert without_secrets("s3://user:word@bucket/x") == "s3://user:***@bucket/x"

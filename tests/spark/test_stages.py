@@ -1,0 +1,155 @@
+"""Exchanging tasks that do not run at the same time: one stage a round, the same results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.spark import jobs, slots, strata
+from elastalog.backends.spark.ways import SETTING, Ways
+from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.engine.judging import is_refused, judge, levels_of
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
+from tests.spark.without_spark import Settings, tasks_in_this_process
+
+EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
+CHAIN = {"edge": [(i, i + 1) for i in range(40)]}
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Iterator[Any]:
+    with tasks_in_this_process(tmp_path, **{SETTING: "stages"}) as session:
+        yield session
+
+
+@pytest.mark.parametrize("seed", range(200, 208))
+def test_random_updates(staged: Any, seed: int) -> None:
+    program, updates = seeded_case(seed, most_updates=3)
+    if is_refused(program):
+        pytest.skip("only recursion binds what an aggregate tests")
+    explicit = program.explicit
+    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=staged) as db:
+        for update in updates:
+            db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+        judge(db, parse_accepted(program.text), explicit)
+
+
+def test_a_stage_a_round_and_nothing_left_behind(staged: Any, tmp_path: Path) -> None:
+    seen: list[Any] = []
+    with (
+        elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=staged, on_progress=seen.append) as db,
+        elastalog.open(DOUBLING, CHAIN, budget=None) as local,
+    ):
+        # Levels 1 to 7, since 40 steps take 6 doublings; a round that derives what is known only, one that derives
+        # nothing, and the stage that sees it.
+        assert len(staged.ran) == 10
+        assert [news.iteration for news in seen if news.found == 0][-1] == 9
+        assert levels_of(db) == levels_of(local)
+        for inserted, deleted in (([(40, 41)], [(20, 21)]), ([(20, 21)], [])):
+            db.apply({"edge": inserted}, {"edge": deleted})
+            local.apply({"edge": inserted}, {"edge": deleted})
+            assert levels_of(db) == levels_of(local)
+        known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}  # type: ignore[attr-defined]
+        assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
+
+
+def test_derivations_are_those_of_the_kernel(staged: Any) -> None:
+    derivations = []
+    options: dict[str, Any]
+    for options in ({"engine": "spark", "spark": staged}, {}):
+        with elastalog.open(DOUBLING, facts=CHAIN, budget=None, **options) as db:
+            with db.update() as update:
+                update.delete("edge", [(10, 11), (30, 31)])
+                update.insert("edge", [(3, 11)])
+            derivations.append([work.derivations for work in update.stats.work.strata])
+    assert derivations[0] == derivations[1]
+
+
+def test_a_budget_that_is_spent(staged: Any) -> None:
+    with elastalog.open(DOUBLING, CHAIN, budget=0.001, engine="spark", spark=staged) as db:
+        db.apply({}, {"edge": [(20, 21)]})
+        assert len(db["path"]) == 21 * 20 // 2 + 20 * 19 // 2
+
+
+def test_spark_refuses_the_barrier(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with tasks_in_this_process(tmp_path) as session, pytest.MonkeyPatch.context() as patch:
+        whole = strata.run_tasks
+
+        def run_tasks(*arguments: Any, are_together: bool, **options: Any) -> Any:
+            if are_together:
+                raise jobs.NoBarrier("no slots")
+            return whole(*arguments, are_together=are_together, **options)
+
+        patch.setattr(strata, "run_tasks", run_tasks)
+        with caplog.at_level(logging.INFO, "elastalog.placement"):
+            db = elastalog.open(DOUBLING, CHAIN, engine="spark", spark=session)
+        assert len(db["path"]) == 41 * 40 // 2
+    assert [r.getMessage() for r in caplog.records if "stage" in r.getMessage()] == [
+        "tasks that exchange run one stage a round: no slots"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "way"),
+    [
+        ({}, "files"),
+        ({SETTING: "stages"}, "stages"),
+        ({"spark.dynamicAllocation.enabled": "true"}, "stages"),
+        ({"spark.dynamicAllocation.enabled": "true", SETTING: "network"}, "network"),
+        ({slots.SETTING: "4"}, "files"),
+        ({slots.SETTING: "5"}, "stages"),
+    ],
+)
+def test_the_way_is_chosen(settings: dict[str, str], way: str) -> None:
+    spark: Any = SimpleNamespace(conf=Settings(settings), sparkContext=SimpleNamespace(master="local[4]"))
+    assert Ways(spark).way() == way
+
+
+def test_a_way_that_there_is_not() -> None:
+    spark: Any = SimpleNamespace(conf=Settings({SETTING: "stage"}))
+    with pytest.raises(ElastalogError) as raised:
+        Ways(spark).way()
+    (told,) = raised.value.diagnostics
+    assert (told.code, told.help) == ("E0612", "did you mean `stages`?")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_meant"),
+    [
+        (
+            "[SPARK-24819]: Barrier execution mode does not allow run a barrier stage that requires more slots than",
+            True,
+        ),
+        ("[SPARK-24942]: Barrier execution mode does not support dynamic resource allocation for now.", True),
+        ("Job aborted due to stage failure: Could not recover from a failed barrier ResultStage.", False),
+    ],
+)
+def test_what_spark_says(text: str, is_meant: bool) -> None:
+    assert jobs._is_without_barrier(Exception(text)) is is_meant
+
+
+# --- on Spark itself -----------------------------------------------------------------------------------------------
+
+
+def test_stages_of_spark(spark: Any) -> None:
+    spark.conf.set(SETTING, "stages")
+    try:
+        with (
+            elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=spark) as db,
+            elastalog.open(DOUBLING, CHAIN, budget=None) as local,
+        ):
+            db.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
+            local.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
+            assert db._backend.kernel.evicted == {"path"}  # type: ignore[attr-defined]
+            assert levels_of(db) == levels_of(local)
+    finally:
+        spark.conf.unset(SETTING)
