@@ -12,15 +12,12 @@ import argparse
 import resource
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from benchmarks.workloads import BY_NAME, EXAMPLES, Workload, data_folder
+from benchmarks.workloads import BY_NAME, Workload, closure_of, data_folder
 
-
-def _closure_of(file: Path) -> Workload:
-    import pyarrow.parquet as pq
-
-    return Workload(file.stem, EXAMPLES / "transitive_closure.dl", lambda _: {"edge": pq.read_table(file)})
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.store.relation import KernelRelation
 
 
 def _peak() -> int:
@@ -33,7 +30,7 @@ def _show(name: str, facts: int, bytes_of: dict[str, int]) -> None:
     print(f"{name:24} {facts:12,} facts {total / 1e6:8.1f} MB {total / max(facts, 1):6.1f} B a fact: {shares}")
 
 
-def _bytes_of(relation: Any) -> dict[str, int]:
+def _bytes_of(relation: KernelRelation) -> dict[str, int]:
     parts = {
         "rows": relation.rows.nbytes,
         "table": relation.table.nbytes,
@@ -47,6 +44,7 @@ def _bytes_of(relation: Any) -> dict[str, int]:
 def measure(workload: Workload, data: Path | None, strategy: str, jobs: int) -> None:
     """Evaluates and prints."""
     import elastalog
+    from elastalog.backends.kernel.backend import KernelBackend
 
     with elastalog.open(workload.program, facts={}, strategy=strategy, jobs=jobs):
         before = _peak()
@@ -54,8 +52,8 @@ def measure(workload: Workload, data: Path | None, strategy: str, jobs: int) -> 
     began, began_clock = time.process_time(), time.perf_counter()
     with elastalog.open(workload.program, facts=facts, engine="local", strategy=strategy, jobs=jobs) as session:
         seconds, clock = time.process_time() - began, time.perf_counter() - began_clock
-        kernel: Any = session._backend
-        for name, relation in kernel.held.relations.items():
+        assert isinstance(session._backend, KernelBackend)
+        for name, relation in session._backend.held.relations.items():
             if relation.used >= 10_000:
                 _show(name, relation.used, _bytes_of(relation))
         for name, expected in workload.expected.items():
@@ -73,7 +71,7 @@ def main() -> None:
     parser.add_argument("--strategy", default="recompute")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
-    workload = BY_NAME[given.work] if given.work in BY_NAME else _closure_of(Path(given.work))
+    workload = BY_NAME[given.work] if given.work in BY_NAME else closure_of(Path(given.work))
     measure(workload, data_folder(given.data), given.strategy, given.jobs)
 
 

@@ -109,6 +109,11 @@ def _closure(
     return Workload(name, program, load, counts, folder=folder, rules="TC", sql="closure")
 
 
+def closure_of(file: Path) -> Workload:
+    """The closure of the graph in a Parquet file of two columns; how large it is nobody has said."""
+    return _closure(file.stem, lambda _: _graph(file.name)(file.parent), {})
+
+
 WORKLOADS: tuple[Workload, ...] = (
     _closure("closure-sparse", _generated(generate.sparse_graph), expected.CLOSURE_SPARSE),
     _closure("closure-grid", _generated(generate.grid), expected.CLOSURE_GRID),

@@ -27,6 +27,7 @@ _EXACT_COLUMNS = 2
 """Keys of more columns are hashes (see `postings`), which packing does not verify."""
 
 _LARGE_POOL = 1 << 20
+_MANY_KEYS = 1 << 14
 
 
 class Index:
@@ -148,7 +149,7 @@ class Index:
         return max(words, len(self.slots) + len(self.slots) // 8)
 
     def _widen_table(self) -> None:
-        size = len(self.keys) * (2 if len(self.keys) > 1 << 20 else 4)
+        size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()
