@@ -151,6 +151,9 @@ HOSTILE: dict[str, Hostile] = {
     "a product that fails": Hostile(
         PAIRS + ".decl p(a: number)\np(a) :- e(a, _), e(b, _), e(c, _), a + b + c < 0.\n", MANY
     ),
+    "a product that fails, after an update": Hostile(
+        PAIRS + ".decl p(a: number)\np(a) :- e(a, _), e(b, _), e(c, _), a + b + c < 0.\n", {"e": [(1, 1)]}, update=MANY
+    ),
     "a product that is denied": Hostile(
         PAIRS + ".decl q(x: number, y: number)\n.decl p(a: number)\np(a) :- e(a, _), e(b, _), e(c, _), !q(b, c).\n",
         MANY,

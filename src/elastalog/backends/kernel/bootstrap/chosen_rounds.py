@@ -90,7 +90,7 @@ def _candidates(
 ) -> dict[str, KernelRelation]:
     """What the rules give in a round, each fact with the number of its derivations."""
     found = {relation.name: KernelRelation(relation.name, relation.width, is_annotated=True) for relation in own}
-    scratch = Scratch()
+    scratch = Scratch(watch)
 
     def run(variant: BoundVariant, first: int, last: int) -> None:
         head = found[variant.clause.head]
@@ -179,7 +179,7 @@ class Dominance:
     def _pairs(self, bounds: Bounds) -> dict[str, Matrix]:
         """By relation: facts beside facts that dominate them, those that came in this round among them."""
         found: dict[str, list[Matrix]] = {}
-        scratch = Scratch()
+        scratch = Scratch(self._watch)
         for variant in self._variants:
             name = variant.gather.relation
             assert name is not None

@@ -17,6 +17,7 @@ from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS,
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Probe, Variant
@@ -69,11 +70,13 @@ _NO_LIMIT: Final = 1 << 62
 
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
-    still go through before they raise TooManyRows."""
+    still go through before they raise TooManyRows. `watch` looks after limits."""
 
-    __slots__ = ("_blocks", "_states", "derivations", "rows_left")
+    __slots__ = ("_blocks", "_nothing_left", "_states", "derivations", "rows_left", "watch")
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        self.watch = watch
+        self._nothing_left = 0
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0
@@ -90,6 +93,13 @@ class Scratch:
             return rows - self.rows_left
         finally:
             self.rows_left = _NO_LIMIT
+
+    def nothing_left(self) -> None:
+        """Of a block nothing was left by the actions of its step. The sink looks after limits, but a product of which
+        every row fails never gets there."""
+        self._nothing_left += 1
+        if self.watch is not None and not self._nothing_left & 15:
+            self.watch.check()
 
     def block(self, depth: int, width: int) -> Matrix:
         key = (depth, width)
@@ -202,6 +212,7 @@ class BoundVariant:
         if used and transform is not None:
             block, used = transform(block, used)
         if not used:
+            scratch.nothing_left()
             return
         if depth < len(self.probes):
             self._probe(relations, depth, block, 0, used, bounds, scratch, sink)

@@ -177,6 +177,7 @@ class DeltaVariant:
         if used and self.start_transform is not None:
             block, used = self.start_transform(block, used)
         if not used:
+            scratch.nothing_left()
             return
         if self.probes:
             self._probe(relations, flat, 0, block, used, phase, scratch, sink, bounds)
@@ -235,5 +236,7 @@ class DeltaVariant:
                         sink(result, used)
                     else:
                         self._probe(relations, flat, depth + 1, result, used, phase, scratch, sink, bounds)
+                else:
+                    scratch.nothing_left()
             if start >= stop:
                 return

@@ -25,7 +25,7 @@ class ParallelWorkers(Workers):
         super().__init__(relations, watch)
         parts = _parts(jobs)
         self._threads = [
-            WorkerThread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)
+            WorkerThread(number, parts, self.scratch if number == 0 else Scratch(watch)) for number in range(jobs)
         ]
         # Relations of which hardly anything derived lately was new.
         self._repeating: set[str] = set()
