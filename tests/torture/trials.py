@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
+from tests.torture.shells import shell
 
 Trial = Callable[[int], int | None]
 """Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
@@ -21,6 +22,8 @@ KINDS: dict[str, Trial] = {
     "differential": evaluation.differential,
     "rule changes": evaluation.rule_changes,
     "computed heads": computed_heads,
+    "threads": evaluation.threads,
+    "shell": shell,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
     "power cuts": power.power_cuts,
@@ -37,6 +40,8 @@ UNITS = {
     "differential": "epochs",
     "rule changes": "epochs",
     "computed heads": "epochs",
+    "threads": "epochs",
+    "shell": "scripts",
     "interrupts": "interrupts",
     "kills": "kills",
     "power cuts": "power cuts",
