@@ -205,9 +205,7 @@ HOSTILE: dict[str, Hostile] = {
     "a literal of 20 MB": Hostile('.decl t(x: symbol)\nt("' + "x" * 20_000_000 + '").\n'),
     "deep nesting": Hostile(PAIRS + "e(1, " + "(" * 50_000 + "1" + ")" * 50_000 + ").\n"),
     "a rule of ten thousand atoms": Hostile(PAIRS + "e(x, x) :- " + ", ".join(["e(x, x)"] * 10_000) + ".\n"),
-    "ten thousand rules": Hostile(
-        PAIRS + "".join(f"e({n}, {n + 1}) :- e({n + 1}, {n}).\n" for n in range(10_000))
-    ),
+    "ten thousand rules": Hostile(PAIRS + "".join(f"e({n}, {n + 1}) :- e({n + 1}, {n}).\n" for n in range(10_000))),
     "ten thousand relations": Hostile("".join(f".decl r{n}(x: number)\n" for n in range(10_000)) + "r1(x) :- r2(x).\n"),
     "a product of alternatives": Hostile(PAIRS + "e(x, x) :- " + ", ".join(["(e(x, _) ; e(_, x))"] * 40) + ".\n"),
     "macros that double": Hostile(MACROS + PAIRS + ".decl p(x: number)\np(1) :- e(A30).\n"),
