@@ -18,6 +18,7 @@ FEW = {
     "branches that grow": ("E0603", "E0604"),
     "a product of four": ("E0603", "E0604"),
     "a product that fails": ("E0603",),
+    "a product that fails, after an update": ("E0603",),
     "ranges within ranges": ("E0603", "E0604"),
     "an expression that backtracks": ("fine",),
     "macros that double": None,

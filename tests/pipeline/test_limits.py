@@ -24,6 +24,8 @@ from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
 from elastalog.relations.schema import Column, Schema
+from elastalog.session import initial_facts
+from elastalog.session.materialisation import Materialisation
 from tests.pipeline.schemas import PAIR
 
 EDGE = ".decl edge(x: symbol, y: number)\n.input edge\n.decl a(x: symbol)\na(x) :- edge(x, _).\n"
@@ -253,3 +255,24 @@ def test_parquet_that_says_too_much_of_itself_is_not_unpacked(tmp_path: Path) ->
     assert codes(lambda: elastalog.open(program, tmp_path)) == ["E0524"]
     memory = resident_bytes() + 60 * MIB
     assert codes(lambda: elastalog.open(program, tmp_path, max_expansion=10**9, memory=memory)) == ["E0604"]
+
+
+def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(initial_facts, "_PIECE", 1000)
+    (tmp_path / "edge.facts").write_text("".join(f"text {n}\t{n}\n" for n in range(20_500)))
+    with elastalog.open(EDGE, tmp_path) as session:
+        assert set(session["edge"]) == {(f"text {n}", n) for n in range(20_500)}
+    numbered: list[str] = []
+    encode = Materialisation.encode
+
+    def counted(self: Materialisation, name: str, rows: Any) -> Any:
+        numbered.append(name)
+        if len(numbered) == 3:
+            self.watch.deadline = 0.0  # long past
+        return encode(self, name, rows)
+
+    monkeypatch.setattr(Materialisation, "encode", counted)
+    assert codes(lambda: elastalog.open(EDGE, tmp_path, timeout=60)) == ["E0603"]
+    assert numbered == ["edge"] * 3

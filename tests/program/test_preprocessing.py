@@ -14,7 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.diagnostics.render import render_json, render_text
 from elastalog.diagnostics.source import Source
 from elastalog.program import Program, read_program_text
-from elastalog.program.preprocessing import preprocess, preprocessing
+from elastalog.program.preprocessing import macros, preprocess, preprocessing
 
 DECLARED = ".decl p(x: number)\n.output p\n"
 
@@ -203,7 +203,7 @@ def test_files_that_include_each_other_are_an_error_and_no_hang(tmp_path: Path) 
     assert [found.code for found in raised.value.diagnostics] == ["E0127"]
 
 
-def test_macros_that_grow_without_bound_are_stopped() -> None:
+def test_macros_may_grow_to_thousands_of_characters() -> None:
     text = "#define A0 xxxxxxxxxx\n" + "".join(f"#define A{i} A{i - 1} A{i - 1}\n" for i in range(1, 14)) + "p(A13)."
     assert len(expanded(text)) > 80_000
 
@@ -259,3 +259,26 @@ def test_a_program_is_read_from_standard_input(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["run", "-", "-D", str(tmp_path)], input=text)
     assert done.exit_code == 0, done.output
     assert (tmp_path / "p.csv").read_text() == "3\n"
+
+
+DOUBLING = "#define A0 x, x\n" + "".join(f"#define A{n + 1} A{n}, A{n}\n" for n in range(30))
+
+
+@pytest.mark.parametrize("use", ["A30", "T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(T(x))))))))))))))))))))"])
+def test_macros_that_double_again_and_again_are_refused(use: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(macros, "MOST_TOKENS", 20_000)
+    text = f"{DOUBLING}#define T(a) a, a\n.decl e(x: number)\n.decl p()\np() :- e({use}).\n"
+    with pytest.raises(ElastalogError) as raised:
+        Program.parse(text)
+    assert raised.value.diagnostics[0].code == "E0128"
+    assert "become more than 20,000 tokens" in raised.value.diagnostics[0].message
+
+
+def test_macros_that_are_used_too_often_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(macros, "MOST_CHARACTERS", 1000)
+    text = "#define LONG 1111111111\n.decl e(x: number)\n" + "e(LONG).\n" * 101
+    with pytest.raises(ElastalogError) as raised:
+        Program.parse(text)
+    assert [found.code for found in raised.value.diagnostics] == ["E0128"]
+    assert "become more than 1,000 characters" in raised.value.diagnostics[0].message
+    Program.parse("#define LONG 1111111111\n.decl e(x: number)\n" + "e(LONG).\n" * 100)

@@ -46,8 +46,9 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def go_on(path: Path, kinds: list[str], seconds: float) -> int:
-    """Takes turns among the kinds that have not reached their goal, the one that is furthest from it first."""
+def go_on(path: Path, kinds: list[str], seconds: float, most: int | None = None) -> int:
+    """Takes turns among the kinds that have not reached their goal, the one that is furthest from it first; `most`
+    trials a turn."""
     lines = read(path)
     for kind in kinds:
         if lines[kind].failed:
@@ -55,9 +56,10 @@ def go_on(path: Path, kinds: list[str], seconds: float) -> int:
             for seed in lines[kind].failed:
                 attempt(kind, int(seed), again)
             lines[kind].add_again(again)
+            write(path, lines)
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and (kind := _furthest(lines, kinds)) is not None:
-        tally = attack([kind], lines[kind].next_seed, min(SLICE, left))[kind]
+        tally = attack([kind], lines[kind].next_seed, min(SLICE, left), most)[kind]
         for seed, trace in tally.failed.items():
             print(f"\n--- {kind}, seed {seed}\n{trace}", file=sys.stderr, flush=True)
         lines[kind].add(tally)

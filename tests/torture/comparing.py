@@ -48,7 +48,10 @@ class Runner:
 class Comparison:
     """Sessions of a program. Those that refuse it do so for a reason that the program gives."""
 
-    def __init__(self, text: str, tree: syntax.Tree, facts: Any, random: Random, number: int) -> None:
+    def __init__(
+        self, text: str, tree: syntax.Tree, facts: Any, random: Random, number: int, always: Any = ALWAYS
+    ) -> None:
+        """Opens `always`, and some of the others."""
         self.tree = tree
         self.limits = {
             item.relation: int({key: value for key, value, _ in item.parameters}["n"])
@@ -59,7 +62,7 @@ class Comparison:
         self.is_choosing = self.has_subsumption or any(program_of(tree).choices.values())
         self.compared = 0
         self.runners = []
-        for chosen in (*ALWAYS, *random.sample(OTHERS, number)):
+        for chosen in (*always, *random.sample(OTHERS, number)):
             options = {name: value for name, value in chosen.items() if name != "marks"}
             try:
                 db = elastalog.open(text, facts=facts, **options)

@@ -7,8 +7,12 @@ import os
 import signal
 from contextlib import suppress
 from random import Random
+from typing import Any
+
+import pytest
 
 import elastalog
+from elastalog.backends.kernel.threads import run, workers
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import judge
 from tests.generators.construction import Features
@@ -61,6 +65,33 @@ def differential(seed: int) -> int:
     compared.prove(explicit)
     compared.close()
     return compared.compared
+
+
+def threads(seed: int) -> int:
+    """The same with several threads, which share out ranges of any size instead of large ones only."""
+    random = Random(seed)
+    program, updates = seeded_case(seed, random.choice(FEATURES[:4]), 8, 92)
+    explicit = program.explicit
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "LEAST_ROWS", 1)
+        patch.setattr(run, "LEAST_SHARE", 1)
+        tree = parse_accepted(program.text)
+        compared = Comparison(program.text, tree, program.facts, random, 0, tuple(THREADED))
+        compared.judge(explicit)
+        for update in updates:
+            compared.apply(lambda runner: runner.db.apply(update.inserted, update.deleted))  # noqa: B023 - at once
+            explicit = update.apply_to(explicit)
+            compared.judge(explicit)
+        compared.close()
+    return compared.compared
+
+
+THREADED: list[dict[str, Any]] = [
+    {"strategy": "elastic", "jobs": 2},
+    {"strategy": "elastic", "jobs": 3, "levels": "global"},
+    {"strategy": "elastic", "jobs": 2, "budget": 0.0},
+    {"strategy": "recompute", "jobs": 2},
+]
 
 
 def limit(random: Random, derived: list[str]) -> str:

@@ -18,6 +18,8 @@ GOALS: Mapping[str, int] = {
     "differential": 90_000,
     "rule changes": 7_000,
     "computed heads": 3_000,
+    "threads": 3_000,
+    "shell": 2_000,
     "interrupts": 2_000,
     "kills": 1_000,
     "power cuts": 20_000,

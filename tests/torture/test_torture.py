@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.torture import __main__ as torture
+from tests.torture import record
 from tests.torture.trials import KINDS, attack
 
-FEW = {"language": 200, "facts": 150, "diffs": 150, "arguments": 6}
+FEW = {"language": 12, "facts": 15, "diffs": 150, "arguments": 3, "damage": 2, "power cuts": 1, "kills": 1}
 
 
 @pytest.mark.slow
@@ -22,3 +26,18 @@ def test_a_trial_that_fails_is_counted_with_its_seed(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(KINDS, "language", lambda seed: 1 // (seed % 3))
     tally = attack(["language"], 1, 20.0, 6)["language"]
     assert (tally.trials, list(tally.failed)) == (6, [3, 6])
+
+
+def test_runs_are_summed_and_what_failed_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "forks", lambda seed: 5 if seed != 2 else 1 // 0)
+    monkeypatch.setattr(record, "GOALS", {**record.GOALS, "forks": 20})
+    monkeypatch.setattr(torture, "GOALS", record.GOALS)
+    path = tmp_path / "torture.json"
+    assert torture.go_on(path, ["forks"], 60.0, most=3) == 1
+    found = record.read(path)["forks"]
+    assert (found.next_seed, found.trials, found.attacks, list(found.failed)) == (7, 6, 25, ["2"])
+    monkeypatch.setitem(KINDS, "forks", lambda seed: 5)
+    assert torture.go_on(path, ["forks"], 60.0, most=3) == 0
+    found = record.read(path)["forks"]
+    assert (found.attacks, found.failed, found.mended) == (30, {}, [2])
+    assert "| forks | 6 | 30 lives | 0 | 1 |" in record.table(record.read(path))

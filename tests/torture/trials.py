@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
 from tests.torture.constructs import constructs
+from tests.torture.shells import shell
 
 Trial = Callable[[int], int | None]
 """Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
@@ -23,6 +24,8 @@ KINDS: dict[str, Trial] = {
     "rule changes": evaluation.rule_changes,
     "constructs": constructs,
     "computed heads": computed_heads,
+    "threads": evaluation.threads,
+    "shell": shell,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
     "power cuts": power.power_cuts,
@@ -40,6 +43,8 @@ UNITS = {
     "rule changes": "epochs",
     "constructs": "epochs",
     "computed heads": "epochs",
+    "threads": "epochs",
+    "shell": "scripts",
     "interrupts": "interrupts",
     "kills": "kills",
     "power cuts": "power cuts",

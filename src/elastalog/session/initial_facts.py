@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,14 @@ from elastalog.relations.checks import converted_values
 from elastalog.relations.tables import as_table
 from elastalog.session.materialisation import Materialisation
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Rows: TypeAlias = Any
 """Facts of one relation: a list of tuples, or anything tabular (see `relations.tables.to_words`)."""
+
+_PIECE = 1 << 19
+"""Rows that are made words of before limits are looked after."""
 
 
 def initial_facts(
@@ -61,8 +67,16 @@ def initial_facts(
         ]
         for relation, read in zip(inputs, _read_all(inputs, Path(facts), policy, spark, engine), strict=True):
             reports.append(read.report)
-            explicit.setdefault(relation.name, []).append(target.encode(relation.name, read.table))
+            explicit.setdefault(relation.name, []).extend(_encoded(target, relation.name, read.table))
     return {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in explicit.items()}, reports
+
+
+def _encoded(target: Materialisation, name: str, table: pa.Table) -> Iterator[np.ndarray]:
+    """The words of a table whose rows are known to be good, piece by piece, so that limits hold: what takes room is the
+    texts that are new."""
+    for start in range(0, max(table.num_rows, 1), _PIECE):
+        yield target.encode(name, table.slice(start, _PIECE) if table.num_rows > _PIECE else table)
+        allowance().check()
 
 
 def _read_all(inputs: list[Relation], root: Path, policy: Policy, spark: Any, engine: str) -> Iterator[FactsRead]:

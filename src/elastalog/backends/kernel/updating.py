@@ -47,7 +47,7 @@ class KernelUpdates:
         self.held = evaluation.held
         self.transaction = Transaction()
         self.departures = 0
-        self._scratch = Scratch()
+        self._scratch = Scratch(evaluation.watch)
         self._workspace = Workspace()
         self._maintenance: AnyMaintenance | None = None
         self._was_complete = True

@@ -99,7 +99,7 @@ class ExchangingUpdate(ExchangingTask):
         self.plan = MaintenancePlan(
             self.program.strata[0], self.relations, flat, self.dictionary, source, is_global=False
         )
-        self.scratch = Scratch()
+        self.scratch = Scratch(self.watch)
         self.lost: dict[str, list[Matrix]] = {name: [] for name in self.own}
         self.waiting: dict[int, list[tuple[str, Vector]]] = {}
         self.watch.allow(spec.budget)

@@ -20,6 +20,10 @@ _COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)'
 _BUILT_IN: Final = frozenset(("__LINE__", "__COUNTER__"))
 _NAMES: Final = re.compile(r"[A-Za-z_]\w*")
 
+MOST_TOKENS: Final = 1_000_000
+MOST_CHARACTERS: Final = 1 << 26
+"""What all macros of a program may become: definitions that use each other twice double at every step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -44,6 +48,9 @@ class Macros:
         self._faults: list[str] = []
         self._pcpp: Any = Preprocessor()
         self._pcpp.on_error = lambda file, line, message: self._faults.append(message)
+        self._expand_once = self._pcpp.expand_macros
+        self._pcpp.expand_macros = self._expand_within
+        self._tokens = self._characters = 0
         self.places: dict[str, str] = {}
         # What uses became under the present definitions, unless one of them differs from use to use.
         self._expansions: dict[str, str] = {}
@@ -132,6 +139,9 @@ class Macros:
             known = self._tried(lambda: self._expand(use, line))
             if not self._varies and use not in _BUILT_IN:
                 self._expansions[use] = known
+        self._characters += len(known)
+        if self._characters > MOST_CHARACTERS:
+            raise MacroError(f"the macros of the program become more than {MOST_CHARACTERS:,} characters")
         return known
 
     def _takes_arguments(self, name: str) -> bool:
@@ -142,6 +152,14 @@ class Macros:
         self._pcpp.lexer.lineno = line
         tokens = self._pcpp.tokenize(without_comments(text).replace("\n", " "))
         return "".join(str(token.value) for token in self._pcpp.expand_macros(tokens))
+
+    def _expand_within(self, tokens: list[Any], *arguments: Any) -> list[Any]:
+        """What pcpp makes of tokens, for its own calls, too."""
+        found: list[Any] = self._expand_once(tokens, *arguments)
+        self._tokens += len(found)
+        if self._tokens > MOST_TOKENS:
+            raise MacroError(f"the macros of the program become more than {MOST_TOKENS:,} tokens")
+        return found
 
     def _tried(self, work: Any) -> Any:
         """The result of some work of pcpp. It may fail on what it does not expect, whatever that is."""

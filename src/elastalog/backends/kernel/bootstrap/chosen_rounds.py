@@ -89,7 +89,7 @@ def _candidates(
 ) -> dict[str, KernelRelation]:
     """What the rules give in a round, each fact with the number of its derivations."""
     found = {relation.name: KernelRelation(relation.name, relation.width, is_annotated=True) for relation in own}
-    scratch = Scratch()
+    scratch = Scratch(watch)
 
     def run(variant: BoundVariant, first: int, last: int) -> None:
         head = found[variant.clause.head]

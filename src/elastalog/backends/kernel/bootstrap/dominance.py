@@ -186,7 +186,7 @@ class Dominance:
         """By relation: facts beside facts that dominate them, those that came in this round among them."""
         relations = {**self._relations, **fresh}
         found: dict[str, list[Matrix]] = {}
-        scratch = Scratch()
+        scratch = Scratch(self._watch)
         for variant in self._variants:
             start = variant.gather.relation
             assert start is not None

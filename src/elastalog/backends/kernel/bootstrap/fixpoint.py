@@ -185,7 +185,7 @@ class Workers:
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self.relations = relations
         self.watch = watch
-        self.scratch = Scratch(watch.step)
+        self.scratch = Scratch(watch)
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""

@@ -100,7 +100,7 @@ class GlobalLevelEvaluation:
 
     def _one_pass(self) -> None:
         statistics = KernelStatistics(self.relations)
-        scratch = Scratch()
+        scratch = Scratch(self.watch)
         state: Vector = state_vector()
         for clause in self.stratum.clauses:
             head = self.relations[clause.head]
@@ -125,7 +125,7 @@ class GlobalLevelEvaluation:
             return
         carrying = [self._carry(variant) for variant in recursive.by_delta]
         waiting = Calendar(self.own, self.watch)
-        scratch = Scratch()
+        scratch = Scratch(self.watch)
         start = dict.fromkeys(self.stratum.relations, 0)
         stop = {relation.name: relation.used for relation in self.own}
         for variant in recursive.once:

@@ -40,7 +40,7 @@ class BackwardEvaluation:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._variants: dict[int, BoundVariant] = {}
-        self._scratch = Scratch(watch.step)
+        self._scratch = Scratch(watch)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

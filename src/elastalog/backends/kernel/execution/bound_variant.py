@@ -17,6 +17,7 @@ from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS,
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import MANY_ROWS, KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
+from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
 from elastalog.planning.steps import Action, Probe, Variant
@@ -70,12 +71,12 @@ _NO_LIMIT: Final = 1 << 62
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
     still go through before they raise TooManyRows. `look`: called for every block, also of rows that come to nothing;
-    it may raise."""
+    it raises when a limit of `watch` is reached."""
 
     __slots__ = ("_blocks", "_states", "derivations", "look", "rows_left")
 
-    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
-        self.look = look
+    def __init__(self, watch: Watch | None = None) -> None:
+        self.look: Callable[[], None] = (lambda: None) if watch is None else watch.step
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0

@@ -214,6 +214,7 @@ class DeltaVariant:
         is_last = depth + 1 == len(self.probes)
         start = 0
         while True:
+            scratch.look()
             state[FILLED] = 0
             level_operators.join_levels(
                 left, start, stop, probe.key, kind, keys, shift, slots, pool, relation.rows, probe.index_columns,

@@ -26,7 +26,9 @@ class ParallelWorkers(Workers):
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
-        self._threads = [WorkerThread(number, self.scratch if number == 0 else Scratch()) for number in range(jobs)]
+        self._threads = [
+            WorkerThread(number, self.scratch if number == 0 else Scratch(watch)) for number in range(jobs)
+        ]
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
