@@ -60,6 +60,7 @@ def attack(
                 tally.epochs += KINDS[kind](seed) or 0
             except Exception:
                 tally.failed[seed] = traceback.format_exc()
+                print(f"{kind}, seed {seed} failed", flush=True)
             took = time.perf_counter() - began
             tally.trials += 1
             tally.seconds += took
