@@ -75,6 +75,7 @@ def attempt(kind: str, seed: int, tally: Tally) -> None:
         tally.attacks += 1 if attacks is None else attacks
     except Exception:
         tally.failed[seed] = traceback.format_exc()
+        print(f"{kind}, seed {seed} failed", flush=True)
     took = time.perf_counter() - began
     tally.trials += 1
     tally.seconds += took
