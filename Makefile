@@ -4,6 +4,8 @@
 VENV    ?= .venv
 # Extras of pyproject.toml that the development environment holds.
 EXTRAS  ?= dev,debug,docs,lsp,shell,spark,web
+# The versions that it holds; with CONSTRAINTS= the latest that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
 # Test processes; 0 runs the tests in this one. The Spark tests share one process, and one session.
 JOBS    ?= 2
 PYTEST  ?=
@@ -46,6 +48,7 @@ check: $(READY) ## format, lint, types, layers, and the tests of the language an
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/dependencies.py check
 	$(BIN)/python -m pytest $(WORKERS) -q -m "not slow and not spark" $(or $(PYTEST),$(QUICKEST))
 
 docs: $(READY) ## the documentation as a site, in build/site (`make check` builds it too)
@@ -61,11 +64,12 @@ bench: $(READY) ## measure speed and memory; prints a table, writes benchmarks/r
 papers: $(READY) ## the papers' tables and figures beside ours, into docs/papers/: hours (QUICK=1: 15 minutes); ONLY=elastic.table3
 	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DATA),--data $(DATA))
 
-wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors
+wheel: $(READY) ## build the wheel into dist/, with operators compiled for all families of processors, and its bill of materials
 	rm -rf src/elastalog/jit/built
 	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built x86-64-v3
 	$(BIN)/python -m elastalog.jit.building src/elastalog/jit/built aarch64
 	$(BIN)/python -m pip wheel --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(BIN)/python scripts/dependencies.py sbom dist/elastalog-*.whl
 
 format: $(READY) ## rewrite the code in the house format
 	$(BIN)/ruff format .
@@ -76,9 +80,9 @@ clean: ## remove .venv, caches and build results
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.
-$(READY): pyproject.toml scripts/find_python.sh scripts/java.sh
+$(READY): pyproject.toml $(CONSTRAINTS) scripts/find_python.sh scripts/java.sh
 	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable ".[$(EXTRAS)]"
 	@sh scripts/java.sh $(BIN)/python
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	@touch $@

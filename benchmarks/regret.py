@@ -1,7 +1,7 @@
 """What the elastic choice costs against the better of update and bootstrap, known afterwards.
 
 `python -m benchmarks.regret CASE ... [--data DIR] [--repeats N]`; cases: doop, crdt, lubm, el-completion (rules and
-shape of Galen), galen, closure-TG, sspe, ways, bursts.
+shape of Galen), galen, closure-TG, sspe, usroads-reachability, ways, bursts.
 
 Every stream is played with updates only, with every stratum evaluated anew, with `budget="auto"` and with a fixed
 fifth. The better way of an epoch is, stratum by stratum, the cheaper of the first two; regret is the cost of a choice
@@ -28,7 +28,7 @@ from benchmarks import streams
 from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars
 from benchmarks.strategies import aligned
-from benchmarks.updates import Cycle
+from benchmarks.updates import REACHABILITY, Cycle
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, data_folder
 from elastalog.evaluation import costs
 from elastalog.evaluation.costs import CostModel, Forecast
@@ -75,7 +75,7 @@ class Regret:
 class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
-    def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def choose(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 
@@ -86,7 +86,7 @@ def epochs_of(name: str) -> Callable[[str | None], list[Case]]:
     """Six small updates, one of 10 % of the facts, four small ones, and those 10 % again; then five of 1 %."""
 
     def make(data: str | None) -> list[Case]:
-        work = BY_NAME[name]
+        work = REACHABILITY if name == REACHABILITY.name else BY_NAME[name]
         facts = work.facts(data_folder(data))
         cycle = Cycle(facts)
         sizes = [100, 100, 10, cycle.total // 10, 100, 1, *[cycle.total // 100] * 3]
@@ -119,6 +119,7 @@ def bursts(data: str | None) -> list[Case]:
 
 CASES: Mapping[str, Callable[[str | None], list[Case]]] = {
     **{name: epochs_of(name) for name in ("doop", "crdt", "lubm", "el-completion", "galen", "closure-TG", "sspe")},
+    REACHABILITY.name: epochs_of(REACHABILITY.name),
     "ways": ways,
     "bursts": bursts,
 }
@@ -167,7 +168,7 @@ def least(repeats: Sequence[Played]) -> Played:
 
 def counted(cost: Cost, anew: Cost) -> float:
     """In derivations of a bootstrap, which costs something to begin too; an update that was abandoned is both."""
-    bootstrap = anew.derivations + costs._WEIGHT * costs._LEAST_BUDGET
+    bootstrap = anew.derivations + costs._WEIGHT * costs.LEAST_BUDGET
     match cost.how:
         case "update":
             return costs._WEIGHT * cost.derivations

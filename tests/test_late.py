@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -185,3 +186,45 @@ def test_the_same_class_written_with_the_standard_library_is_equal_in_all_that_s
     shown = {name for name in vars(Standard) if name != "__init_subclass__"}
     assert shown == set(vars(Late))
     assert Late.__match_args__ == Standard.__match_args__
+
+
+def test_an_interrupt_at_any_line_of_completion_leaves_a_class_that_can_be_used() -> None:
+    def interrupted_at(line: int) -> bool:
+        """Whether there was such a line; a class that was completed then is as any."""
+
+        @late.dataclass(frozen=True, slots=True)
+        class Fresh:
+            x: int
+            y: int = 2
+
+        left = line
+
+        def trace(frame: Any, event: str, argument: object) -> Any:
+            nonlocal left
+            left -= event == "line"
+            if left == 0:
+                left = -1
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            Fresh(1)
+        except KeyboardInterrupt:
+            is_interrupted = True
+        else:
+            is_interrupted = False
+        finally:
+            sys.settrace(None)
+        assert (Fresh(1), repr(Fresh(3, 4)), hash(Fresh(1))) == (
+            Fresh(1, 2),
+            repr(Fresh(3, 4)),
+            hash(Fresh(1, 2)),
+        )
+        with pytest.raises(FrozenInstanceError):
+            Fresh(1).x = 5  # type: ignore[misc]
+        assert [found.name for found in fields(Fresh)] == ["x", "y"]
+        return is_interrupted
+
+    lines = [*range(1, 60), *range(60, 3000, 37)]
+    assert sum(map(interrupted_at, lines)) > 50

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.analysis.check import check
-from tests.generators.construction import Features, GeneratedProgram
+from tests.generators.construction import EVERYTHING, Features, GeneratedProgram
 from tests.generators.programs import programs, updates
 from tests.generators.seeded import seeded_case, seeded_program
 from tests.generators.updates import Update
@@ -201,6 +201,28 @@ def test_one_assignment_found_by_two_alternatives_is_one_member() -> None:
     assert result(text, "r", e={(1,), (2,)}, f={(2,), (3,)}) == {(3,)}
 
 
+def test_witnesses_are_what_attains_the_least_value() -> None:
+    text = ".decl e, r(x: number, y: number) r(x, n) :- n = min y : { e(x, y) }."
+    assert result(text, "r", e={(1, 5), (2, 3), (3, 3)}) == {(2, 3), (3, 3)}
+    text = ".decl e, r(x: number, y: number) r(x, n) :- e(x, _), n = min y : { e(x, y) }."
+    assert result(text, "r", e={(1, 5), (1, 4), (2, 3)}) == {(1, 4), (2, 3)}
+
+
+def test_a_witness_counts_once_for_each_fact_that_attains_the_value() -> None:
+    rule = "r(x) :- _n = max y : { e(x, y, _) }."
+    tree = parse_accepted(f".decl e(x: number, y: number, z: number) .decl r(x: number) {rule}")
+    found = levels(tree, {"e": {(1, 7, 1), (1, 7, 2), (2, 7, 0), (1, 3, 3)}})
+    assert {fact: pair for fact, pair in found.items() if fact[0] == "r"} == {("r", (1,)): (1, 2), ("r", (2,)): (1, 1)}
+
+
+def test_derivations_keep_their_numbers() -> None:
+    rules = "r(x, $) :- e(x). r(n, 9) :- e(_), n = $, n > 2."
+    tree = parse_accepted(f".decl e(x: number) .decl r(x: number, n: number) {rules}")
+    numbers: dict[Any, int] = {}
+    assert evaluate(tree, {"e": {(8,), (5,)}}, numbers=numbers)["r"] == {(5, 0), (8, 1), (3, 9)}
+    assert evaluate(tree, {"e": {(8,), (4,)}}, numbers=numbers)["r"] == {(8, 1), (4, 4), (3, 9), (5, 9)}
+
+
 # --- the generators
 
 
@@ -222,6 +244,18 @@ def judge(program: GeneratedProgram, updates: list[Update]) -> None:
 def test_seeded_cases_are_accepted_and_judged() -> None:
     for seed in range(80):
         judge(*seeded_case(seed, Features(tested_groups=seed % 2 == 0)))
+
+
+def test_programs_with_every_construct_are_accepted_and_contain_it() -> None:
+    texts = []
+    for seed in range(60):
+        program, _ = seeded_case(seed, EVERYTHING)
+        checked, diagnostics = check(parse_accepted(program.text))
+        assert checked is not None, diagnostics
+        texts.append(program.text)
+    witness, number = r"= (min|max) k : { \w+\(.*k", r"autoinc|\$[,)]"
+    for construct in (r"\[\w, ", r"\$More\(", " eqrel", "choice-domain", "<= p", witness, number):
+        assert sum(bool(re.search(construct, text)) for text in texts) > 5, construct
 
 
 @settings(max_examples=25)

@@ -21,6 +21,7 @@ else:
     from types import MemberDescriptorType
 
     _lock = RLock()  # a base may have to be completed for a class
+    _OF_EVERY_CLASS = ("__dict__", "__weakref__")
 
     def dataclass(*, frozen=False, slots, eq=True, repr=True):  # noqa: A002  # as the standard library names them
         """`dataclasses.dataclass` for a class with slots."""
@@ -48,7 +49,7 @@ else:
             written = self.written
             names = [name for name, kind in inspect.get_annotations(written).items() if _is_field(kind)]
             content = {name: value for name, value in vars(written).items() if name not in names}
-            for name in ("__dict__", "__weakref__"):
+            for name in _OF_EVERY_CLASS:
                 content.pop(name, None)
             inherited = (vars(base).get(name) for base in written.__mro__[1:] for name in names)
             taken = {found.__name__ for found in inherited if isinstance(found, MemberDescriptorType)}
@@ -77,14 +78,25 @@ else:
             with _lock:
                 if vars(self.made)["__dataclass_fields__"] is not self:
                     return
-                before = dict(vars(self.written))
-                if self.written.__doc__ is None:
-                    self.written.__doc__ = "none"  # or one is made of the signature, at great length
-                dataclasses.dataclass(**self.options)(self.written)
-                for name, value in vars(self.written).items():
-                    is_new = name not in before or before[name] is not value
-                    if is_new and name.startswith("__") and name != "__doc__":
-                        setattr(self.made, name, value)
+                # Ctrl-C may come at any instant, and then all this is done again: so the standard library works on a
+                # draft, and the class is taken for complete only when everything else of it is in place.
+                found = self._methods()
+                last = {name: found.pop(name) for name in ("__init__", "__dataclass_fields__")}
+                for name, value in (found | last).items():
+                    setattr(self.made, name, value)
+
+        def _methods(self):
+            """What the standard library adds to the class, by name."""
+            content = {name: value for name, value in vars(self.written).items() if name not in _OF_EVERY_CLASS}
+            content["__doc__"] = content.get("__doc__") or "none"  # or one is made of the signature, at great length
+            draft = type(self.written)(self.written.__name__, self.written.__bases__, content)
+            before = dict(vars(draft))
+            dataclasses.dataclass(**self.options)(draft)
+            return {
+                name: value
+                for name, value in vars(draft).items()
+                if name.startswith("__") and name != "__doc__" and before.get(name, draft) is not value
+            }
 
     def _is_field(kind):
         """Whether an annotation, a text, makes a field."""

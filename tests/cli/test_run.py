@@ -55,6 +55,33 @@ def lines(path: Path) -> list[str]:
     return sorted(path.read_text().splitlines())
 
 
+def test_several_threads_write_what_one_writes(folder: Path) -> None:
+    outputs = "".join(
+        f'.decl r{i}(x: number, s: symbol)\n.output r{i}\nr{i}(x + {i}, cat("s", to_string(y))) :- path(x, y).\n'
+        for i in range(6)
+    )
+    shown = ".decl few(x: number)\n.output few(IO=stdout)\nfew(x) :- edge(x, _).\n"
+    named = '.decl named(x: number)\n.output named(filename="other.csv")\nnamed(x) :- edge(_, x).\n'
+    (folder / "many.dl").write_text(PROGRAM + outputs + shown + named)
+    results = []
+    for jobs in ("1", "3"):
+        out = folder / f"out{jobs}"
+        result = run(folder, "-D", str(out), "-j", jobs, program="many.dl")
+        assert (result.exit_code, result.stderr) == (0, "")
+        results.append((result.stdout, {file.name: lines(file) for file in out.iterdir()}))
+    assert results[0] == results[1]
+    assert len(results[0][1]) == 8
+    assert results[0][1]["r1.csv"] == ["2\ts2", "2\ts3", "3\ts3"]
+
+
+def test_a_thread_that_cannot_write_says_so(folder: Path) -> None:
+    bad = '.decl bad(s: symbol)\n.output bad\nbad("a\\tb").\n.decl good(x: number)\n.output good\ngood(1).\n'
+    (folder / "bad.dl").write_text(bad)
+    result = run(folder, "-D", str(folder / "out"), "-j", "2", program="bad.dl")
+    assert result.exit_code != 0
+    assert "E0516" in result.stderr
+
+
 def test_outputs_are_written_and_sizes_are_printed(folder: Path) -> None:
     result = run(folder, "-D", str(folder / "out"))
     assert (result.exit_code, result.stdout, result.stderr) == (0, "path\t3\n", "")

@@ -401,3 +401,29 @@ def test_the_history_is_in_the_folder_for_state(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert prompt.history_file() is None
+
+
+# --- bad rows of files that are loaded
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_load_obeys_the_policy_for_bad_rows(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_store: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if has_store:
+        elastalog.open(program, store="p.store").close()
+        program = "p.store"
+    (tmp_path / "next.diff").write_text('+edge(2, 3).\n+edge("x", 3).\n+edgy(1, 2).\n')
+    load = f"load {tmp_path / 'next.diff'}\ncommit\n"
+    refused = script(program, load)
+    assert refused.exit_code == 1
+    assert "E0502" in refused.stderr
+    passed = script(program, load, "--bad-rows", "quarantine")
+    assert passed.exit_code == 0
+    assert "+edge(2, 3)" in passed.stdout
+    assert "1 bad row of `edge` set aside" in passed.stderr
+    assert '"line": 2' in (tmp_path / "edge.bad.jsonl").read_text()
+    skipped = script(program, load, "--bad-rows", "skip", "--max-bad-rows", "0")
+    assert skipped.exit_code == 3
+    assert "E0513" in skipped.stderr

@@ -59,12 +59,20 @@ def levels_of(db: Session) -> Levels:
     return found
 
 
-def judge(db: Session, tree: Tree, explicit: Facts, kind: Kind = "local", is_annotated: bool = True) -> None:
-    """Facts, levels and counts of a session are those of the judges, from all its explicit facts."""
-    wanted = evaluate(tree, explicit, with_text_facts=False)
+def judge(
+    db: Session,
+    tree: Tree,
+    explicit: Facts,
+    kind: Kind = "local",
+    is_annotated: bool = True,
+    numbers: dict[Any, int] | None = None,
+) -> None:
+    """Facts, levels and counts of a session are those of the judges, from all its explicit facts. `numbers`: those that
+    derivations had in the epoch before; they become those of this one."""
+    wanted = evaluate(tree, explicit, with_text_facts=False, numbers=numbers)
     assert facts_of(db) == {name: set(map(comparable, facts)) for name, facts in wanted.items()}
     if is_annotated:
-        expected = levels(tree, explicit, kind, with_text_facts=False)
+        expected = levels(tree, explicit, kind, with_text_facts=False, known=wanted)
         assert levels_of(db) == {(name, comparable(fact)): pair for (name, fact), pair in expected.items()}
 
 
@@ -93,7 +101,8 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
     """The program with a rule more, for one of its derived relations, in which `bomb(1)` makes a number overflow."""
     derived = [name for name in program.schemas if name not in program.inputs]
     name = derived[number % len(derived)]
-    head = ", ".join(written({"number": 0, "symbol": "a", "R": None}[base]) for base in program.schemas[name])
+    simplest = {"number": 0, "symbol": "a", "R": None, "A": Branch("None")}
+    head = ", ".join(written(simplest[base]) for base in program.schemas[name])
     text = f".decl {BOMB}(x: number)\n{name}({head}) :- {BOMB}(x), x + {HIGHEST} > 0.\n"
     return replace(program, text=program.text + text, schemas={**program.schemas, BOMB: ("number",)})
 
@@ -102,5 +111,5 @@ def with_bomb(program: GeneratedProgram, number: int) -> GeneratedProgram:
 def least_budget(derivations: int) -> Iterator[None]:
     """Lets updates be abandoned after so few derivations; otherwise small programs never see it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "_LEAST_BUDGET", derivations)
+        patch.setattr(costs, "LEAST_BUDGET", derivations)
         yield

@@ -70,6 +70,21 @@ def test_every_strategy_gives_the_same_numbers() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("options", [{"strategy": name} for name in STRATEGIES] + [{"budget": 0.0}])
+def test_a_number_given_in_the_epoch_before_is_not_given_at_once_again(options: dict[str, Any]) -> None:
+    text = ".decl e(x: number)\n.input e\n.decl p(x: number, n: number)\np(x, $) :- e(x)."
+    with elastalog.open(text, facts={"e": [(1,), (2,)]}, **options) as db:
+        db.apply({"e": [(3,)]}, {"e": [(2,)]})
+        assert set(db["p"]) == {(1, 0), (3, 2)}
+
+
+@pytest.mark.parametrize("levels", ["local", "global"])
+def test_a_wildcard_in_an_equivalence_tells_nothing_apart(levels: str) -> None:
+    text = ".decl e(x: number, y: number) eqrel\n.input e\n.decl p(x: number, n: number)\np(x, $) :- e(x, _)."
+    with elastalog.open(text, facts={"e": [(1, 2), (2, 3)]}, levels=levels) as db:
+        assert set(db["p"]) == {(1, 0), (2, 1), (3, 2)}
+
+
 @pytest.mark.parametrize("levels", ["local", "global"])
 def test_levels_do_not_see_the_numbering(levels: str) -> None:
     db = elastalog.open(PROGRAM, facts=FACTS, levels=levels)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 from random import Random
 
 import pytest
 
 import elastalog
 from elastalog.analysis.values import sort_key
+from elastalog.backends.kernel.bootstrap.best_values import comparison_of
+from elastalog.backends.kernel.bootstrap.waiting_facts import may_wait
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.planning.lower import lower
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
@@ -60,6 +64,95 @@ def test_updates_leave_the_shortest_paths_of_what_is_left(strategy: str) -> None
             edges = (edges - gone) | came
             assert set(db["far"]) == shortest(edges)
             judge(db, parse_accepted(PATHS), {"edge": edges, "far": {(0, 0)}}, is_annotated=False)
+
+
+def weighted(nodes: int, edges: int, seed: int) -> set[tuple[int, int, int]]:
+    random = Random(seed)
+    return {(random.randrange(nodes), random.randrange(nodes), random.randrange(1, 40)) for _ in range(edges)}
+
+
+def distances(edges: set[tuple[int, int, int]]) -> set[tuple[int, int]]:
+    """From 0, by Dijkstra's algorithm."""
+    following: dict[int, list[tuple[int, int]]] = {}
+    for x, y, weight in edges:
+        following.setdefault(x, []).append((y, weight))
+    found, waiting = dict[int, int](), [(0, 0)]
+    while waiting:
+        distance, x = heappop(waiting)
+        if x not in found:
+            found[x] = distance
+            for y, weight in following.get(x, ()):
+                heappush(waiting, (distance + weight, y))
+    return set(found.items())
+
+
+def test_the_nearest_go_first_and_the_result_is_the_same() -> None:
+    """More facts come in a round than it takes, so that some wait."""
+    edges = weighted(4000, 24_000, 1)
+    with elastalog.open(PATHS, facts={"edge": edges}) as db:
+        assert set(db["far"]) == distances(edges)
+    near = PATHS.replace("edge(x, y, w).\nfar", "edge(x, y, w), n + w < 60.\nfar")
+    with elastalog.open(near, facts={"edge": edges}) as db:
+        assert set(db["far"]) == {fact for fact in distances(edges) if fact[1] < 60}
+
+
+@pytest.mark.parametrize(
+    ("rule", "subsumption", "is_so"),
+    [
+        ("r(y, n + w) :- r(x, n), e(x, y, w).", "r(x, a) <= r(x, b) :- b < a.", True),
+        ("r(y, w + n) :- r(x, n), e(x, y, w).", "r(x, a) <= r(x, b) :- a < b.", True),
+        ("r(y, n) :- r(x, n), e(x, y, _).", "r(x, a) <= r(x, b) :- a > b.", True),
+        ("r(y, max(n, w)) :- e(x, y, w), r(x, n).", "r(x, a) <= r(x, b) :- b < a.", True),
+        ("r(y, w - n) :- r(x, n), e(x, y, w).", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(y, n + n) :- r(x, n), e(x, y, _).", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(y, n + w) :- r(x, n), e(x, y, w), n != 3.", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(n, n) :- r(x, n), e(x, _, _).", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(y, n + m) :- r(x, n), r(y, m), e(x, y, _).", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(y, n + w) :- r(x, n), e(x, y, w), !e(n, _, _).", "r(x, a) <= r(x, b) :- b < a.", False),
+        ("r(y, n + w) :- r(x, n), e(x, y, w).", "r(x, a) <= r(y, b) :- b < a, x = y.", None),
+        ("r(y, n + w) :- r(x, n), e(x, y, w).", "r(x, a) <= r(x, b) :- b <= a.", None),
+        ("r(y, n + w) :- r(x, n), e(x, y, w).", "r(x, a) <= r(x, b) :- b + 1 < a.", None),
+    ],
+)
+def test_facts_wait_only_where_the_order_makes_no_difference(rule: str, subsumption: str, is_so: bool | None) -> None:
+    text = f".decl e(x: number, y: number, w: number)\n.decl r(x: number, n: number)\n{rule}\n{subsumption}"
+    stratum = next(s for s in lower(elastalog.Program.parse(text).checked).strata if s.dominance)
+    comparison = comparison_of(stratum.dominance[0])
+    assert (None if comparison is None else may_wait(stratum, comparison)) is is_so
+
+
+def test_the_greatest_may_stay_and_what_is_given_always_does() -> None:
+    text = """
+    .decl e(x: number, y: number, w: number)
+    .decl r(x: number, n: number)
+    r(y, min(n, w)) :- r(x, n), e(x, y, w).
+    r(x, a) <= r(x, b) :- a < b.
+    """
+    large = 2**62
+    edges = {(0, 1, 5), (0, 2, large), (2, 1, large - 1), (1, 3, -large), (2, 3, -(2**63)), (3, 0, 9)}
+    given = {(0, 2**63 - 1), (0, 7), (4, -(2**63))}
+    with elastalog.open(text, facts={"e": edges, "r": given}) as db:
+        assert set(db["r"]) == given | {(1, large - 1), (2, large), (3, -large)}
+        judge(db, parse_accepted(text), {"e": edges, "r": given}, is_annotated=False)
+
+
+def test_rules_that_join_the_relation_with_itself_do_not_see_what_has_left() -> None:
+    text = """
+    .decl e(x: number, y: number, w: number)
+    .decl r(x: number, y: number, n: number)
+    r(x, y, w) :- e(x, y, w).
+    r(x, z, n + m) :- r(x, y, n), r(y, z, m).
+    r(x, y, a) <= r(x, y, b) :- b < a.
+    """
+    edges = weighted(40, 160, 2)
+    least = {(x, y): min(w for a, b, w in edges if (a, b) == (x, y)) for x, y, _ in edges}
+    for z in range(40):
+        for x in range(40):
+            for y in range(40):
+                if (x, z) in least and (z, y) in least:
+                    least[x, y] = min(least.get((x, y), 10**9), least[x, z] + least[z, y])
+    with elastalog.open(text, facts={"e": edges}) as db:
+        assert set(db["r"]) == {(*ends, length) for ends, length in least.items()}
 
 
 def test_what_stays_has_proofs() -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from elastalog import Branch
 from tests.generators.choices import Choices, chance, pick, several, shuffled
 
 Fact = tuple[Any, ...]
-VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t"), "R": ("r", "q")}
+VARIABLES: dict[str, tuple[str, ...]] = {"number": ("x", "y", "z", "w"), "symbol": ("s", "t")}
+VARIABLES |= {"R": ("r", "q"), "A": ("i", "j")}
 # Of aggregates: the same in each, never used outside.
-LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d"), "R": ("g", "h")}
+LOCALS: dict[str, tuple[str, ...]] = {"number": ("k", "l"), "symbol": ("c", "d"), "R": ("g", "h"), "A": ("m", "o")}
 RECORDS = ".type R = [a: number, b: R]"
+BRANCHES = ".type A = None {} | One {a: number} | More {a: number, b: A}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,24 @@ class Features:
     text_functors: bool = False
     """`match`, `contains`, `strlen`, `substr`, `cat`, conversions."""
     records: bool = False
+    branches: bool = False
+    """Values of an algebraic data type."""
+    nested_aggregates: bool = False
     equivalences: bool = False
     """Relations of two values of one type with `eqrel`."""
     choices: bool = False
     """Derived relations with a choice domain."""
     subsumptions: bool = False
     """Derived relations of which facts leave that have a greater last value than another with the same first ones."""
+    witnesses: bool = False
+    """Variables that a least or greatest value gives values: `w = min k : { e(k, y) }`."""
+    numbers: bool = False
+    """`autoinc()` in heads of rules that read only what is below."""
     tested_groups: bool = False
     """Aggregates that only test a variable of the rule around them: `count : { e(k), k < x }`."""
+
+
+EVERYTHING = Features(**{feature.name: True for feature in fields(Features)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,7 @@ class GeneratedProgram:
 class Scope:
     """The variables of a rule that are bound so far, by type, with the names that may still be taken."""
 
-    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "R": []})
+    bound: dict[str, list[str]] = field(default_factory=lambda: {"number": [], "symbol": [], "R": [], "A": []})
     names: dict[str, tuple[str, ...]] = field(default_factory=lambda: VARIABLES)
     results: int = 0
 
@@ -93,10 +106,16 @@ def build_fact(choices: Choices, schema: tuple[str, ...]) -> Fact:
 def build_value(choices: Choices, base: str) -> Any:
     if base == "R":
         return (choices.integer(0, 2), build_value(choices, base)) if chance(choices, 60) else None
+    if base == "A":
+        name = pick(choices, ("None", "One", "More"))
+        parts = [] if name == "None" else [choices.integer(0, 2)]
+        return Branch(name, *parts, *([build_value(choices, base)] if name == "More" else []))
     return choices.integer(0, 4) if base == "number" else pick(choices, "abcd")
 
 
 def written(value: Any) -> str:
+    if isinstance(value, Branch):
+        return f"${value.name}({', '.join(map(written, value.parts))})" if value.parts else f"${value.name}"
     if value is None or isinstance(value, tuple):
         return "nil" if value is None else f"[{', '.join(map(written, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)
@@ -125,8 +144,9 @@ class Construction:
         ]
         text_facts = self.facts(inputs, 40 if self.features.text_facts else 0, 5)
         facts = self.facts(inputs, 100, 12)
-        lines = [RECORDS] if self.features.records else []
-        special = {name: self.special(name, name in inputs) for name in self.schemas}
+        lines = [*([RECORDS] if self.features.records else []), *([BRANCHES] if self.features.branches else [])]
+        numbered = {text.partition("(")[0] for text in clauses if re.match(r"[^:]*(autoinc|\$[,)])", text)}
+        special = {name: self.special(name, name in inputs, name in numbered) for name in self.schemas}
         lines += [f".decl {name}({self.attributes(s)}){special[name][0]}" for name, s in self.schemas.items()]
         lines += [f"{self.atom_text(name, map(written, f))}." for name, known in text_facts.items() for f in known]
         lines += clauses
@@ -138,13 +158,21 @@ class Construction:
         arity = self.pick(arities)
         is_symbolic = self.features.symbols and self.chance(30)
         special = "symbol" if not self.features.records or self.chance(30) else "R"
+        special = "A" if self.features.branches and self.chance(40) else special
         self.schemas[name] = tuple(special if is_symbolic and self.chance(50) else "number" for _ in range(arity))
         return name
 
-    def special(self, name: str, is_input: bool) -> tuple[str, str]:
-        """What makes a relation special, if anything does: the end of its declaration, and a line."""
+    def special(self, name: str, is_input: bool, is_numbered: bool) -> tuple[str, str]:
+        """What makes a relation special, if anything does: the end of its declaration, and a line. The closure of many
+        numbers would take the judges long."""
         schema = self.schemas[name]
-        if self.features.equivalences and len(schema) == 2 and len(set(schema)) == 1 and self.chance(50):
+        if (
+            self.features.equivalences
+            and not is_numbered
+            and len(schema) == 2
+            and len(set(schema)) == 1
+            and self.chance(50)
+        ):
             return " eqrel", ""
         if self.features.choices and schema and not is_input and self.chance(40):
             return f" choice-domain {self.pick(('a0', f'a{len(schema) - 1}', '(a0)'))}", ""
@@ -181,7 +209,7 @@ class Construction:
         recurs = self.features.recursion and (not is_first or self.chance(15))
         readable = below + (layers[depth] * 2 if recurs else [])
         if self.chance(55):
-            return self.chain(name, layers[depth] if recurs else below, readable, below)
+            return self.chain(name, layers[depth] if recurs else below, readable, below, can_number=not recurs)
         scope, body = Scope(), list[str]()
         for _ in range(self.pick((1, 2, 2, 1, 3, 0))):
             body.append(self.positive(self.pick(readable), scope))
@@ -194,7 +222,10 @@ class Construction:
             if self.chance(30):
                 body = shuffled(self.choices, body)
         guards: list[str] = []
-        heads = [self.head(name, scope, guards)]
+        # Few numbers: a rule with one atom, and no other way to derive much.
+        can_number = not (recurs or is_group_only or any("{" in literal or ";" in literal for literal in body))
+        can_number = can_number and sum(literal[0] in "ep" and "(" in literal for literal in body) < 2
+        heads = [self.head(name, scope, guards, can_number=can_number)]
         if self.features.several_heads and self.chance(12):
             heads.append(self.head(self.pick([n for layer in layers[depth:] for n in layer]), scope, guards))
         if is_group_only and guards:
@@ -202,7 +233,9 @@ class Construction:
         text = ", ".join(body + guards) or self.pick(("true", "1 < 2", "0 != 1"))
         return f"{', '.join(heads)} :- {text}."
 
-    def chain(self, name: str, extended: list[str], readable: list[str], below: list[str]) -> str:
+    def chain(
+        self, name: str, extended: list[str], readable: list[str], below: list[str], can_number: bool = False
+    ) -> str:
         """A rule that extends facts, of its own component as closures do: this is what gives high levels and counts."""
         scope = Scope()
         body = [self.positive(self.pick(extended), scope, is_plain=True)]
@@ -213,7 +246,7 @@ class Construction:
         if self.chance(25):
             body.append(self.comparison(scope))
         guards: list[str] = []
-        head = self.head(name, scope, guards, is_plain=True)
+        head = self.head(name, scope, guards, is_plain=True, can_number=can_number and len(body) == 1)
         return f"{head} :- {', '.join(body + guards)}."
 
     def constraints(self, below: list[str], scope: Scope) -> list[str]:
@@ -226,6 +259,8 @@ class Construction:
             body.append(self.text_test(scope))
         if self.features.aggregates and self.chance(20):
             body.append(self.aggregate(below, scope))
+        if self.features.witnesses and self.chance(25):
+            body += self.witness(below, scope)
         if self.features.negation and self.chance(30):
             body.append(f"!{self.filtering(self.pick(below), scope)}")
         if self.chance(30):
@@ -239,8 +274,8 @@ class Construction:
         joint = self.pick(meeting) if meeting and not self.chance(10) else None
         arguments, new = [], list[tuple[str, str]]()
         for i, base in enumerate(schema):
-            if base == "R" and self.chance(40):
-                arguments.append(self.pattern(scope, new))
+            if base in ("R", "A") and self.chance(40):
+                arguments.append(self.pattern(base, scope, new))
             elif i == joint:
                 arguments.append(self.pick(scope.bound[base]))
             elif not is_plain and self.chance(10):
@@ -261,14 +296,14 @@ class Construction:
                 scope.bound[base].append(variable)
         return self.atom_text(name, arguments)
 
-    def pattern(self, scope: Scope, new: list[tuple[str, str]]) -> str:
-        """A record whose parts are bound by the atom that it is an argument of."""
-        first, rest = (self.pick(scope.names[base]) for base in ("number", "R"))
+    def pattern(self, base: str, scope: Scope, new: list[tuple[str, str]]) -> str:
+        """A record or branch whose parts are bound by the atom that it is an argument of."""
+        first, rest = (self.pick(scope.names[base]) for base in ("number", base))
         new.append(("number", first))
         if self.chance(20):
-            return f"[{first}, nil]"
-        new.append(("R", rest))
-        return f"[{first}, {rest}]"
+            return f"[{first}, nil]" if base == "R" else f"$One({first})"
+        new.append((base, rest))
+        return f"[{first}, {rest}]" if base == "R" else f"$More({first}, {rest})"
 
     def filtering(self, name: str, scope: Scope) -> str:
         """An atom that binds nothing."""
@@ -361,6 +396,8 @@ class Construction:
             atoms.append(self.comparison(inner))
         if self.features.negation and self.chance(15):
             atoms.append(f"!{self.filtering(self.pick(below), inner)}")
+        if self.features.nested_aggregates and self.chance(25):
+            atoms.append(self.inner_aggregate(below, inner))
         operator = self.pick(("count", "sum", "min", "max", "mean", "count", "sum")) if own else "count"
         target = "" if operator == "count" else f" {self.pick(own)}"
         text = f"{operator}{target} : {{ {', '.join(atoms)} }}"
@@ -373,16 +410,44 @@ class Construction:
         scope.bound["number"].append(result)
         return f"{result} = {text}"
 
+    def inner_aggregate(self, below: list[str], scope: Scope) -> str:
+        """An aggregate in another, over facts that may meet what is bound around both."""
+        atom = self.filtering(self.pick(below), scope)
+        return f"p = count : {{ {atom} }}, p {self.pick(('<', '>=', '!='))} {self.pick((1, 2))}"
+
+    def witness(self, below: list[str], scope: Scope) -> list[str]:
+        """A least or greatest value, and a variable that has the values which attain it."""
+        options = [name for name in below if "number" in self.schemas[name] and len(self.schemas[name]) > 1]
+        if not options:
+            return []
+        name = self.pick(options)
+        schema = self.schemas[name]
+        target = self.pick([place for place, base in enumerate(schema) if base == "number"])
+        attaining = self.pick([place for place in range(len(schema)) if place != target])
+        fresh = [v for v in scope.names[schema[attaining]] if v not in scope.bound[schema[attaining]]]
+        if not fresh:
+            return []
+        variable, result = self.pick(fresh), f"n{scope.results}"
+        arguments = [self.known(base, scope, wildcard=True) for base in schema]
+        arguments[target], arguments[attaining] = "k", variable
+        scope.results += 1
+        scope.bound["number"].append(result)
+        scope.bound[schema[attaining]].append(variable)
+        tests = [f"k != {self.choices.integer(0, 4)}"] if self.chance(25) else []
+        members = ", ".join([self.atom_text(name, arguments), *tests])
+        return [f"{result} = {self.pick(('min', 'max'))} k : {{ {members} }}"]
+
     def comparison(self, scope: Scope) -> str:
-        if scope.bound["R"] and self.chance(30):
-            return f"{self.pick(scope.bound['R'])} {self.pick(('=', '!='))} {self.known('R', scope)}"
+        for made in ("R", "A"):
+            if scope.bound[made] and self.chance(30):
+                return f"{self.pick(scope.bound[made])} {self.pick(('=', '!='))} {self.known(made, scope)}"
         base = "symbol" if scope.bound["symbol"] and self.chance(40) else "number"
         left = self.known(base, scope)
         others = [name for name in scope.bound[base] if name != left]
         right = self.pick(others) if others and self.chance(60) else self.constant(base)
         return f"{left} {self.pick(('<', '!=', '=', '<=', '>', '>='))} {right}"
 
-    def head(self, name: str, scope: Scope, guards: list[str], is_plain: bool = False) -> str:
+    def head(self, name: str, scope: Scope, guards: list[str], is_plain: bool = False, can_number: bool = False) -> str:
         arguments = list[str]()
         for base in self.schemas[name]:
             unused = [variable for variable in reversed(scope.bound[base]) if variable not in arguments]
@@ -390,6 +455,11 @@ class Construction:
             if base == "R" and scope.bound["number"] and self.chance(25):
                 tail = self.pick(["nil", "[1, nil]"])  # what is built does not grow, or recursion would not end
                 argument = f"[{self.pick(scope.bound['number'])}, {tail}]"
+            if base == "A" and scope.bound["number"] and self.chance(25):
+                number = self.pick(scope.bound["number"])
+                argument = self.pick([f"$One({number})", f"$More({number}, $None)"])
+            if base == "number" and can_number and self.features.numbers and self.chance(30):
+                argument = self.pick(["autoinc()", "$"])
             if base == "number" and self.features.arithmetic and argument in scope.bound[base] and self.chance(12):
                 guards.append(f"{argument} < 5")
                 argument = f"{argument} + 1"
@@ -406,7 +476,7 @@ class Construction:
         return self.pick(bound) if bound and not self.chance(15) else self.constant(base)
 
     def constant(self, base: str) -> str:
-        if base == "R":
+        if base in ("R", "A"):
             return written(build_value(self.choices, base))
         return str(self.choices.integer(0, 4)) if base == "number" else f'"{self.pick("abcd")}"'
 

@@ -12,9 +12,9 @@ def seeded_program(seed: int, features: Features | None = None) -> GeneratedProg
 
 
 def seeded_case(
-    seed: int, features: Features | None = None, most_updates: int = 4
+    seed: int, features: Features | None = None, most_updates: int = 4, percent: int = 70
 ) -> tuple[GeneratedProgram, list[Update]]:
     """A program and updates for it; the same seed always gives the same case."""
     choices = SeededChoices(seed)
     program = build_program(choices, features or Features())
-    return program, build_updates(choices, program, most_updates)
+    return program, build_updates(choices, program, most_updates, percent)

@@ -25,9 +25,10 @@ class Update:
         }
 
 
-def build_updates(choices: Choices, program: GeneratedProgram, most: int = 4) -> list[Update]:
+def build_updates(choices: Choices, program: GeneratedProgram, most: int = 4, percent: int = 70) -> list[Update]:
+    """One update, then as long as a chance of `percent` says so, `most` at most."""
     explicit, updates = program.explicit, list[Update]()
-    for _ in several(choices, 1, most, 70):
+    for _ in several(choices, 1, most, percent):
         build = build_stir if chance(choices, 25) else build_update
         updates.append(build(choices, program, explicit))
         explicit = updates[-1].apply_to(explicit)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import elastalog
-from elastalog.backends.gpu import arrays, place, rounds
+from elastalog.backends.gpu import arrays, found, place, rounds
 from elastalog.planning.lower import lower
 from tests.generators.seeded import seeded_case
 
@@ -27,6 +27,7 @@ def _state(db: Any, annotations: bool = True) -> dict[str, list[tuple[Any, ...]]
 @pytest.fixture(params=[(NEVER, 1 << 20), (2, 3)], ids=["to the end", "handed over, small chunks"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     patience, chunk = request.param
+    monkeypatch.setattr(found, "PIECE", chunk)
     monkeypatch.setattr(rounds, "PATIENCE", patience)
     monkeypatch.setattr(place, "CHUNK", chunk)
 
@@ -111,6 +112,7 @@ def test_without_room_the_kernel_takes_over(monkeypatch: pytest.MonkeyPatch, cap
 
     monkeypatch.setattr(arrays.Arrays, "claim", claim)
     monkeypatch.setattr(rounds, "PATIENCE", NEVER)
+    monkeypatch.setattr(found, "PIECE", 20)
     elastalog.open(CLOSURE, facts=CYCLE, engine="gpu")
     every = claims
     assert every > 20

@@ -75,7 +75,7 @@ def test_when_memory_ends_the_relation_is_as_before(failing: int, monkeypatch: p
     relation.present, relation.is_settled = 10, False
     present = {(i, i + 1) for i in range(10)}
     relation.index((0,))
-    for name in ("grown", "cleared"):
+    for name in ("grown", "empty_table"):
         monkeypatch.setattr(kernel_relation, name, scarce(getattr(kernel_relation, name)))
     if 1 <= failing <= 4:
         with pytest.raises(MemoryError):

@@ -14,7 +14,7 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.threads import growth, run, workers
+from elastalog.backends.kernel.threads import inserting, run, workers
 from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.run import SharedRun, in_threads
 from elastalog.backends.kernel.threads.workers import ParallelWorkers
@@ -61,10 +61,11 @@ two(x * 1000003 * 1000003, y) :- two(x, y), x < 40, x > 0.
 @pytest.fixture(params=[(1, 64), (50, 1 << 12)], ids=["tiny meetings", "small meetings"])
 def lowered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds so low that small data take the ways of large data."""
-    least_rows, candidates = request.param
+    least_rows, least_room = request.param
     monkeypatch.setattr(workers, "LEAST_ROWS", least_rows)
+    monkeypatch.setattr(workers, "LEAST_WORK", least_rows)
     monkeypatch.setattr(run, "LEAST_GROWTH", least_rows)
-    monkeypatch.setattr(run, "CANDIDATES", candidates)
+    monkeypatch.setattr(run, "LEAST_ROOM", least_room)
     monkeypatch.setattr(run, "LEAST_SHARE", 16)
 
 
@@ -121,23 +122,20 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "edges", "is_repeating"), [(1200, 1800, False), (600, 12_000, True)])
-def test_closure_at_the_real_thresholds(
-    nodes: int, edges: int, is_repeating: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("nodes", "edges"), [(1200, 1800), (600, 12_000)])
+def test_closure_at_the_real_thresholds(nodes: int, edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = []
     run = SharedRun.run
 
     def noted(self: SharedRun) -> None:
         run(self)
-        ended.append(set(self._repeating))
+        ended.append(self)
 
     monkeypatch.setattr(SharedRun, "run", noted)
     edge = graph(nodes, edges, seed=1)
     found = state(CLOSURE, {"edge": edge.tolist()}, ["path"], jobs=2)
     assert found["path"] == closure_by_matrices(edge, nodes)
     assert len(ended) > 1
-    assert ({"path"} in ended) == is_repeating
 
 
 @pytest.mark.usefixtures("lowered")
@@ -181,24 +179,90 @@ def test_updates_that_evaluate_anew() -> None:
     assert states == [{"path": expected}, {"path": expected}]
 
 
-@pytest.mark.parametrize("noted", [0, 1 << 12])
+@pytest.mark.parametrize("is_annotated", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 3])
-def test_growth_keeps_every_row(width: int, noted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "_NOTED", noted)
-    relation = KernelRelation("r", width, is_annotated=True)
+def test_growth_keeps_every_row(width: int, is_annotated: bool) -> None:
+    relation = KernelRelation("r", width, is_annotated)
     block = np.random.default_rng(5).permutation(3 * 7000).astype(np.int32)[: width * 7000].reshape(-1, width)
     relation.load(block)
-    relation.count[: relation.used] = np.arange(relation.used)
     grown = Growth(relation, 40_000, 3)
     for thread in (2, 0, 1):
         grown.work(thread)
     grown.finish()
-    assert len(relation.rows) >= 40_000
     assert len(relation.table) * 11 >= 40_000 * 16
     assert np.count_nonzero(relation.table) == relation.used == 7000
     assert np.array_equal(relation.find(block), np.arange(7000))
-    assert np.array_equal(relation.count[:7000], np.arange(7000))
-    assert not relation.level[:7000].any()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_threads_that_insert_the_same_facts_add_each_once(width: int) -> None:
+    threads, distinct = 4, 20_000
+    relation = KernelRelation("r", width, is_annotated=True)
+    relation.reserve(2 * distinct)
+    facts = np.arange(distinct * width, dtype=np.int32).reshape(-1, width)
+    generator = np.random.default_rng(8)
+    blocks = [np.ascontiguousarray(facts[generator.integers(0, distinct, 50_000)]) for _ in range(threads)]
+    given, states = np.zeros(1, np.int64), np.zeros((threads, 2), np.int64)
+
+    def work(number: int) -> None:
+        done = inserting.insert_together(
+            blocks[number], 0, 50_000, relation.rows, relation.table, relation.shift, relation.count, 0,
+            relation.room, given, states[number],
+        )  # fmt: skip
+        assert done == 50_000
+
+    in_threads(threads, work, lambda: None)
+    gaps = np.sort(states[states[:, 0] < states[:, 1]], axis=0).reshape(-1)
+    relation.used = inserting.close_gaps(
+        relation.rows, relation.table, relation.shift, relation.count, int(given[0]), gaps
+    )
+    expected, counts = np.unique(np.concatenate(blocks), axis=0, return_counts=True)
+    rows = relation.find(expected)
+    assert np.array_equal(np.sort(rows), np.arange(relation.used))
+    assert len(expected) == relation.used == np.count_nonzero(relation.table)
+    assert np.array_equal(relation.rows[rows], expected)
+    assert np.array_equal(relation.count[rows], counts)
+
+
+def test_a_thread_stops_where_no_row_is_left() -> None:
+    relation = KernelRelation("r", 2, is_annotated=False)
+    relation.reserve(1000)
+    block = np.arange(2000, dtype=np.int32).reshape(-1, 2)
+    state, given = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    tables = relation.rows, relation.table, relation.shift, relation.count, 0
+    assert inserting.insert_together(block, 0, 1000, *tables, 600, given, state) == 512
+    assert state.tolist() == [512, 512]
+    # Facts that are there already need no row.
+    assert inserting.insert_together(block, 100, 512, *tables, 600, given, state) == 512
+
+
+@pytest.mark.parametrize(
+    ("gaps", "kept"),
+    [
+        ([], 20),
+        ([18, 20], 18),
+        ([5, 8], 17),
+        ([0, 4, 16, 20], 12),
+        ([4, 8, 12, 20], 8),
+        ([0, 20], 0),
+        ([2, 3, 9, 12], 16),
+    ],
+)
+def test_gaps_are_filled_with_the_last_rows(gaps: list[int], kept: int) -> None:
+    relation = KernelRelation("r", 1, is_annotated=True)
+    relation.load(np.arange(100, 120, dtype=np.int32).reshape(-1, 1))
+    relation.count[:20] = np.arange(100, 120)
+    is_gap = np.zeros(20, np.bool_)
+    for first, last in zip(gaps[::2], gaps[1::2], strict=True):
+        is_gap[first:last] = True
+    expected = relation.rows[:20][~is_gap]
+    relation.used = inserting.close_gaps(
+        relation.rows, relation.table, relation.shift, relation.count, 20, np.array(gaps, np.int64)
+    )
+    assert relation.used == kept
+    assert sorted(relation.rows[:kept, 0].tolist()) == expected[:, 0].tolist()
+    assert np.array_equal(relation.count[:kept], relation.rows[:kept, 0])
+    assert sorted(relation.find(expected).tolist()) == list(range(kept))
 
 
 @pytest.mark.usefixtures("lowered")

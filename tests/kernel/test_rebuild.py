@@ -115,7 +115,7 @@ def _refuse(*_: object) -> None:
 
 
 def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "_LEAST_BUDGET", 0)
+    monkeypatch.setattr(costs, "LEAST_BUDGET", 0)
     monkeypatch.setattr(costs, "_FAILURES", 100)
     chain = [(i, i + 1) for i in range(60)]
     with elastalog.open(PROGRAM, facts={"edge": chain}) as db:

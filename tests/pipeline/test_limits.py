@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +191,65 @@ def test_a_task_of_spark_refuses_what_expands_too_much() -> None:
     (read,) = _read_batches(PAIR, form, iter([batch(b"1\t2\n")]))
     assert read.column("line").to_pylist() == [1]
     assert codes(lambda: list(_read_batches(PAIR, form, iter([batch(b"1\t2\n" * (20 * MIB))])))) == ["E0524"]
+
+
+def test_a_view_of_sqlite_that_never_ends_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "e.db")) as base, base:
+        base.execute(
+            "CREATE VIEW e AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+            " SELECT x, x AS y FROM n WHERE x < 0"
+        )
+    program = '.decl e(x: number, y: number)\n.input e(IO=sqlite, dbname="e.db")\n'
+    assert codes(lambda: elastalog.open(program, tmp_path, timeout=0.5)) == ["E0603"]
+
+
+@pytest.mark.parametrize("limits", [{"timeout": 0.05}, {"memory": 1 << 20}])
+def test_a_list_of_json_is_read_up_to_the_limit(tmp_path: Path, limits: dict[str, Any]) -> None:
+    (tmp_path / "e.json").write_text("[" + "[1, 2],\n" * 400_000 + "[1, 2]]")
+    program = '.decl e(x: number, y: number)\n.input e(IO=json, filename="e.json")\n'
+    assert codes(lambda: elastalog.open(program, tmp_path, **limits))[0] in ("E0603", "E0604")
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("[]", set()),
+        (" [ ] \n", set()),
+        ("\ufeff[[1, 2]]", {(1, 2)}),
+        ("[ [1, 2] ,\n{\"x\": 3, \"y\": 4} ]\t", {(1, 2), (3, 4)}),
+    ],
+)  # fmt: skip
+def test_lists_of_json_are_read_element_by_element(tmp_path: Path, text: str, facts: set[Any]) -> None:
+    (tmp_path / "e.json").write_text(text)
+    program = '.decl e(x: number, y: number)\n.input e(IO=json, filename="e.json")\n'
+    with elastalog.open(program, tmp_path) as db:
+        assert set(db["e"]) == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("{}", "it is not a list"),
+        ("3", "it is not a list"),
+        ("[[1, 2],]", "it is not JSON: Expecting value: line 1 column 9 (char 8)"),
+        ("[[1, 2] [3, 4]]", "it is not JSON: Expecting ',' delimiter: line 1 column 9 (char 8)"),
+        ("[[1, 2]", "it is not JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
+        ("[", "it is not JSON: Expecting value: line 1 column 2 (char 1)"),
+        ("[[1, 2]] x", "it is not JSON: Extra data: line 1 column 9 (char 8)"),
+    ],
+)
+def test_what_is_no_list_of_json_says_where(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "e.json").write_text(text)
+    program = '.decl e(x: number, y: number)\n.input e(IO=json, filename="e.json")\n'
+    with pytest.raises(elastalog.ElastalogError) as raised:
+        elastalog.open(program, tmp_path)
+    assert [found.message for found in raised.value.diagnostics] == [f"cannot read `{tmp_path / 'e.json'}`: {reason}"]
+
+
+def test_parquet_that_says_too_much_of_itself_is_not_unpacked(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"x": ["x" * 80_000_000]}), tmp_path / "t.parquet", compression="zstd")
+    program = ".decl t(x: symbol)\n.input t\n"
+    assert codes(lambda: elastalog.open(program, tmp_path)) == ["E0524"]
+    memory = resident_bytes() + 60 * MIB
+    assert codes(lambda: elastalog.open(program, tmp_path, max_expansion=10**9, memory=memory)) == ["E0604"]

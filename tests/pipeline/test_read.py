@@ -18,10 +18,12 @@ from elastalog.diagnostics.catalogue.facts import FACTS
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files import text
 from elastalog.pipeline.files.format import Format
+from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.policy import Policy
 from elastalog.pipeline.files.read import read_facts, read_input
 from elastalog.pipeline.files.text import _read_exactly, _read_fast
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.symbols import Symbols
 from tests.pipeline.schemas import EDGE, FLAG, NAME, PAIR, one, relation
 
 
@@ -213,6 +215,42 @@ def test_parquet_by_position_and_by_name(tmp_path):
     read = read_facts(EDGE, tmp_path / "edge.parquet")
     assert read.table.schema == EDGE.arrow()
     assert read.table.to_pydict() == {"x": [1, 2], "y": ["a", "b"]}
+
+
+@pytest.mark.parametrize("row_group", [7, 100_000])
+def test_a_dictionary_of_a_parquet_file_is_taken_over(tmp_path, row_group):
+    names = [f"n{(i * i) % 97}" for i in range(20_000)]
+    table = pa.table({"x": range(20_000), "y": names})
+    pq.write_table(table, tmp_path / "edge.parquet", row_group_size=max(row_group, 5000))
+    read = read_facts(EDGE, tmp_path / "edge.parquet")
+    assert pa.types.is_dictionary(read.table.schema.field("y").type)
+    assert read.table.to_pydict() == table.to_pydict()
+    symbols, plain = Symbols(), Symbols()
+    words = symbols.encode(read.table.column("y"))
+    assert symbols.texts(words) == names
+    # Ids are those that the texts one by one would have got.
+    assert words.tolist() == plain.encode(table.column("y")).tolist()
+
+
+def test_a_dictionary_that_is_hardly_used_is_not_taken_over(tmp_path):
+    entries = pa.array([f"n{i}" for i in range(5000)])
+    column = pa.DictionaryArray.from_arrays(pa.array([7] * 20_000, pa.int32()), entries)
+    table, bad = read_parquet_table(
+        EDGE, pa.table({"x": range(20_000), "y": column}), "edge.parquet", keeps_dictionaries=True
+    )
+    assert not bad
+    assert table.schema == EDGE.arrow()
+    assert set(table.column("y").to_pylist()) == {"n7"}
+
+
+def test_several_inputs_of_a_relation_with_and_without_dictionaries(tmp_path):
+    pq.write_table(pa.table({"x": range(3000), "y": ["a", "b", "c"] * 1000}), tmp_path / "one.parquet")
+    (tmp_path / "two.facts").write_bytes(b"1\tz\n")
+    declared = relation(EDGE, {"filename": "one.parquet"}, {"filename": "two.facts"})
+    read = read_input(declared, tmp_path)
+    assert read.table.schema == EDGE.arrow()
+    assert read.table.num_rows == 3001
+    assert read.table.column("y").to_pylist()[-2:] == ["c", "z"]
 
 
 def test_a_parquet_file_that_is_none(tmp_path):

@@ -3,6 +3,7 @@
 An environment maps names to values and, under spans, what it rests on: an atom to its fact, an aggregate to its members
 (each a list of environments). Values carry their types; an integer literal takes the type of what it meets."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -13,6 +14,7 @@ from elastalog.diagnostics.source import Source
 from elastalog.syntax import tree as syntax
 from elastalog.syntax.parser import parse
 from tests.reference.values import BASES, RESULTS, Made, aggregate, apply, as_value, compare, fits
+from tests.reference.variables import telling_apart, witnesses
 from tests.reference.walking import is_made, name_of, names, walk
 
 Facts = dict[str, set[tuple[Any, ...]]]
@@ -22,20 +24,44 @@ CLOSURE = "e(x, x) :- e(x, _). e(y, x) :- e(x, y). e(x, z) :- e(x, y), e(y, z)."
 AROUND = ...  # the key of the names in the bodies around, which an aggregate shares
 
 
-def evaluate(tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True) -> Facts:
-    """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them."""
-    db = explicit_facts(tree, facts, with_text_facts)
+class Numbered(dict[str, set[tuple[Any, ...]]]):
+    """Facts, and the numbers of derivations: by call of `autoinc` and values of the rule's variables. `seen` remembers
+    what was looked up in a round: the members of an aggregate, the facts with a value in some place."""
+
+    numbers: dict[Any, int]
+    seen: dict[Any, Any]
+
+    def with_value(self, relation: str, place: int, value: Any) -> Collection[tuple[Any, ...]]:
+        if (relation, place) not in self.seen:
+            index = self.seen[relation, place] = defaultdict[Any, list[tuple[Any, ...]]](list)
+            for fact in self[relation]:
+                index[fact[place]].append(fact)
+        found: list[tuple[Any, ...]] = self.seen[relation, place].get(value, [])
+        return found
+
+
+def evaluate(
+    tree: syntax.Tree, facts: Given, *, with_text_facts: bool = True, numbers: dict[Any, int] | None = None
+) -> Numbered:
+    """Every fact of every relation. `facts` are explicit facts; those written in the program text are added to them.
+    `numbers` are those that derivations have from the epochs before; it is brought up to date."""
+    db = Numbered(explicit_facts(tree, facts, with_text_facts))
+    db.numbers, db.seen = {} if numbers is None else numbers, {}
     program = program_of(tree)
     given = {name: set(facts) for name, facts in db.items()}
     for component in program.components:
         rules = [rule for rule in program.rules if rule.relation in component]
+        for rule in rules:
+            rule.number(db)
         before: Facts = {}
         while any(before.get(name) != db[name] for name in component):
             before = {name: set(db[name]) for name in component}
             new = {(r.relation, fact) for r in rules for fact, _ in r.instances(db) if fact not in db[r.relation]}
             for relation, fact in program.chosen(new, db):
                 db[relation].add(fact)
+            db.seen.clear()
             program.prune(component, db, given)
+            db.seen.clear()
     return db
 
 
@@ -59,13 +85,15 @@ class Program:
         declared = [*walk(tree.items, syntax.RelationDeclaration)]
         places = {d.name: [a.name for a in d.attributes] for d in declared}
         self.choices = {d.name: [[places[d.name].index(n) for n, _ in key] for key in d.choices] for d in declared}
+        limits = [d for d in walk(tree.items, syntax.Directive) if d.kind == "limitsize"]
+        self.limited = {d.relation for d in limits}
         self.closed = [d.name for d in declared if any(word == "eqrel" for word, _ in d.qualifiers)]
         closures = [parse(Source("", CLOSURE.replace("e(", f"{name}(")))[0].items for name in self.closed]
         self.schemas = {d.name: [parents.get(a.type_name, a.type_name) for a in d.attributes] for d in declared}
         branches = [(f"${b.name}" if b.name else f"{d.name}[]", b.fields) for d in types for b in d.branches]
         fields = {name: [parents.get(f.type_name, f.type_name) for f in own] for name, own in branches}
         rules = [
-            Rule(head, c.body, self.schemas, fields)
+            Rule(head, c.body, self.schemas, fields, self.closed)
             for c in walk((tree.items, *closures), syntax.Clause)
             for head in c.heads
         ]
@@ -85,8 +113,13 @@ class Program:
             below[rule.relation] |= {atom.relation for atom in walk((rule.head, rule.body), syntax.Atom)}
         while any(not below[b] <= below[a] for a in below for b in below[a]):
             below = {a: set().union(*(below[b] for b in below[a])) for a in below}
-        found = {frozenset(b for b in below[a] if a in below[b]): len(below[a]) for a in below}
-        self.components = sorted(found, key=lambda component: found[component])  # what is below has less below it
+        waiting = list(dict.fromkeys(frozenset(b for b in below[a] if a in below[b]) for a in below))
+        self.components: list[frozenset[str]] = []
+        while waiting:  # of those that may come next the one declared first
+            done = set().union(*self.components)
+            ready = next(c for c in waiting if all(below[name] <= done | c for name in c))
+            self.components.append(ready)
+            waiting.remove(ready)
 
     @property
     def classes(self) -> set[str]:
@@ -94,6 +127,7 @@ class Program:
         alone = {name for component in self.components if len(component) == 1 for name in component}
         closing = {name: sum(name in self.read_by(r) for r in self.rules if r.relation == name) for name in self.closed}
         others = {*(name for name, keys in self.choices.items() if keys), *(name for name, _ in self.subsumptions)}
+        others |= self.limited
         return {name for name, number in closing.items() if name in alone - others and number == 3}
 
     def read_by(self, rule: "Rule") -> set[str]:
@@ -137,15 +171,34 @@ program_of = lru_cache(maxsize=64)(Program)
 
 
 class Rule:  # head :- body.
-    def __init__(self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]], fields: Any) -> None:
+    def __init__(
+        self, head: syntax.Atom, body: syntax.Body, schemas: dict[str, list[str]], fields: Any, closed: Any = ()
+    ) -> None:
         self.relation, self.head, self.schemas, self.fields = head.relation, head, schemas, fields
         self.body = tuple(sorted(body, key=lambda literal: isinstance(literal, syntax.Atom)))  # tests come early
         places = [(atom, i) for atom in walk((body, head), syntax.Atom) for i in range(len(atom.arguments))]
         self.types = {name_of(atom.arguments[i]): schemas[atom.relation][i] for atom, i in places}
+        self.visible = names((head, body), is_deep=False)
+        aggregates = [*walk((body, head), syntax.Aggregate)]
+        self.scopes = {a.span: (names(a), names((a.target, a.body), is_deep=False)) for a in aggregates}
+        self.witnesses = witnesses(head, body)
+        self.calls = [c for c in walk((body, head), syntax.Call) if c.functor == "autoinc"]
+        self.numbered, self.key = telling_apart(body, closed) if self.calls else (body, [])
+
+    def number(self, db: "Numbered") -> None:
+        """Gives every derivation a number, those that have none the next ones, in the order of their values."""
+        for call in self.calls:
+            found = {tuple(env[name] for name in self.key) for env in self.solve(self.numbered, {AROUND: set()}, db)}
+            first = max(db.numbers.values(), default=-1) + 1
+            known = {key for span, key in db.numbers if span == call.span}
+            for key in known - found:
+                del db.numbers[call.span, key]
+            for place, key in enumerate(sorted(found - known, key=lambda values: list(map(ordered, values)))):
+                db.numbers[call.span, key] = first + place
 
     def instances(self, db: Facts) -> Iterator[tuple[tuple[Any, ...], Environment]]:
         """The head of every instantiation, with its environment."""
-        for env in self.solve(self.body, {AROUND: names((self.head, self.body), is_deep=False)}, db):
+        for env in self.solve(self.body, {AROUND: self.visible}, db):
             yield from ((fact, env) for fact in product(*self.arguments(self.head, env, db)))
 
     def solve(self, body: syntax.Body, env: Environment, db: Facts) -> Iterator[Environment]:
@@ -163,7 +216,8 @@ class Rule:  # head :- body.
         match literal:
             case syntax.Atom(relation=relation):
                 named = [(i, name) for i, term in enumerate(literal.arguments) if (name := name_of(term))]
-                for fact in db[relation]:
+                bound = next(((i, env[name]) for i, name in named if name in env), None)
+                for fact in db.with_value(relation, *bound) if bound and isinstance(db, Numbered) else db[relation]:
                     if all(fact[i] in [env.get(name, fact[i])] for i, name in named):
                         new = {**env, literal.span: (relation, fact)}
                         is_same = all(fact[i] in [new.setdefault(name, fact[i])] for i, name in named)
@@ -177,23 +231,41 @@ class Rule:  # head :- body.
                 wanted = self.arguments(atom, bound, db)
                 if all(wanted) and not any(fits(fact, wanted) for fact in db[atom.relation]):
                     yield env, ()
-            case syntax.Comparison(left=left, right=right):
-                for side, other in ((left, right), (right, left)):
-                    if literal.operator == "=" and isinstance(side, syntax.Variable) and side.name not in env:
-                        found = self.values(other, env, db, self.types.get(side.name))
-                        yield from (({**env, side.name: value}, ()) for value in found)
-                        return
-                    if literal.operator == "=" and is_made(side) and isinstance(other, syntax.Variable):
-                        new = dict(env)
-                        yield from ((new, ()) for _ in [0] if self.match(side, env[other.name], new, db))
-                        return
-                base = self.base(left, env) or self.base(right, env)
-                sides = [self.values(side, env, db, base) for side in (left, right)]
-                yield from ((env, ()) for pair in product(*sides) if compare(literal.operator, *pair))
+            case syntax.Comparison() if literal.span in self.witnesses:
+                yield from ((extended, ()) for extended in self.attaining(literal, env, db))
+            case syntax.Comparison():
+                yield from ((extended, ()) for extended in self.compared(literal, env, db))
             case syntax.Disjunction():
                 yield from ((env, alternative) for alternative in literal.alternatives)
             case syntax.Truth() if literal.value:
                 yield env, ()
+
+    def compared(self, literal: syntax.Comparison, env: Environment, db: Facts) -> Iterator[Environment]:
+        """The environments in which a comparison holds, too."""
+        for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+            if literal.operator == "=" and isinstance(side, syntax.Variable) and side.name not in env:
+                found = self.values(other, env, db, self.types.get(side.name))
+                yield from ({**env, side.name: value} for value in found)
+                return
+            if literal.operator == "=" and is_made(side) and isinstance(other, syntax.Variable):
+                new = dict(env)
+                yield from (new for _ in [0] if self.match(side, env[other.name], new, db))
+                return
+        base = self.base(literal.left, env) or self.base(literal.right, env)
+        sides = [self.values(side, env, db, base) for side in (literal.left, literal.right)]
+        yield from (env for pair in product(*sides) if compare(literal.operator, *pair))
+
+    def attaining(self, literal: syntax.Comparison, env: Environment, db: Facts) -> Iterator[Environment]:
+        """The environments in which witnesses have values that attain a least or greatest value. What attains it is
+        among what the rule rests on, like the facts of its atoms."""
+        result, least, own = self.witnesses[literal.span]
+        outside = {name: value for name, value in env.items() if name not in own} | {AROUND: env[AROUND] - own}
+        for extended in self.compared(literal, outside, db):
+            for member in (found for members in extended[least.span] for found in members):
+                is_same = all(member[name] in [env.get(name, member[name])] for name in own)
+                if is_same and self.values(least.target, member, db) == self.values(result, extended, db):
+                    rests = {key: value for key, value in member.items() if not isinstance(key, str)}
+                    yield {**extended, **rests, **{name: member[name] for name in own}, AROUND: env[AROUND]}
 
     def match(self, term: Any, value: Any, env: Environment, db: Facts) -> bool:
         """Whether a pattern fits a value; the variables in it get values. Anything else is looked at by others."""
@@ -216,6 +288,9 @@ class Rule:  # head :- body.
         match term:
             case syntax.Variable() | syntax.Wildcard():
                 return [env[name_of(term)]]
+            case syntax.Call(functor="autoinc"):
+                assert isinstance(db, Numbered)
+                return [db.numbers[term.span, tuple(env[name] for name in self.key)]]
             case syntax.Call(functor=functor) if is_made(term):
                 wants = self.fields.get(functor) or self.fields.get(f"{want}{functor}") or [None] * len(term.arguments)
                 parts = [self.values(t, env, db, base) for t, base in zip(term.arguments, wants, strict=True)]
@@ -229,9 +304,14 @@ class Rule:  # head :- body.
                 return self.values(term.term, env, db, want)
             case syntax.Aggregate(operator=operator):
                 members: dict[Any, list[Environment]] = {}  # by assignment: alternatives may find one twice
-                inside = {name: env[name] for name in names(term) & env[AROUND]}
-                inside[AROUND] = env[AROUND] | names((term.target, term.body), is_deep=False)
-                for found in self.solve(term.body, inside, db):
+                inner, own = self.scopes[term.span]
+                inside = {name: env[name] for name in inner & env[AROUND]}
+                inside[AROUND] = env[AROUND] | own
+                seen = db.seen if isinstance(db, Numbered) else {}
+                key = term.span, frozenset(item for item in inside.items() if isinstance(item[0], str))
+                if key not in seen:
+                    seen[key] = list(self.solve(term.body, inside, db))
+                for found in seen[key]:
                     members.setdefault(frozenset(i for i in found.items() if isinstance(i[0], str)), []).append(found)
                 env[term.span] = list(members.values())
                 targets = [self.values(term.target, m[0], db) if term.target else [1] for m in members.values()]

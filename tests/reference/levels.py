@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, Literal
 
 from elastalog.syntax import tree as syntax
-from tests.reference.evaluator import Environment, Facts, Given, Rule, evaluate, explicit_facts, program_of
+from tests.reference.evaluator import Environment, Facts, Given, Numbered, Rule, evaluate, explicit_facts, program_of
 from tests.reference.walking import name_of, walk
 
 Fact = tuple[str, tuple[Any, ...]]
@@ -26,10 +26,12 @@ def levels(
     *,
     with_text_facts: bool = True,
     has_classes: bool = True,
+    known: Numbered | None = None,
 ) -> Levels:
     """Level and count of every fact. `local` levels start from 0 in every stratum; `global` ones are proof heights.
-    `has_classes`: equivalences are kept as classes where nothing they hold depends on them."""
-    db = evaluate(tree, facts, with_text_facts=with_text_facts)
+    `has_classes`: equivalences are kept as classes where nothing they hold depends on them. `known`: all facts, if
+    they have been evaluated."""
+    db = evaluate(tree, facts, with_text_facts=with_text_facts) if known is None else known
     program = program_of(tree)
     classes = program.classes if kind == "local" and has_classes else set()
     explicit = {(r, f) for r, known in explicit_facts(tree, facts, with_text_facts).items() for f in known}
@@ -76,16 +78,17 @@ def chains(relation: str, pairs: Iterable[Any], found: dict[Fact, float]) -> dic
 def instances(rule: Rule, db: Facts, classes: set[str]) -> Iterator[tuple[Any, Environment]]:
     """The instantiations of a rule. A wildcard beside a value in an atom of an equivalence that is kept as classes only
     says that the value is in a class: what it stands for makes no difference."""
+    attaining = tuple(aggregate.body for _, aggregate, _ in rule.witnesses.values())
     wild = [
         (atom.span, {name_of(term) for term in atom.arguments if isinstance(term, syntax.Wildcard)})
-        for atom in walk(rule.body, syntax.Atom, is_deep=False)
+        for atom in walk((rule.body, attaining), syntax.Atom, is_deep=False)
         if atom.relation in classes
     ]
     negated = {negation.atom.span for negation in walk(rule.body, syntax.Negation)}
     left_out = {key for span, names in wild if names and span not in negated for key in (span, *sorted(names)[:1])}
     seen = set()
     for head, env in rule.instances(db):
-        key = head, str(sorted((str(k), str(v)) for k, v in env.items() if k not in left_out))
+        key = head, str(sorted((str(k), "" if k in left_out else str(v)) for k, v in env.items()))
         if not left_out or key not in seen:
             seen.add(key)
             yield head, env

@@ -11,26 +11,13 @@ import pytest
 import elastalog
 from elastalog.backends.kernel.backend import KernelBackend
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.program import Program, rule_texts
+from elastalog.program import rule_texts
 from tests.engine.judging import LEVEL_KINDS, Kind, comparable, facts_of, judge, least_budget, levels_of
 from tests.generators.construction import Features
 from tests.provenance.databases import verdict
 from tests.reference.cases import parse_accepted
-from tests.rules.playing import FEATURES, Case, apply, case_of, opened, step_of
+from tests.rules.playing import FEATURES, UNSTRATIFIED, Case, apply, case_of, is_stratified, opened, step_of
 from tests.strategies.running import NO_RECURSION, counters, vectors
-
-UNSTRATIFIED = {"E0412", "E0413"}
-
-
-def is_stratified(text: str) -> bool:
-    try:
-        Program.parse(text)
-    except ElastalogError as error:
-        errors = {found.code for found in error.diagnostics if found.severity == "error"}
-    else:
-        return True
-    assert errors <= UNSTRATIFIED
-    return False
 
 
 def play(

@@ -170,8 +170,9 @@ def test_weights_and_rejections_hold_for_insertions() -> None:
         ({"missing": ["path(7, 8)"], "candidates": ["edge(1, 8)"]}, "E0712"),
         ({"missing": ["path(7, 8)"], "candidates": []}, "E0712"),
         ({"missing": ["path(1, 2)"], "candidates": ["edge(1, 8)"]}, "E1001"),
-        ({"missing": ["path(1, 8)"], "unwanted": ["path(1, 2)"], "over": "facts"}, "E0713"),
+        ({"missing": ["path(1, 8)"], "unwanted": ["path(1, 8)"], "over": "facts"}, "E1003"),
         ({"missing": ["path(1, 8)"], "candidates": 5}, "E0617"),
+        ({"unwanted": ["path(7, _)"]}, "E1001"),
         ({"missing": ["path(1, 8)"], "candidates": {"edgy": [(1, 2)]}}, "E0606"),
     ],
 )

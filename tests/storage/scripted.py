@@ -8,7 +8,9 @@ happens.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,16 @@ UPDATES: tuple[tuple[Rows, Rows], ...] = (
 )
 LAST = 1 + len(UPDATES)
 
+
 State = dict[str, list[tuple[Any, ...]]]
+
+
+@contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """A folder that is removed at the end, in memory where there is a file system that is."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        yield Path(folder)
 
 
 def state_of(session: Session) -> State:

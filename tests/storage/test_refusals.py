@@ -322,5 +322,3 @@ def test_options_that_a_store_cannot_have_are_refused(folder: Path) -> None:
         elastalog.open(store=store, strategy="recompute")
     with pytest.raises(elastalog.ElastalogError, match="E0818"):
         elastalog.open()
-    with pytest.raises(elastalog.ElastalogError, match="E0817"):
-        elastalog.open(".decl a(x: number)", store=folder / "other", strategy="dred")

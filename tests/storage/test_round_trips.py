@@ -26,7 +26,15 @@ def whole_state(session: Session) -> dict[str, Any]:
     return state
 
 
-@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("elastic", "global"), ("recompute", "local")])
+WAYS = [
+    ("elastic", "local"),
+    ("elastic", "global"),
+    *((strategy, "local") for strategy in ("recompute", "dense", "dred", "dredc", "bf", "bfc")),
+]
+"""`counting` is for programs without recursion: see below."""
+
+
+@pytest.mark.parametrize(("strategy", "levels"), WAYS)
 @pytest.mark.parametrize("journal_epochs", [1, 2, 100])
 @pytest.mark.parametrize("block", range(2))
 def test_reopening_after_every_epoch(folder: Path, strategy: str, levels: str, journal_epochs: int, block: int) -> None:

@@ -212,3 +212,20 @@ def test_a_failed_update_leaves_marks_as_they_were(strategy: str, marks: str) ->
         following.commit()
         assert set(db["path"]) == {(1, 2), (3, 4)}
         assert set(db["one_way"]) == {(1, 2), (3, 4)}
+
+
+@pytest.mark.parametrize("strategy", ["dred", "bf", "bfc"])
+@pytest.mark.parametrize("marks", ["eager", "linked"])
+def test_an_explicit_fact_whose_derivation_goes_and_comes_back_stays(strategy: str, marks: str) -> None:
+    """`p(2, 3)` is given, and derived from `e(3, 2)`, which goes, and is announced to come back."""
+    text = ".decl e(x: number, y: number)\n.decl p(x: number, y: number)\np(y, x) :- e(x, y).\n"
+    with elastalog.open(text, {"e": [(3, 2), (4, 2)], "p": [(2, 3)]}, strategy=strategy) as db:
+        back = db.update()
+        back.insert("e", [(3, 2), (4, 2)])
+        db.announce(back, marks)
+        db.apply(deleted={"e": [(3, 2), (4, 2)]})
+        assert set(db["p"]) == {(2, 3)}
+        back.commit()
+        assert set(db["p"]) == {(2, 3), (2, 4)}
+        db.apply(deleted={"e": [(3, 2), (4, 2)], "p": [(2, 3)]})
+        assert not set(db["p"])

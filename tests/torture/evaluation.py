@@ -1,71 +1,133 @@
 # ruff: noqa: PT017 - what is refused must be refused for the right reason
-"""Random programs and updates under a random strategy: facts, levels and counts are those of the reference."""
+"""Random programs and updates under all strategies: facts, levels and counts are those of the reference."""
 
 from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from random import Random
 
 import elastalog
-from elastalog.analysis.values import sort_key
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.strategies import STRATEGIES
-from elastalog.provenance.check import check_proof
-from tests.engine.judging import LEVEL_KINDS, facts_of, judge
+from tests.engine.judging import judge
 from tests.generators.construction import Features
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
+from tests.rules.playing import UNSTRATIFIED, apply, case_of, is_stratified, step_of
+from tests.strategies.running import pending
+from tests.torture.changing import ALL
+from tests.torture.comparing import Comparison, Runner
 
-ALL = Features(ranges=True, text_functors=True, tested_groups=True, records=True)
+MAINTAINED = Features(
+    ranges=True, text_functors=True, tested_groups=True, records=True, branches=True, nested_aggregates=True
+)
+"""What every strategy accepts, but for recursion."""
+FEATURES = (
+    MAINTAINED,
+    MAINTAINED,
+    ALL,
+    Features(recursion=False, nested_aggregates=True, branches=True),
+    Features(equivalences=True, branches=True),
+    Features(choices=True, subsumptions=True, records=True),
+)
+CHANGING = (
+    Features(arithmetic=False),
+    Features(arithmetic=False, equivalences=True),
+    Features(arithmetic=False, recursion=False, nested_aggregates=True),
+    Features(disjunctions=True),
+)
 
 
-def differential(seed: int) -> None:
-    """Every epoch beside the reference, and a proof of a fact of each relation."""
+def differential(seed: int) -> int:
+    """Every epoch of several strategies beside the reference, and proofs at the end."""
     random = Random(seed)
-    program, updates = seeded_case(seed, ALL)
-    strategy = random.choice(sorted(STRATEGIES))
-    kind = random.choice(LEVEL_KINDS) if strategy == "elastic" else "local"
-    tree, explicit = parse_accepted(program.text), program.explicit
-    try:
-        db = elastalog.open(
-            program.text, facts=program.facts, strategy=strategy, levels=kind, jobs=random.choice((1, 2))
-        )
-    except ElastalogError as error:
-        # `check` accepts what only recursion binds and an aggregate tests; `counting` accepts no recursion.
-        assert error.diagnostics[0].code in ("E0602", *(["E0901"] if strategy == "counting" else [])), error
-        return
-    with db:
-        for update in [None, *updates]:
-            if update is not None:
-                db.apply(update.inserted, update.deleted)
-                explicit = update.apply_to(explicit)
-            judge(db, tree, explicit, kind, is_annotated=strategy == "elastic")
-            facts = facts_of(db)
-            for name in db:
-                for values in sorted(db[name], key=sort_key)[:1]:
-                    verdict = check_proof(db.explain((name, values)), db.program.checked, explicit, facts)
-                    assert verdict.accepted, verdict.reason
+    program, updates = seeded_case(seed, random.choice(FEATURES), 12, 92)
+    text = program.text + limit(random, [name for name in program.schemas if name not in program.inputs])
+    explicit = program.explicit
+    compared = Comparison(text, parse_accepted(text), program.facts, random, 6)
+    compared.judge(explicit)
+    for number, update in enumerate(updates):
+        following = updates[(number + random.choice((1, 1, 1, 2))) % len(updates)]
+
+        def change(runner: Runner) -> None:
+            if runner.marks != "none":
+                runner.db.announce(pending(runner.db, following), runner.marks)  # noqa: B023 - called at once
+            runner.db.apply(update.inserted, update.deleted)  # noqa: B023
+
+        compared.apply(change)
+        explicit = update.apply_to(explicit)
+        compared.judge(explicit)
+    compared.prove(explicit)
+    compared.close()
+    return compared.compared
 
 
-def interrupts(seed: int) -> None:
+def limit(random: Random, derived: list[str]) -> str:
+    """Now and then a limit of a derived relation, reached or not."""
+    if random.random() < 0.85:
+        return ""
+    return f".limitsize {random.choice(derived)}(n={random.choice((2, 5, 9, 1000))})\n"
+
+
+def rule_changes(seed: int) -> int:
+    """Rules come and go with facts, under several strategies, beside the reference."""
+    random = Random(seed)
+    case = case_of(seed, random.choice(CHANGING), 8)
+    if not is_stratified(case.text):
+        return 0
+    compared = Comparison(case.text, parse_accepted(case.text), case.facts, random, 5)
+    for number in range(8):
+        step = step_of(case, case.updates[number % len(case.updates)], random)
+        rules = [rule for rule in case.current if rule not in step.removed] + step.added
+        ways = random.random()
+        union = case.header + "".join(f"{rule}\n" for rule in dict.fromkeys((*case.current, *rules)))
+        is_refused = not is_stratified(union)
+        kept = []
+        for runner in compared.runners:
+            epoch = runner.db.epoch
+            try:
+                apply(runner.db, step, Random(ways))
+            except ElastalogError as error:
+                code = error.diagnostics[0].code
+                assert code in (*(UNSTRATIFIED if is_refused else ()), "E0602", "E0901", "E0616"), (
+                    error,
+                    runner.options,
+                )
+                assert runner.db.epoch == epoch
+                if is_refused:
+                    kept.append(runner)
+            else:
+                assert not is_refused, runner.options
+                kept.append(runner)
+        compared.runners = kept
+        if not kept:
+            break
+        if not is_refused:
+            case.current, case.explicit = rules, step.update.apply_to(case.explicit)
+            compared.tree = parse_accepted(case.text)
+        compared.judge(case.explicit)
+    compared.close()
+    return compared.compared
+
+
+def interrupts(seed: int) -> int:
     """Ctrl-C at a random instant of an update: the epoch before it stands, or the next one does."""
     random = Random(seed)
-    program, updates = seeded_case(seed)
+    program, updates = seeded_case(seed, None, 8, 90)
     tree, explicit = parse_accepted(program.text), program.explicit
     with elastalog.open(program.text, facts=program.facts) as db:
         for update in updates:
             before = db.epoch
             handler = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-            signal.setitimer(signal.ITIMER_REAL, random.random() * 0.004 + 1e-5)
-            try:
-                db.apply(update.inserted, update.deleted)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                signal.signal(signal.SIGALRM, handler)
+            with suppress(KeyboardInterrupt):  # outside of what disarms the timer: it may fire there
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, random.random() * 0.004 + 1e-5)
+                    db.apply(update.inserted, update.deleted)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
             if db.epoch > before:
                 explicit = update.apply_to(explicit)
             judge(db, tree, explicit)
+    return len(updates)

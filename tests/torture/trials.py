@@ -7,11 +7,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tests.torture import evaluation, inputs, stores
+from tests.torture import evaluation, inputs, power, stores
 from tests.torture.computed_heads import computed_heads
+from tests.torture.constructs import constructs
 
-Trial = Callable[[int], None]
-"""One attack from a seed; raises when a promise is broken."""
+Trial = Callable[[int], int | None]
+"""Attacks from a seed; raises when a promise is broken. Returns how many attacks there were, if not one."""
 
 KINDS: dict[str, Trial] = {
     "language": inputs.language,
@@ -19,23 +20,60 @@ KINDS: dict[str, Trial] = {
     "diffs": inputs.diffs,
     "arguments": inputs.arguments,
     "differential": evaluation.differential,
+    "rule changes": evaluation.rule_changes,
+    "constructs": constructs,
     "computed heads": computed_heads,
     "interrupts": evaluation.interrupts,
     "kills": stores.kills,
+    "power cuts": power.power_cuts,
     "damage": stores.damage,
     "full disk": stores.full_disk,
     "forks": stores.forks,
 }
 
+UNITS = {
+    "language": "programs",
+    "facts": "files",
+    "diffs": "diffs",
+    "arguments": "calls",
+    "differential": "epochs",
+    "rule changes": "epochs",
+    "constructs": "epochs",
+    "computed heads": "epochs",
+    "interrupts": "interrupts",
+    "kills": "kills",
+    "power cuts": "power cuts",
+    "damage": "stores",
+    "full disk": "lives",
+    "forks": "lives",
+}
+"""What is counted as one attack."""
+
 
 @dataclass(slots=True)
 class Tally:
-    """What trials of one kind came to: how many, how long the longest took, and the seeds of those that failed."""
+    """What trials of one kind came to: how many, with how many attacks, how long the longest took, and the seeds of
+    those that failed."""
 
     trials: int = 0
+    attacks: int = 0
     seconds: float = 0.0
     longest: float = 0.0
     failed: dict[int, str] = field(default_factory=dict)
+
+
+def attempt(kind: str, seed: int, tally: Tally) -> None:
+    """One trial, added to a tally."""
+    began = time.perf_counter()
+    try:
+        attacks = KINDS[kind](seed)
+        tally.attacks += 1 if attacks is None else attacks
+    except Exception:
+        tally.failed[seed] = traceback.format_exc()
+    took = time.perf_counter() - began
+    tally.trials += 1
+    tally.seconds += took
+    tally.longest = max(tally.longest, took)
 
 
 def attack(kinds: Sequence[str], first_seed: int, seconds: float, most: int | None = None) -> dict[str, Tally]:
@@ -43,14 +81,5 @@ def attack(kinds: Sequence[str], first_seed: int, seconds: float, most: int | No
     tallies = {kind: Tally() for kind in kinds}
     for kind, tally in tallies.items():
         while tally.trials == 0 or (tally.seconds < seconds / len(kinds) and tally.trials != most):
-            seed = first_seed + tally.trials
-            began = time.perf_counter()
-            try:
-                KINDS[kind](seed)
-            except Exception:
-                tally.failed[seed] = traceback.format_exc()
-            took = time.perf_counter() - began
-            tally.trials += 1
-            tally.seconds += took
-            tally.longest = max(tally.longest, took)
+            attempt(kind, first_seed + tally.trials, tally)
     return tallies

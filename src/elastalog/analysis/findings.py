@@ -45,9 +45,9 @@ class Findings:
         """What is probably not meant."""
         self._add("warning", code, message, labels, note, advice)
 
-    def note(self, code: str, message: str, *labels: Label, note: str | None = None, advice: str | None = None) -> None:
+    def note(self, code: str, message: str, *labels: Label, note: str | None = None) -> None:
         """What is good to know and shown only on request."""
-        self._add("note", code, message, labels, note, advice)
+        self._add("note", code, message, labels, note, None)
 
     def nearest(self, name: str, candidates: Collection[str]) -> str | None:
         """The candidate that was probably meant, if any."""

@@ -42,8 +42,24 @@ class Query:
 
 
 def check_clause(clause: syntax.Clause, types: syntax.Tree, program: CheckedProgram) -> Query:
-    """The query that a rule is, whose head gives the columns. The rule has been checked before."""
-    return _checked(_free_name(program), clause, Source("<rule>", ""), "", 0, types, program)
+    """The query that a rule is, whose head gives the columns. The rule has been checked before, so that no relations
+    need be known but its own."""
+    known = {
+        name: program.relations[name] for name in dict.fromkeys(_relations_in((clause.heads[0].arguments, clause.body)))
+    }
+    own = replace(program, relations=known)
+    return _checked(_free_name(own), clause, Source("<rule>", ""), "", 0, types, own)
+
+
+def _relations_in(node: Any) -> Iterator[str]:
+    if isinstance(node, syntax.Atom):
+        yield node.relation
+    if isinstance(node, tuple) and not isinstance(node, Span):
+        for part in node:
+            yield from _relations_in(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from _relations_in(getattr(node, part.name))
 
 
 def _free_name(program: CheckedProgram) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend
+from elastalog.backends.protocol import NO_OTHER_PLACE, Backend
 from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.watch import Watch
 from elastalog.planning.logical import LogicalProgram
@@ -74,6 +74,7 @@ def _kernel_with_device(
         log.warning("engine gpu: there is no GPU, or CuPy is not installed; NumPy takes its place")
         arrays = on_numpy(room)
     if arrays is None:
+        log.info("in this process: %s", NO_OTHER_PLACE)
         return KernelBackend(program, dictionary, annotation=annotation, jobs=jobs, watch=watch)
     from elastalog.backends.gpu.place import DevicePlace
 

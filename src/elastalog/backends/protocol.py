@@ -13,7 +13,7 @@ fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -103,14 +103,30 @@ class StratumElsewhere:
     peak: int
 
 
+NO_OTHER_PLACE = "there is no GPU and no cluster, or none was wanted"
+"""Why everything is evaluated in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a stratum is evaluated from the start, `kernel`, `gpu` or `spark`, and why there: what the log says in one
+    line."""
+
+    stratum: int
+    relations: tuple[str, ...]
+    where: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What things cost: clauses in the order of evaluation, by relation the memory of this process that its facts,
-    annotations and indexes take, and strata that were evaluated elsewhere."""
+    annotations and indexes take, strata that were evaluated elsewhere, and where each is."""
 
     clauses: tuple[ClauseCost, ...]
     bytes: Mapping[str, int]
     elsewhere: tuple[StratumElsewhere, ...] = ()
+    places: tuple[Placed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +142,11 @@ class Reach:
 class Maintenance(Protocol):
     """The delta-driven update of one stratum, or of a share of it, under way."""
 
-    def lose(self) -> None:
-        """Takes away the old derivations through deleted facts and what changed below; heads left without any are lost
-        in their turn."""
-
-    def recover(self) -> None:
-        """Looks for the lost facts in what is left."""
-
-    def gain(self) -> None:
-        """Offers the derivations through what came to their heads, which settle in the order of their levels."""
+    def update(self) -> None:
+        """Brings it to its new fixpoint. Losses go first, to their end: the old derivations through deleted facts and
+        what changed below are taken away, and heads left without any are lost in their turn. Then the lost facts are
+        looked for in what is left. Then the derivations through what came are offered to their heads, which settle in
+        the order of their levels."""
 
 
 Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], T]"
@@ -280,6 +292,9 @@ class Backend(Protocol):
     def size(self, relation: str) -> int:
         """The number of facts."""
 
+    def size_now(self, relation: str) -> int:
+        """About how many facts a relation has as the update under way has left it, which has reached it already."""
+
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""
 
@@ -321,6 +336,10 @@ class Backend(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How the update under way reaches a stratum. None: neither an explicit fact of it nor a relation that it reads
         has changed."""
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches, in their order, and how. The caller brings each to its new
+        fixpoint before it asks for the next: what has changed in it decides which others follow."""
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """Has a procedure bring a stratum to its new fixpoint; those above see the net change. Returns what it

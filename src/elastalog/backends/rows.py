@@ -7,10 +7,13 @@ import numpy as np
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Matrix, Vector
 
+_FEW = 32
+"""Rows up to which a set of Python's is made sooner than a table."""
+
 
 def distinct(words: Matrix) -> Matrix:
     """The rows of a matrix, each once."""
-    if len(words) < 2:
+    if len(words) < 2 or (len(words) <= _FEW and len(set(map(bytes, words))) == len(words)):
         return words
     held = _held(words)
     return words if held.used == len(words) else held.rows[: held.used].copy()

@@ -144,16 +144,8 @@ class SetMaintenance(Protocol):
     def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         """Those of some facts that have all of the required marks and none of the excluded ones."""
 
-    def move(
-        self,
-        facts: Facts,
-        required: Mark,
-        excluded: Mark = NO_MARK,
-        *,
-        added: Mark = NO_MARK,
-        removed: Mark = NO_MARK,
-    ) -> Facts:
-        """As `having`; then the marks of those facts change."""
+    def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
+        """As `having`; then those facts have more marks."""
 
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None: ...
 

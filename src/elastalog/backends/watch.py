@@ -46,15 +46,41 @@ class Watch:
         self.derivations = 0
         self.effort = 0
         self._budget: int | None = None
+        self._whole_budget: Callable[[], int | None] | None = None
+        self._allowed = 0
         self._blocks = 0
+        self._steps = 0
 
-    def allow(self, derivations: int | None) -> None:
-        """Sets the budget of the work that follows; None for none."""
+    @contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
+        usual = self.deadline
+        if seconds is not None:
+            end = time.monotonic() + seconds
+            self.deadline = end if usual is None else min(usual, end)
+        try:
+            yield
+        finally:
+            self.deadline = usual
+
+    def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
+        """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
+        without end: asked once, when the first `derivations` are spent, which is seldom."""
         self._budget = None if derivations is None else self.effort + derivations
+        self._whole_budget = whole
+        self._allowed = derivations or 0
+
+    def _ask_for_whole(self) -> None:
+        """From now on the budget is what it is in all."""
+        whole, self._whole_budget = self._whole_budget, None
+        if whole is not None and self._budget is not None:
+            derivations = whole()
+            self._budget = None if derivations is None else self._budget - self._allowed + derivations
 
     @property
     def derivations_left(self) -> int | None:
         """What is left of the budget, None if there is none."""
+        self._ask_for_whole()
         return None if self._budget is None else max(0, self._budget - self.effort)
 
     def count(self, derivations: int, rows: int = 0) -> None:
@@ -62,11 +88,16 @@ class Watch:
         self.derivations += derivations
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
+    def _is_spent(self) -> bool:
+        return self._budget is not None and self.effort > self._budget
+
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""
         self.count(derivations, rows)
-        if self._budget is not None and self.effort > self._budget:
-            raise BudgetExceeded
+        if self._is_spent():
+            self._ask_for_whole()
+            if self._is_spent():
+                raise BudgetExceeded
         self._blocks += 1
         if not self._blocks & 15:
             self.check()
@@ -85,13 +116,23 @@ class Watch:
         if self.on_progress is not None:
             self.on_progress(Progress(stratum, iteration, found))
 
+    def step(self) -> None:
+        """Asked at every step of a search that is not compiled, however short the step: looks at the clock, and at the
+        memory now and then."""
+        self._steps += 1
+        if not self._steps & 255:
+            self.check()
+        elif self.deadline is not None:
+            self._look_at_clock()
+
     def check(self) -> None:
         """Raises if a limit has been reached."""
-        if self.deadline is None and self.memory is None:
-            return
+        self._look_at_clock()
+        self.require(0)
+
+    def _look_at_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
-        self.require(0)
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""

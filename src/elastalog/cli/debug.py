@@ -11,7 +11,7 @@ from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.limits import duration
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, session_options, show_reports
-from elastalog.cli.store_options import is_store, opened
+from elastalog.cli.store_options import at_option, is_store, opened_at
 
 if TYPE_CHECKING:
     from elastalog.debugging.answers import Answer
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @click.option(
     "--time-limit", metavar="TIME", default="60s", show_default=True, callback=duration, help="Time for the search."
 )
+@at_option
 @click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 @format_option
 @verbosity_options
@@ -65,6 +66,7 @@ def debug(
     blame: str | None,
     epochs: tuple[int, int] | None,
     time_limit: float,
+    at: int | None,
     proofs: bool,
     form: str,
     verbose: bool,
@@ -74,9 +76,9 @@ def debug(
     """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
 
     Faults are facts that came with the update and are unwanted, or went and are missing. The part that is shown has
-    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two. Without an
-    update, or with --over facts, explicit facts are looked at, whenever they came: those to delete, for missing facts
-    those to insert. An unwanted fact may be a pattern, as path(1, _).
+    been tried. PROGRAM may be a store; then its last epoch is looked at, or what happened between two; with --at, as if
+    an earlier epoch were the last. Without an update, or with --over facts, explicit facts are looked at, whenever they
+    came: those to delete, for missing facts those to insert. An unwanted fact may be a pattern, as path(1, _).
 
     \b
     Examples:
@@ -84,6 +86,7 @@ def debug(
       elastalog debug reach.dl -F facts --update monday.diff --missing 'path(2, 3)' --localise --proofs
       elastalog debug reach.store --unwanted 'path(1, 4)' --reject '+edge(3, 4)'
       elastalog debug reach.store --blame 'path(1, 4)'
+      elastalog debug reach.store --unwanted 'path(1, 4)' --at 17
       elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
       elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
@@ -100,7 +103,7 @@ def debug(
     with (
         exit_codes(form, verbosity),
         announcing(verbosity),
-        opened(program, SessionOptions(**options), form, verbosity) as session,
+        opened_at(program, at, SessionOptions(**options), form, verbosity) as session,
     ):
         for path in updates:
             show_reports(session.apply(path).reports, form, verbosity)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Final, Literal, TypeAlias
 
 import click
@@ -17,6 +19,7 @@ AT_FAULT: Final = 1
 WRONG_USAGE: Final = 2
 LIMIT: Final = 3
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
 Verbosity: TypeAlias = Literal["quiet", "normal", "verbose"]
 
@@ -26,6 +29,21 @@ _SHOWN: Final[dict[Verbosity, tuple[str, ...]]] = {
     "normal": ("error", "warning"),
     "verbose": ("error", "warning", "note"),
 }
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asks the command to end: as Ctrl-C does, but for good."""
+
+
+def end_when_asked() -> None:
+    """From now on SIGTERM ends the command as Ctrl-C does: the epoch before stands, and nothing is left behind. Where
+    someone has decided about that signal already, nothing changes."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 @contextmanager
@@ -43,6 +61,8 @@ def exit_codes(form: str = "text", verbosity: Verbosity = "normal") -> Iterator[
     except InternalError as fault:
         click.echo(str(fault), err=True)
         sys.exit(AT_FAULT)
+    except Terminated:
+        sys.exit(TERMINATED)
     except (KeyboardInterrupt, click.Abort):
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

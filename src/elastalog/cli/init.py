@@ -46,16 +46,17 @@ def init(
       elastalog init reach.store reach.dl -F facts
       elastalog apply reach.store monday.diff
     """
-    from elastalog.evaluation.stored import refuse_to_create
     from elastalog.storage.objects.writing import refuse_existing_at
+    from elastalog.storage.store import refuse_existing
 
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         chosen = SessionOptions(**options)
-        refuse_to_create(Path(store), chosen.strategy)
         if is_address(store):
             refuse_existing_at(store)
+        else:
+            refuse_existing(Path(store))
         with open_session(loaded, chosen, form=form, verbosity=verbosity, store=store, retention=retention) as session:
             if verbosity != "quiet":
                 facts = sum(len(session[name]) for name in session)

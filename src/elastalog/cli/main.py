@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from elastalog import __version__
+from elastalog.cli.exits import end_when_asked
 
 COMMANDS: Final[dict[str, str]] = {
     "check": "elastalog.cli.check:check",
@@ -107,6 +108,7 @@ def main() -> Any:
     # at the exit, took a fifth of the time of a small program.
     gc.set_threshold(100_000, 20, 20)
     atexit.register(gc.freeze)
+    end_when_asked()
     run: Callable[..., Any] = cli.main
     return run(prog_name="elastalog")
 

@@ -9,26 +9,66 @@ from typing import TYPE_CHECKING
 from elastalog.cli.standard_output import fit_for_terminal
 
 if TYPE_CHECKING:
+    from elastalog.analysis.program import Relation
     from elastalog.session import Session
 
 
-def write_outputs(session: Session, output: str) -> list[Path]:
-    """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written."""
-    from elastalog.pipeline.files.write import print_facts, print_size, write_output
-
-    files: list[Path] = []
-    out = fit_for_terminal(sys.stdout.buffer)
-    for name, relation in session.program.checked.relations.items():
-        kinds = [directive.kind for directive in relation.directives]
-        if output != "-" and "output" in kinds:
-            files += write_output(relation, session[name].to_arrow(), output)
-            continue
-        for directive in relation.directives:
-            if directive.kind == "output" and directive.parameters.get("IO") == "stdoutprintsize":
-                print_size(name, len(session[name]), out)
-            elif directive.kind == "output":
-                print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
-            elif directive.kind == "printsize":
-                print_size(name, len(session[name]), sys.stdout.buffer)
+def write_outputs(session: Session, output: str, jobs: int = 1) -> list[Path]:
+    """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
+    many threads write files, a relation each."""
+    relations = session.program.checked.relations.values()
+    if output == "-":
+        for relation in relations:
+            _print_output(session, relation)
+        sys.stdout.buffer.flush()
+        return []
+    apart = [relation for relation in relations if jobs > 1 and _is_alone(relation)]
+    files = dict(zip((relation.name for relation in apart), _write_together(session, apart, output, jobs), strict=True))
+    for relation in relations:
+        if relation.name not in files:
+            files[relation.name] = _write_output(session, relation, output)
     sys.stdout.buffer.flush()
-    return files
+    return [file for relation in relations for file in files[relation.name]]
+
+
+def _is_alone(relation: Relation) -> bool:
+    """Whether all that is written of a relation goes to files of its own."""
+    told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
+    kinds = {directive.parameters.get("IO", "file") for directive in told if directive.kind == "output"}
+    return len(told) == 1 and kinds <= {"file"} and "filename" not in told[0].parameters
+
+
+def _write_together(session: Session, relations: list[Relation], output: str, jobs: int) -> list[list[Path]]:
+    if not relations:
+        return []
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(jobs, "elastalog writing") as pool:
+        try:
+            return list(pool.map(lambda relation: _write_output(session, relation, output), relations))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _write_output(session: Session, relation: Relation, output: str) -> list[Path]:
+    from elastalog.pipeline.files.write import write_output
+
+    if any(directive.kind == "output" for directive in relation.directives):
+        return write_output(relation, session[relation.name].to_arrow(), output)
+    _print_output(session, relation)
+    return []
+
+
+def _print_output(session: Session, relation: Relation) -> None:
+    from elastalog.pipeline.files.write import print_facts, print_size
+
+    name = relation.name
+    out = fit_for_terminal(sys.stdout.buffer)
+    for directive in relation.directives:
+        if directive.kind == "output" and directive.parameters.get("IO") == "stdoutprintsize":
+            print_size(name, len(session[name]), out)
+        elif directive.kind == "output":
+            print_facts(session.schemas[name], session[name].to_arrow(), out, directive.parameters)
+        elif directive.kind == "printsize":
+            print_size(name, len(session[name]), sys.stdout.buffer)

@@ -69,7 +69,7 @@ def run(
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
-            files = write_outputs(session, output)
+            files = write_outputs(session, output, options["jobs"])
             if stats == _TO_TERMINAL:
                 _print_profile(session)
             elif stats is not None:

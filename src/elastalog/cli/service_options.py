@@ -108,14 +108,12 @@ def opened_service(
 def _session(
     path: str, wanted: ServiceOptions, options: SessionOptions, form: str, verbosity: Verbosity, stack: ExitStack
 ) -> Session:
-    from elastalog.evaluation.stored import KEPT
-
     if is_store(path) or Path(path).is_dir():
         if wanted.store is not None:
             raise click.UsageError("--store is for programs")
         return writing(path, form, verbosity, options.functors)
     store = wanted.store
-    if store is None and options.strategy in KEPT:
+    if store is None:
         # Earlier epochs can be looked at while the service runs.
         store = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elastalog-"))) / "store")
     program = load_program(path, form, verbosity)

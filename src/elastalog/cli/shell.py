@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, LIMIT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.limits import update_budget
 from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
@@ -60,7 +60,9 @@ def shell(
     verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
         if is_store(program):
-            state = _state(writing(program, form, verbosity, options["functors"]), "elastic", _of_store, verbosity)
+            policy = {name: options[name] for name in ("bad_rows", "max_bad_rows")}
+            session = writing(program, form, verbosity, options["functors"], **policy)
+            state = _state(session, "elastic", _of_store, verbosity)
         else:
             loaded = load_program(program, form, verbosity)
             state = _opened(loaded, SessionOptions(**options), budget, form, verbosity)
@@ -180,6 +182,8 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
     while not state.is_over:
         try:
             line = read(f"[{state.pending_size:,} pending] > " if state.pending else "> ")
+        except Terminated:
+            raise
         except KeyboardInterrupt:
             continue
         except EOFError:
@@ -192,9 +196,11 @@ def _converse(state: ShellState, form: str, verbosity: Verbosity) -> None:
             show_diagnostics(error.diagnostics, form, verbosity)
         except InternalError as error:
             click.echo(str(error), err=True)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             what = "stands" if state.session.epoch == epoch else "has been committed"
             click.echo(f"interrupted: epoch {state.session.epoch} {what}", err=True)
+            if isinstance(interrupt, Terminated):
+                raise
         sys.stdout.flush()
     if state.pending:
         click.echo(_not_committed(state), err=True)

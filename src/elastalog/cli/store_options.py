@@ -32,13 +32,16 @@ at_option: Final = click.option(
 )
 
 
-def reading(store: str, at: int | None = None, functors: str | None = None) -> AbstractContextManager[Session]:
+def reading(
+    store: str, at: int | None = None, functors: str | None = None, timeout: float | None = None
+) -> AbstractContextManager[Session]:
     """A read-only session of a store, at its last epoch or an earlier one."""
     import elastalog
 
     return elastalog.open(
-        store=store, read_only=True, at=at, functors=functions_in(functors), libraries=libraries_asked_for()
-    )
+        store=store, read_only=True, at=at, functors=functions_in(functors), libraries=libraries_asked_for(),
+        timeout=timeout,
+    )  # fmt: skip
 
 
 def folder_of(store: str) -> Path:
@@ -58,7 +61,7 @@ def is_store(path: str) -> bool:
 def opened(path: str, options: SessionOptions, form: str, verbosity: Verbosity) -> AbstractContextManager[Session]:
     """A session of the program at a path as the options have it, or of the store there, read-only."""
     if is_store(path):
-        return reading(path, functors=options.functors)
+        return reading(path, functors=options.functors, timeout=options.timeout)
     return open_session(load_program(path, form, verbosity), options, form=form, verbosity=verbosity)
 
 
@@ -67,7 +70,7 @@ def opened_at(
 ) -> AbstractContextManager[Session]:
     """The same, at an earlier epoch, which only a store has. A folder that is none is an error that says so."""
     if is_address(path) or Path(path).is_dir():
-        return reading(path, at, options.functors)
+        return reading(path, at, options.functors, options.timeout)
     if at is not None:
         raise click.UsageError("--at is for stores")
     return opened(path, options, form, verbosity)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     help="Folder of updates, or one table with a column `step`.",
 )  # fmt: skip
 @click.option(
-    "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked"]),
-    help="Look one update ahead and mark what it will question (dred, bf, bfc).",
+    "--marks", default="none", show_default=True, type=click.Choice(["none", "eager", "linked", "auto"]),
+    help="Look one update ahead and mark what it will question (dred, bf, bfc); auto: where it pays.",
 )  # fmt: skip
 @session_options
 @spark_stream_options

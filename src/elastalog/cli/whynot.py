@@ -10,7 +10,7 @@ from elastalog.cli.exits import exit_codes
 from elastalog.cli.explanations import form_options, give_explanation, rendered, value_from
 from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
-from elastalog.cli.store_options import opened
+from elastalog.cli.store_options import at_option, opened_at
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @program_argument
 @click.argument("fact")
 @session_options
+@at_option
 @click.option("--limit", type=click.IntRange(1), default=5, show_default=True, metavar="N", help="Derivations to show.")
 @click.option("--rule", type=click.IntRange(1), metavar="N", help="Only this rule of the fact's relation.")
 @click.option(
@@ -35,6 +36,7 @@ def whynot(
     /,
     program: str,
     fact: str,
+    at: int | None,
     limit: int,
     rule: int | None,
     bind: tuple[str, ...],
@@ -46,17 +48,21 @@ def whynot(
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
 
+    FACT may be a pattern, as path(1, X): then why no other fact fits it.
+
     Every literal is marked: ✓ it holds, X it fails, ? it depends on variables that nothing binds.
 
     \b
     Examples:
       elastalog whynot reach.dl -F facts 'path(4, 1)'
       elastalog whynot reach.dl -F facts 'path(4, 1)' --rule 2 --bind y=3
+      elastalog whynot reach.dl -F facts 'path(4, X)'
+      elastalog whynot reach.store 'path(4, 1)' --at 17
     """
     verbosity = verbosity_of(ctx, verbose, quiet)
     diagnostics = "json" if form == "json" else "text"
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
-        with opened(program, SessionOptions(**options), diagnostics, verbosity) as session:
+        with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:
             bindings = _bindings(session, fact, bind)
             text = rendered(session.explain_absence(fact, limit, rule=rule, bindings=bindings), form)
         give_explanation(text, output)
@@ -64,9 +70,10 @@ def whynot(
 
 def _bindings(session: Session, fact: str, given: tuple[str, ...]) -> dict[str, Value]:
     """Values by variable; the types are those of the variables in the rules of the fact's relation."""
+    from elastalog.analysis.pattern import parse_pattern
     from elastalog.provenance.explain import variables_of_rule
 
-    relation, _ = session.fact(fact)
+    relation = parse_pattern(fact, session.program.checked).relation
     rules = [rule for rule in session.program.checked.rules if rule.head.relation == relation]
     known = {name: base for rule in rules for name, base in variables_of_rule(rule).items()}
     found: dict[str, Value] = {}

@@ -73,10 +73,17 @@ class Client:
 
     def _get(self, path: str, **query: Any) -> Any:
         """Asks what can be asked at any epoch."""
+        return self._transport.json("GET", self._path_at(path), query)
+
+    def _ask(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The same, of what needs a body."""
+        return self._transport.json("POST", self._path_at(path), None, body)
+
+    def _path_at(self, path: str) -> str:
         if self._at is None:
-            return self._transport.json("GET", path, query)
+            return path
         moment = self._at if isinstance(self._at, int) else self._at.astimezone().isoformat()
-        return self._transport.json("GET", f"/at/{quote(str(moment))}{path}", query)
+        return f"/at/{quote(str(moment))}{path}"
 
     def _post(self, path: str, body: Mapping[str, Any], key: str | None = None, method: str = "POST") -> Any:
         """Asks what can be asked of the last epoch only."""
@@ -192,7 +199,7 @@ class Client:
     ) -> Changes:
         """What an update would change, without an epoch."""
         body = {**self._facts(inserted, deleted), **_rules(added, removed), "rows": MOST_ROWS}
-        return self._changes(self._post("/updates/preview", body), added=_rules(added, removed)["added_rules"])
+        return self._changes(self._ask("/updates/preview", body), added=_rules(added, removed)["added_rules"])
 
     def send(self, update: Mapping[str, Any], key: str | None = None) -> Changes:
         """Sends an update as `POST /updates` takes it."""
@@ -241,7 +248,8 @@ class Client:
         rule: int | None = None,
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
-        """Why a fact does not hold: the derivations of it that fail nearest to success."""
+        """Why a fact does not hold: the derivations of it that fail nearest to success; with a pattern, `path(1, X)`,
+        why no other fact fits it."""
         values = {name: json_value(value) for name, value in (bindings or {}).items()}
         told = self._get("/why-not", fact=_written(fact), limit=limit, rule=rule, bindings=json.dumps(values))
         source = _Source(self, told["epoch"])
@@ -254,7 +262,7 @@ class Client:
     def uses(self, fact: str | tuple[str, tuple[Value, ...]], all: bool = False) -> Iterator[Fact]:  # noqa: A002
         """The facts that follow directly from a fact; with `all`, those that would go if it went. The service may name
         the first of them only."""
-        told = self._transport.json("GET", "/uses", {"fact": _written(fact), "all": all, "limit": MOST_ROWS})
+        told = self._get("/uses", fact=_written(fact), all=all, limit=MOST_ROWS)
         return iter([self.decoder.fact(one) for one in told["uses"]])
 
     def _decoder_for(self, rules: Sequence[Mapping[str, Any]]) -> Decoder:
@@ -274,7 +282,7 @@ class Client:
     ) -> Localisation:
         """A smallest part of the last update, or of what happened between two epochs, that shows all faults."""
         body = {"unwanted": list(unwanted), "missing": list(missing), "epochs": epochs, "seconds": time_limit}
-        return self.decoder.localisation(self._post("/localise", body))
+        return self.decoder.localisation(self._ask("/localise", body))
 
     def suggest(
         self,
@@ -289,7 +297,7 @@ class Client:
     ) -> Suggestion:
         """A smallest repair; see `Session.suggest`. `apply()` of it sends the undoing, which is done unless
         the service has gone on."""
-        told = self._post(
+        told = self._ask(
             "/suggest",
             {
                 "unwanted": list(unwanted), "missing": list(missing), "rejected": list(rejected),
@@ -300,7 +308,7 @@ class Client:
 
     def blame(self, fact: str | tuple[str, tuple[Value, ...]]) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        return self.decoder.blame(self._post("/blame", {"fact": _written(fact)}))
+        return self.decoder.blame(self._ask("/blame", {"fact": _written(fact)}))
 
     # --- history ---------------------------------------------------------------------------------------------------
 

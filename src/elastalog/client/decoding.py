@@ -9,6 +9,7 @@ import numpy as np
 
 from elastalog.analysis.pattern import parse_fact
 from elastalog.analysis.program import Base, Rule
+from elastalog.analysis.values import NIL
 from elastalog.backends.protocol import ChangedWords
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
 from elastalog.debugging.elements import Element
@@ -16,7 +17,7 @@ from elastalog.debugging.laboratory import Seconds
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.evaluation.changes import Changes, RelationChanges
 from elastalog.program import Program
-from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus
+from elastalog.provenance.absence import Absence, AbsenceSource, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Premise, Proof, ProofSource
 from elastalog.relations.facts import Relation
@@ -113,6 +114,14 @@ class Decoder:
         """Why a fact does not hold."""
         found = tuple(self._instantiation(one) for one in told["instantiations"])
         impossible = tuple((self._rules[one["rule"]], one["reason"]) for one in told["impossible"])
+        if "present" in told:
+            conclusions = tuple(one["conclusion"] for one in told["instantiations"])
+            fact, written = told["fact"], told["fact"]["text"]
+            open_fact = Fact(fact["relation"], tuple(NIL if value is None else value for value in fact["values"]))
+            return PatternAbsence(
+                open_fact, found, impossible, told["is_exhaustive"], source, pattern=written, present=told["present"],
+                conclusions=conclusions,
+            )  # fmt: skip
         return Absence(self.fact(told["fact"]), found, impossible, told["is_exhaustive"], source)
 
     def _instantiation(self, told: Mapping[str, Any]) -> Instantiation:

@@ -129,6 +129,7 @@ class CollectedDerivations:
         waiting: dict[int, list[int]] = {}
         taken: dict[int, list[int]] = {}
         while pending or waiting:
+            self._backend.watch.step()
             if pending:
                 fact = pending.pop()
                 owner = bisect_right(self._starts, fact) - 1

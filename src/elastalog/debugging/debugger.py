@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from elastalog.debugging import faults
 from elastalog.debugging.answers import Blame, Localisation, Suggestion
+from elastalog.debugging.asking import Asking, ReadFact, Refuse, Written
 from elastalog.debugging.elements import Element, net_changes
 from elastalog.debugging.investigation import Investigation
 from elastalog.debugging.laboratory import words_by_relation
+from elastalog.debugging.mending import Ground, Mender, Mending
 from elastalog.debugging.oracles import Goals
 from elastalog.debugging.parts import Parts
 from elastalog.debugging.pursuit import Outcome, Plan, pursue
 from elastalog.debugging.rules import GuardedHistory, History, OpenAnew, RuleElements, guarded, rule_elements
 from elastalog.debugging.search import News, NoSolution
-from elastalog.diagnostics.arguments import is_whole, listed, require_mapping, require_number, wrong_kind
+from elastalog.diagnostics.arguments import is_whole, require_number, wrong_kind
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.epochs import Epochs
 from elastalog.evaluation.update import Update
-from elastalog.program import Program, single_rule
+from elastalog.program import Program
 from elastalog.provenance.explain import Setting
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.reading import Reading, WordFact
 
 TIME_LIMIT = 60.0
 """Seconds that a search may take unless the user says otherwise."""
-
-MOST_FACTS = 1_000
-"""Facts as written that are remembered within an epoch."""
-
-_FAULTS = 'write facts as in the language, `["path(1, 4)"]`, or as pairs, `[("path", (1, 4))]`'
-_ELEMENTS = 'write elements as in a diff file: `["+edge(1, 2)"]`'
-
-Written: TypeAlias = str | tuple[str, Any]
-"""A fact as text or as relation and values; an element in the same ways, with `+` or `-` before it, or alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +49,10 @@ class Question:
     @property
     def changes(self) -> Mapping[WordFact, bool]:
         return self.investigation.changes
+
+    @property
+    def refuse(self) -> Refuse:
+        return partial(faults.not_in_update, first=self.first, last=self.last)
 
 
 P = ParamSpec("P")
@@ -88,7 +83,7 @@ class Debugger:
         setting: Setting,
         epochs: Epochs,
         history: History,
-        read_fact: Callable[[Any], tuple[str, tuple[Any, ...]]],
+        read_fact: ReadFact,
         undo: Callable[[Suggestion], Changes],
         open_anew: OpenAnew,
         rules: RuleElements | None = None,
@@ -103,8 +98,8 @@ class Debugger:
         self._rules = rules
         self._reading = Reading(setting.backend, setting.dictionary)
         self._investigations: dict[tuple[int, int], Investigation] = {}
-        self._facts: dict[Any, Fact] = {}
-        self._word_facts: dict[Fact, WordFact] = {}
+        self._asking = Asking(setting.backend, self._reading, read_fact, rules)
+        self._ground = Ground(setting, self._reading)
         self._investigated = -1
         self._parts: Parts | None = None
 
@@ -139,7 +134,7 @@ class Debugger:
         question = self._question(unwanted, missing, epochs)
         with self._at(question.last):
             self._require_change(question)
-            goals = Goals(self._words(question.missing), self._words(question.unwanted))
+            goals = Goals(self._asking.words(question.missing), self._asking.words(question.unwanted))
             plan = Plan(goals, is_applied=False, is_baseline=is_baseline)
             outcome = self._pursue(question, plan, time_limit, news)
         found = outcome.found
@@ -166,12 +161,11 @@ class Debugger:
     ) -> Suggestion:
         """A smallest part of the update whose undoing removes all faults, while what is rejected stays applied."""
         question = self._question(unwanted, missing, epochs)
-        elements = listed("rejected elements are given in a list", rejected, _ELEMENTS)
-        kept = tuple(dict.fromkeys(self._element(question, element) for element in elements))
-        weight_of = self._weights(question, weights or {})
+        kept = self._asking.rejected(rejected, question.changes.get, question.refuse)
+        weight_of = self._asking.weights(weights or {}, question.changes.get, question.refuse)
         with self._at(question.last):
             self._require_change(question)
-            goals = Goals(self._words(question.unwanted), self._words(question.missing))
+            goals = Goals(self._asking.words(question.unwanted), self._asking.words(question.missing))
             plan = Plan(goals, True, is_baseline, frozenset(kept), weight_of)
             outcome = self._pursue(question, plan, time_limit, news)
         shown_kept = tuple(self._shown(question, kept))
@@ -187,18 +181,72 @@ class Debugger:
             self._undo,
         )  # fmt: skip
 
-    def blame(self, written: Written, time_limit: float | None = None, news: News | None = None) -> Blame:
+    def mend(
+        self,
+        unwanted: Sequence[Written],
+        missing: Sequence[Written],
+        candidates: Mapping[WordFact, bool],
+        rejected: Sequence[Written] = (),
+        weights: Mapping[Any, float] | None = None,
+        *,
+        time_limit: float | None = None,
+        news: News | None = None,
+    ) -> Suggestion:
+        """A smallest set of changes of explicit facts that removes all faults, whenever the facts came: see `Mending`.
+        The missing facts must have words."""
+        now = self._epochs.number
+        self._follow(now)
+        sides = self._asking.sides(unwanted, missing)
+        for facts, is_unwanted in zip(sides, (True, False), strict=True):
+            for fact, holds in zip(facts, self._asking.hold(facts), strict=True):
+                if holds != is_unwanted:
+                    raise faults.not_a_fault(fact, is_unwanted, now)
+        came = partial(self._came, candidates, bool(sides[0]))
+        kept = self._asking.rejected(rejected, came, faults.not_explicit)
+        weight_of = self._asking.weights(weights or {}, came, faults.not_explicit)
+        goals = Goals(*map(self._asking.words, sides))
+        mender = Mender(
+            self._epochs,
+            self._setting,
+            self._reading,
+            self._program_parts(),
+            self._ground,
+            _limit(time_limit),
+            news or (lambda _: None),
+        )
+        outcome = mender.mend(Mending(goals, candidates, frozenset(kept), weight_of))
+        found = outcome.found
+        if isinstance(found, NoSolution):
+            raise faults.not_mended(*sides, tuple(map(self._reading.fact, kept)), found.is_proven)
+        elements, kept_elements = (
+            [Element("+" if came(fact) else "-", self._reading.fact(fact)) for fact in facts]
+            for facts in (outcome.flipped, kept)
+        )
+        return Suggestion(
+            elements, True, found.why_not_proven is None, found.bound, found.why_not_proven, outcome.proofs, *sides,
+            (0, now), self._ground.size if sides[0] else len(candidates), outcome.seconds,
+            tuple(kept_elements), self._undo, "facts",
+        )  # fmt: skip
+
+    def _came(self, candidates: Mapping[WordFact, bool], is_any: bool, fact: WordFact) -> bool | None:
+        """Whether a fact is there and may be deleted, or is not and may be inserted."""
+        known = candidates.get(fact)
+        if known is None and is_any and self._setting.backend.is_explicit(fact[0], np.array([fact[1]], np.int32))[0]:
+            return True
+        return known
+
+    def blame(self, written: Written, time_limit: float | None = None) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and what in its update did that."""
-        fact = self._fact(written)
+        fact = self._asking.fact(written)
         words = self._reading.words(fact)
         turn = None if words is None else self._history.last_turn(words)
         if turn is None:
-            if not self._hold([fact])[0]:
+            if not self._asking.hold([fact])[0]:
                 raise faults.never_held(fact, self._history.oldest)
             return Blame(fact, "appeared", self._history.oldest, [], None)
         epoch, what = turn
         sides = ([fact], []) if what == "appeared" else ([], [fact])
-        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit, news=news)
+        found = self.localise(*sides, epochs=(epoch - 1, epoch), time_limit=time_limit)
         return Blame(fact, what, epoch, found.elements, found)
 
     # --- what is asked ---------------------------------------------------------------------------------------------
@@ -210,65 +258,46 @@ class Debugger:
         first, last = _pair(epochs, now)
         if not oldest <= first < last <= now:
             raise faults.no_such_epochs(first, last, oldest, now)
-        sides = [
-            tuple(dict.fromkeys(map(self._fact, facts_in(f"{name} facts are given in a list", side))))
-            for name, side in (("unwanted", unwanted), ("missing", missing))
-        ]
-        if not sides[0] and not sides[1]:
-            raise faults.no_faults()
-        for fact in sides[0]:
-            if fact in sides[1]:
-                raise faults.both_ways(fact)
-        return Question(sides[0], sides[1], first, last, self._investigation(first, last))
-
-    def _fact(self, written: Written) -> Fact:
-        """A fact as the user writes it, checked. The same ones are often asked about again."""
-        try:
-            # 1, 1.0 and True are equal, but not all of them are values of a column.
-            key = written if isinstance(written, str) else (*written, tuple(map(type, written[1])))
-            found = self._facts.get(key)
-        except (TypeError, IndexError, KeyError):
-            return Fact(*self._read_fact(written))  # no fact at all, as this will say, or one with values in a list
-        if found is None:
-            if len(self._facts) >= MOST_FACTS:
-                self._forget_facts()
-            found = self._facts[key] = Fact(*self._read_fact(written))
-        return found
-
-    def _forget_facts(self) -> None:
-        self._facts.clear()
-        self._word_facts.clear()
+        return Question(*self._asking.sides(unwanted, missing), first, last, self._investigation(first, last))
 
     def _investigation(self, first: int, last: int) -> Investigation:
         """What is known about the changes between two epochs. It is forgotten when an epoch is added: rows of the
         backend may have got other numbers."""
         now = self._epochs.number
-        if self._investigated != now:
-            self._investigations.clear()
-            self._forget_facts()
-            self._investigated = now
+        self._follow(now)
         found = self._investigations.get((first, last))
         if found is None:
             changes = net_changes(self._history.updates(first, last))
             previous = self._epochs.trial_of_previous() if (first, last) == (now - 1, now) else None
-            if self._parts is None or self._parts.program is not self._epochs.backend.program:
-                self._parts = Parts(self._epochs.backend.program)
             found = Investigation(
-                self._epochs, self._setting.dictionary, self._reading, changes, previous, self._parts
-            )  # fmt: skip
+                self._epochs, self._setting.dictionary, self._reading, changes, previous, self._program_parts()
+            )
             self._investigations[first, last] = found
         return found
+
+    def _follow(self, epoch: int) -> None:
+        """Forgets what is known about other epochs."""
+        if self._investigated != epoch:
+            self._investigations.clear()
+            self._asking.forget()
+            self._ground = Ground(self._setting, self._reading)
+            self._investigated = epoch
+
+    def _program_parts(self) -> Parts:
+        if self._parts is None or self._parts.program is not self._epochs.backend.program:
+            self._parts = Parts(self._epochs.backend.program)
+        return self._parts
 
     def _require_change(self, question: Question) -> None:
         """Every fault must be one in the later epoch, which is in force, and none in the earlier."""
         sides = [(fact, True) for fact in question.unwanted] + [(fact, False) for fact in question.missing]
         facts = [fact for fact, _ in sides]
-        after = self._hold(facts)
+        after = self._asking.hold(facts)
         if question.last == question.first + 1:
             before = [held != self._has_turned(question.last, fact) for fact, held in zip(facts, after, strict=True)]
         else:
             with question.investigation.in_first():
-                before = self._hold(facts)
+                before = self._asking.hold(facts)
         for (fact, is_unwanted), held, holds in zip(sides, before, after, strict=True):
             if holds != is_unwanted:
                 raise faults.not_a_fault(fact, is_unwanted, question.last)
@@ -276,40 +305,8 @@ class Debugger:
                 raise faults.older_fault(fact, is_unwanted, question.first, question.last)
 
     def _has_turned(self, epoch: int, fact: Fact) -> bool:
-        words = self._word_fact(fact)
+        words = self._asking.word_fact(fact)
         return words is not None and self._history.turn(epoch, words) is not None
-
-    def _element(self, question: Question, written: Written) -> WordFact:
-        """The fact of an element as the user writes it, for a rule its guard. An update does only one thing to a fact,
-        so the sign can be left out."""
-        sign: str | None = None
-        if isinstance(written, str):
-            text = written.strip()
-            if text[:1] in ("+", "-"):
-                sign, written = text[0], text[1:]
-        elif _is_signed(written):
-            sign, written = written
-        if isinstance(written, str) and ":-" in written:
-            # Also as in diff files: `-rule: path(x, y) :- edge(x, y).`
-            fact: Fact | str = single_rule(re.sub(r"^\s*rule\s*:(?!-)", "", written))
-            words = None if self._rules is None else self._rules.fact_of(str(fact))
-        else:
-            fact = self._fact(written)
-            words = self._reading.words(fact)
-        came = None if words is None else question.changes.get(words)
-        if words is None or came is None or (sign is not None and came != (sign == "+")):
-            raise faults.not_in_update(f"{sign or ''}{fact}", question.first, question.last)
-        return words
-
-    def _weights(self, question: Question, weights: Mapping[Any, Any]) -> dict[WordFact, float]:
-        require_mapping("weights are numbers by element", weights, 'give a mapping, as `{"+edge(1, 2)": 2}`')
-        found = {}
-        for element, weight in weights.items():
-            is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not is_number or not 0 < weight < math.inf:
-                raise faults.bad_weight(element, weight)
-            found[self._element(question, element)] = float(weight)
-        return found
 
     # --- states ----------------------------------------------------------------------------------------------------
 
@@ -324,31 +321,17 @@ class Debugger:
         with self._epochs.trial(Update(words_by_relation(fact for fact, came in since.items() if came), gone)):
             yield
 
-    def _words(self, facts: Iterable[Fact]) -> tuple[WordFact, ...]:
-        found = map(self._word_fact, facts)
-        return tuple(words for words in found if words is not None)
-
-    def _word_fact(self, fact: Fact) -> WordFact | None:
-        """The words of a fact, None if a value occurs in no fact at all."""
-        found = self._word_facts.get(fact)
-        if found is None:
-            found = self._reading.words(fact)
-            if found is not None:
-                self._word_facts[fact] = found
-        return found
-
-    def _hold(self, facts: Iterable[Fact]) -> list[bool]:
-        contains = self._setting.backend.contains
-        found = map(self._word_fact, facts)
-        return [words is not None and bool(contains(words[0], np.array([words[1]], np.int32))[0]) for words in found]
-
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def _pursue(self, question: Question, plan: Plan, time_limit: float | None, news: News | None) -> Outcome:
-        require_number("time_limit", time_limit, 0)
-        limit = TIME_LIMIT if time_limit is None else time_limit
         return pursue(
-            question.investigation, plan, self._setting, self._reading, self._epochs, limit, news or (lambda _: None)
+            question.investigation,
+            plan,
+            self._setting,
+            self._reading,
+            self._epochs,
+            _limit(time_limit),
+            news or (lambda _: None),
         )
 
     def _shown(self, question: Question, facts: Iterable[WordFact]) -> list[Element]:
@@ -359,8 +342,10 @@ class Debugger:
         ]
 
 
-def _is_signed(written: Any) -> bool:
-    return isinstance(written, tuple | list) and len(written) == 2 and written[0] in ("+", "-")
+def _limit(given: float | None) -> float:
+    """The seconds that a search may take."""
+    require_number("time_limit", given, 0)
+    return TIME_LIMIT if given is None else given
 
 
 def _pair(epochs: Any, now: int) -> tuple[int, int]:
@@ -371,12 +356,3 @@ def _pair(epochs: Any, now: int) -> tuple[int, int]:
         case tuple() | list() if len(epochs) == 2 and all(map(is_whole, epochs)):
             return epochs[0], epochs[1]
     raise wrong_kind("`epochs` are two numbers", epochs, "give the earlier epoch and the later one, as `(1, 2)`")
-
-
-def facts_in(told: str, given: Any) -> tuple[Any, ...]:
-    """Faults as given: a fact alone, in either way to write it, or several. A fact alone is a tuple that begins with
-    the bare name of a relation; a list, or a tuple that begins with a fact, holds several."""
-    match given:
-        case (str() as name, tuple() | list()) if isinstance(given, tuple) and "(" not in name:
-            return (given,)
-    return listed(told, given, _FAULTS)

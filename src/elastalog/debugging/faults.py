@@ -19,6 +19,13 @@ def not_a_fault(fact: Fact, is_unwanted: bool, epoch: int) -> ElastalogError:
     return _error("E1001", f"{fact} is not {said} in epoch {epoch}: it {held} there", advice=advice)
 
 
+def nothing_fits(pattern: str, epoch: int) -> ElastalogError:
+    return _error(
+        "E1001", f"{pattern} is not unwanted in epoch {epoch}: no fact fits it",
+        advice="`query` shows the facts that there are",
+    )  # fmt: skip
+
+
 def older_fault(fact: Fact, is_unwanted: bool, first: int, last: int) -> ElastalogError:
     """The fault was there before the update."""
     was = "held already" if is_unwanted else "did not hold either"
@@ -77,11 +84,35 @@ def never_held(fact: Fact, oldest: int) -> ElastalogError:
     return _error("E1008", f"{fact} does not hold, and never did{since}", advice="`explain_absence` says what it lacks")
 
 
-def two_kinds_of_faults() -> ElastalogError:
+def not_explicit(element: str) -> ElastalogError:
     return _error(
-        "E0713", "over facts, unwanted and missing facts are mended one after the other",
-        advice="ask about the unwanted ones, apply the suggestion, and ask about the missing ones then",
+        "E0715", f"{element} is no change of an explicit fact that could be made here",
+        advice="reject or weigh explicit facts as `+edge(1, 2)`, candidates to insert as `-edge(1, 2)`",
     )  # fmt: skip
+
+
+def not_mended(
+    unwanted: Sequence[Fact], missing: Sequence[Fact], rejected: Sequence[Fact], is_proven: bool
+) -> ElastalogError:
+    """No change of explicit facts removes all faults, or none was found in time."""
+    named = " and ".join(
+        ", ".join(map(str, facts)) + said for facts, said in ((unwanted, " absent"), (missing, " present")) if facts
+    )
+    code = "E0713" if unwanted and missing else "E0714" if unwanted else "E0712"
+    if not is_proven:
+        return _error(
+            code,
+            f"no changes of explicit facts that make {named} were found in the time given",
+            advice="allow more time",
+        )
+    notes = (f"these must stay: {', '.join(map(str, rejected))}",) if rejected else ()
+    if unwanted and missing:
+        reason = "whatever deletions remove the one, and candidates bring about the other, does not go together"
+        advice = "give other `candidates`, or ask about the unwanted and the missing facts one after the other"
+    else:
+        reason = "it follows from rules and from facts that must stay" if rejected else "it follows from rules alone"
+        advice = "reject less, or look for the fault in the rules"
+    return _error(code, f"no changes of explicit facts make {named}", advice=advice, notes=(reason, *notes))
 
 
 def no_candidates(missing: Iterable[Fact], candidates: Sequence[object], are_found: bool) -> ElastalogError:

@@ -112,10 +112,7 @@ class Investigation:
     def limits(self, facts: Sequence[WordFact]) -> Limits | None:
         """How much of the program must be tried to know whether facts hold in a state, and whether that state has a
         result at all; None if all of it."""
-        strata = self._program_parts.decisive(name for name, _ in facts)
-        if strata is None or not can_limit(self._epochs.backend, self._epochs.strategy):
-            return None
-        return Limits(strata, MOST_TRIED)
+        return limits_for(self._epochs, self._program_parts, (name for name, _ in facts))
 
     def _begin(self, strata: frozenset[int], seconds: Seconds) -> CollectedDerivations:
         """Finds what varies in a part of the program, before its derivations can be collected."""
@@ -142,6 +139,15 @@ class Investigation:
             if seconds is not None:
                 seconds.trials += time.perf_counter() - began
             yield
+
+
+def limits_for(epochs: Epochs, parts: Parts, relations: Iterable[str]) -> Limits | None:
+    """How much of the program must be tried to know about relations, and whether a state has a result at all; None if
+    all of it."""
+    strata = parts.decisive(relations)
+    if strata is None or not can_limit(epochs.backend, epochs.strategy):
+        return None
+    return Limits(strata, MOST_TRIED)
 
 
 def _update(removed: Iterable[WordFact], added: Iterable[WordFact]) -> Update:

@@ -8,7 +8,7 @@ starts from the earlier one and applies them.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -59,7 +59,7 @@ class Laboratory:
     """Tries states around a base, which is the present state of the backend whenever no trial is under way."""
 
     epochs: Epochs
-    switches: tuple[Switch, ...]
+    switches: Sequence[Switch]
     seconds: Seconds = field(default_factory=Seconds)
     has_met_no_state: bool = False
     """Whether some state that was tried had no result."""

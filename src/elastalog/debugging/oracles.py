@@ -102,6 +102,7 @@ class GraphOracle:
         state = set(flipped)
         turned: set[int] = set()
         while len(found) < MOST_CONDITIONS:
+            self._laboratory.backend.watch.step()
             now = self._model.evaluate(state)
             here = frozenset(state)
             wrong, lacking = self._goals.unmet([now.holds(self._nodes[fact]) for fact in self._goals.all])

@@ -46,7 +46,7 @@ class Past:
         """The updates of the epochs after one until another, as they took effect."""
         with self._stored() as store:
             if store is not None:
-                return [explicit_update(record) for record in store.records(after, until)]
+                return [explicit_update(record) for record in store.turned(after, until)]
         return [r.update for r in self._records if r.update is not None and after < r.epoch <= until]
 
     def rules(self, after: int) -> list[tuple[int, RuleTexts]]:
@@ -77,7 +77,7 @@ class Past:
                 all_turns = (
                     turns_of_pair(store, relation, words, after, until)
                     if relation in equivalences_in(store.state().layout)
-                    else turns(store.records(after, until), relation, words)
+                    else turns(store.turned(after, until), relation, words)
                 )
                 return [(turn.epoch, turn.what) for turn in all_turns if turn.what != "moved"]
         found: list[tuple[int, What]] = []

@@ -1,7 +1,8 @@
 """How relations depend on each other: only through an even number of negations, only through an odd one, or both.
 
 A fact of a relation that depends on another only positively can only be gained when facts of the other are added; if
-only negatively, only be lost. What is folded by an aggregate may go either way.
+only negatively, only be lost. What is folded by an aggregate may go either way, and what subsumption or a choice
+decides about.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def dependencies(program: LogicalProgram, bases: Iterable[str]) -> Dependencies:
         is_recursive = any(clause.is_recursive for clause in stratum.clauses)
         while _extend(found, stratum) and is_recursive:
             pass
+        _mix(found, stratum, program)
     return found
 
 
@@ -45,6 +47,14 @@ def _extend(found: dict[str, dict[str, int]], stratum: LogicalStratum) -> bool:
             elif isinstance(goal, Absent):
                 grows |= _merge(found[clause.head], {n: _negated(sign) for n, sign in found[goal.relation].items()})
     return grows
+
+
+def _mix(found: dict[str, dict[str, int]], stratum: LogicalStratum, program: LogicalProgram) -> None:
+    """Where facts supersede each other, more facts may also mean fewer."""
+    if stratum.dominance or any(program.relations[name].choices for name in stratum.relations):
+        read = {base for name in (*stratum.reads, *stratum.relations) for base in found[name]}
+        for name in stratum.relations:
+            found[name] = dict.fromkeys(read, BOTH)
 
 
 def _merge(target: dict[str, int], more: Mapping[str, int]) -> bool:

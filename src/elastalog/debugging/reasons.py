@@ -168,7 +168,8 @@ class Reasons:
         if step.is_explicit:
             return ({self._switch_of[fact]} if fact in self._switch_of else set()), ()
         assert step.clause is not None
-        found: set[int] = set()
+        # Where facts supersede each other, to be derived is not enough.
+        found = self.concerning(fact[0], BOTH) if fact[0] in self._reading.rivalled else set[int]()
         for goal in step.clause.goals:
             if isinstance(goal, Absent) and self._signs[goal.relation] and not is_guess:
                 found |= self._why_negated(goal, step.clause, fact, step.bodies)

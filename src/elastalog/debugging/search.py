@@ -98,6 +98,7 @@ def _solve(task: Task, deadline: float) -> Found | NoSolution:
     oracle = _oracle(task, deadline)
     known = 0
     for number in count(1):
+        task.laboratory.backend.watch.check()
         if number == PATIENCE:
             if task.may_want_model:
                 raise WantsModel

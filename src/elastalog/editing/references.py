@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -38,14 +38,12 @@ def included_files(source: Source) -> tuple[tuple[Span, str], ...]:
     return tuple((Span(*found.span(1)), found[1]) for found in _INCLUDE.finditer(source.text))
 
 
-def included_at(
-    source: Source, offset: int, folders: Iterable[str], exists: Callable[[Path], bool] = Path.is_file
-) -> Place | None:
+def included_at(source: Source, offset: int, folders: Iterable[str]) -> Place | None:
     """The file that is named at a place, looked for beside the text and in folders."""
     for span, name in included_files(source):
         if span.start <= offset <= span.end:
             for folder in (str(Path(source.name).parent), *folders):
                 path = Path(folder) / name
-                if exists(path):
+                if path.is_file():
                     return Place(str(path.resolve()), Span(0, 0))
     return None

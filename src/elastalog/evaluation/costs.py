@@ -7,6 +7,9 @@ Experience of updates of like size moves that end, the surer it is the further: 
 should end before, to a quarter of one if it should not. And an update that was abandoned gives *credit*, the more the
 further it had come, not to try others like it.
 
+What a bootstrap costs is what the last one did, in proportion to the facts that it reads now and read then if these are
+far from as many.
+
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
 is what is left of FACTOR times that. Updates that should be hopeless, and are, cost FACTOR / (FACTOR - 1) of the better
@@ -34,7 +37,7 @@ AUTO: Final = "auto"
 FACTOR: Final = 8
 """What the choice never costs more than, in terms of the better one."""
 
-_LEAST_BUDGET = 2_000
+LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
 _WEIGHT = 2.0
@@ -79,45 +82,57 @@ class CostModel:
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
 
-    def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float) -> None:
-        """Remembers what a bootstrap cost."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+    def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float, inputs: int = 0) -> None:
+        """Remembers what a bootstrap cost that read so many facts, 0 if that is not known; here and below."""
+        experience = self.known(stratum)
         experience.bootstrap_derivations = derivations
         experience.bootstrap_seconds = seconds
+        experience.bootstrap_inputs = inputs
 
-    def updated(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
+    def known(self, stratum: LogicalStratum) -> Experience:
+        """What is known of a stratum."""
+        found = self._strata.get(stratum.number)
+        return self._strata.setdefault(stratum.number, Experience()) if found is None else found
+
+    def least_budget(self, known: Experience) -> int | None:
+        """What an update may cost whatever it changes, if it is tried in any case: few spend more, and until one does
+        the choice can wait. None: it must be made now."""
+        return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
+
+    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
         """Remembers what an update cost."""
-        experience = self._strata.setdefault(stratum.number, Experience())
-        experience.observe(changes, derivations)
-        experience.skipped = 0
-        if _costs_more(experience, derivations):
-            _give_credit(experience, changes, derivations)
-        elif changes >= experience.failed_changes:
-            experience.failures = 0
-            experience.credit = 0.0
+        known = self.known(stratum)
+        known.observe(changes, derivations)
+        known.skipped = 0
+        anew = _bootstrap_cost(known, inputs)
+        if _WEIGHT * derivations > anew:
+            _give_credit(known, changes, derivations, anew)
+        elif changes >= known.failed_changes:
+            known.failures = 0
+            known.credit = 0.0
 
-    def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int) -> None:
+    def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
         """Remembers that an update cost more than it was allowed."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+        experience = self.known(stratum)
         experience.observe_least(changes, derivations)
         experience.skipped = 0
-        _give_credit(experience, changes, derivations)
+        _give_credit(experience, changes, derivations, _bootstrap_cost(experience, inputs))
         experience.failures += 1
 
-    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def forecast(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
         """The choice for an update that changes so many facts that a stratum reads or is given."""
-        experience = self._strata.setdefault(stratum.number, Experience())
+        experience = self.known(stratum)
         expected = experience.expect(changes)
         if self.budget is None:
             return _choice(stratum, experience, "update", "updates only", expected, None)
         if self.budget == AUTO:
-            return _choose_freely(stratum, experience, changes, expected)
+            return _choose_freely(stratum, experience, changes, expected, inputs)
         return _choose_within(stratum, experience, changes, expected, self.budget)
 
-    def choose(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def choose(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
         """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
         hold."""
-        forecast = self.forecast(stratum, changes)
+        forecast = self.forecast(stratum, changes, inputs)
         if forecast.how == "bootstrap":
             experience = self._strata[stratum.number]
             experience.skipped += 1
@@ -157,41 +172,36 @@ class CostModel:
             known.forget_updates(earlier.get(number, Experience()))
 
 
-def _costs_more(experience: Experience, derivations: float) -> bool:
-    """Whether an update of so many derivations costs more than a bootstrap."""
-    return _WEIGHT * derivations > _bootstrap_cost(experience)
-
-
-def _bootstrap_cost(experience: Experience) -> float:
+def _bootstrap_cost(experience: Experience, inputs: int) -> float:
     """What evaluating the stratum anew costs, with what it costs to begin."""
-    return experience.bootstrap_derivations + _WEIGHT * _LEAST_BUDGET
+    return experience.bootstrap_of(inputs) + _WEIGHT * LEAST_BUDGET
 
 
-def _give_credit(experience: Experience, changes: int, derivations: int) -> None:
-    """An update has cost so many derivations and was abandoned, or had better been."""
+def _give_credit(experience: Experience, changes: int, derivations: int, anew: float) -> None:
+    """An update has cost so many derivations and was abandoned, or had better been; `anew`: what a bootstrap costs."""
     is_first = not experience.failures and not experience.credit
     experience.failed_changes = changes if is_first else min(changes, experience.failed_changes)
-    share = _WEIGHT * derivations / max(_bootstrap_cost(experience), 1)
+    share = _WEIGHT * derivations / max(anew, 1)
     left = FACTOR * min(share, 1.0) - (share + 1)
     experience.credit = min(experience.credit + max(left, 0.0), _MOST_CREDIT)
 
 
 def _choose_freely(
-    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None
+    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, inputs: int
 ) -> Forecast:
-    bootstrap = experience.bootstrap_derivations
+    bootstrap, anew = experience.bootstrap_of(inputs), _bootstrap_cost(experience, inputs)
     share = 1.0
     if expected is not None:
-        if not _costs_more(experience, expected.derivations):
+        if _WEIGHT * expected.derivations <= anew:
             share += expected.sure
         else:
-            if experience.credit >= 1:
+            if experience.credit >= 1 and changes >= experience.failed_changes:
                 why = (
                     f"about {expected.derivations:,.0f} derivations expected of an update, {bootstrap:,} of a bootstrap"
                 )
                 return _choice(stratum, experience, "bootstrap", why, expected, 0)
             share -= (1 - _EARLIEST) * expected.sure
-    allowed = max(int(share * _bootstrap_cost(experience) / _WEIGHT), _LEAST_BUDGET)
+    allowed = max(int(share * anew / _WEIGHT), LEAST_BUDGET)
     why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
     return _choice(stratum, experience, "update", why, expected, allowed)
 
@@ -199,7 +209,7 @@ def _choose_freely(
 def _choose_within(
     stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, budget: float
 ) -> Forecast:
-    allowed = max(int(budget * experience.bootstrap_derivations), _LEAST_BUDGET)
+    allowed = max(int(budget * experience.bootstrap_derivations), LEAST_BUDGET)
     if experience.skipped < _TRUST:
         why = None
         if expected is not None and expected.derivations > _HOPELESS * allowed:

@@ -91,7 +91,7 @@ def net_words(store: Store, first: int, last: int, schemas: Mapping[str, Schema]
 
 def _stored(store: Store, first: int, last: int, schemas: Mapping[str, Schema]) -> dict[str, StateChanges]:
     """What is stored otherwise of declared relations, but for those that are kept as classes."""
-    changes = visible(net_changes(store.records(first, last)), schemas)
+    changes = visible(net_changes(store.turned(first, last)), schemas)
     by_classes = ever_equivalences(store, first, last)
     return {name: changed for name, changed in changes.items() if name not in by_classes}
 

@@ -129,11 +129,11 @@ class Epochs:
                     backend.rollback()
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
-            deleted, inserted = (
-                {name: words for name, words in side.items() if name not in guards}
-                for side in backend.changes.explicit()
-            )
-            went, came = (sum(map(len, side.values())) for side in (deleted, inserted))
+            deleted, inserted = backend.changes.explicit()
+            for guard in guards:
+                deleted.pop(guard, None)
+                inserted.pop(guard, None)
+            went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
             record = EpochRecord(
                 self.number + 1, went, came, update.size - went - came, backend.changes.facts(), work,
                 time.perf_counter() - began, update.source, update.batch,

@@ -43,7 +43,8 @@ class Expectation:
 @dataclass(slots=True)
 class Experience:
     """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more; `skipped`: how many
-    like them have not been tried since the last of them; `credit`: how many more need not be (see `costs`)."""
+    like them have not been tried since the last of them; `credit`: how many more need not be (see `costs`).
+    `bootstrap_inputs`: the facts that the last bootstrap read, 0 if that is not known."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -53,6 +54,17 @@ class Experience:
     failed_changes: int = 0
     sizes: dict[int, Observed] = field(default_factory=dict)
     credit: float = 0.0
+    bootstrap_inputs: int = 0
+
+    def bootstrap_of(self, inputs: int) -> int:
+        """What a bootstrap that reads so many facts should take: as the last one; in proportion where it reads less
+        than half or more than twice as many; and a derivation for each where the last one made none, as that of a
+        session which begins empty. Without `inputs`, 0: as the last one."""
+        known, before = self.bootstrap_derivations, self.bootstrap_inputs
+        if not known:
+            return inputs
+        is_alike = not inputs or not before or before <= 2 * inputs <= 4 * before
+        return known if is_alike else known * inputs // before
 
     def observe(self, changes: int, derivations: int) -> None:
         """An update of so many changes took so many derivations."""
@@ -100,7 +112,7 @@ class Experience:
         sizes = {size: Observed(known.mean, known.spread, known.seen) for size, known in self.sizes.items()}
         return Experience(
             self.bootstrap_derivations, self.bootstrap_seconds, self.derivations_per_change, self.skipped,
-            self.failures, self.failed_changes, sizes, self.credit,
+            self.failures, self.failed_changes, sizes, self.credit, self.bootstrap_inputs,
         )  # fmt: skip
 
     def as_json(self) -> list[Any]:
@@ -109,14 +121,15 @@ class Experience:
             self.bootstrap_derivations, self.bootstrap_seconds, self.derivations_per_change, self.skipped,
             self.failures, self.failed_changes,
             [[size, known.mean, known.spread, known.seen] for size, known in self.sizes.items()],
-            self.credit,
+            self.credit, self.bootstrap_inputs,
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
-        """What a store has kept; those of old kept nothing of sizes."""
+        """What a store has kept; those of old kept nothing of sizes, or of inputs."""
         derivations, seconds, rate, skipped, failures, failed_changes, *rest = kept
-        observed, credit = rest or ((), 0.0)
+        nothing: tuple[Any, ...] = ((), 0.0, 0)
+        observed, credit, inputs = *rest, *nothing[len(rest) :]
         sizes = {int(size): Observed(mean, spread, int(seen)) for size, mean, spread, seen in observed}
         counts = int(skipped), int(failures), int(failed_changes)
-        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit))
+        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), int(inputs))

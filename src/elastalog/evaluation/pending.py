@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from elastalog.diagnostics.arguments import listed, require_path, wrong_kind
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
 from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.draft import DraftUpdate, once_committed
 from elastalog.evaluation.epochs import EpochRecord
 from elastalog.evaluation.update import Update
 from elastalog.pipeline.files.bad_changes import BadChanges
-from elastalog.pipeline.files.policy import FAIL, Policy, Report
-from elastalog.pipeline.spark.engine import is_spark_rows
+from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report
+from elastalog.pipeline.spark.engine import good_spark_rows, is_spark_rows
 from elastalog.program import Program, RuleChange, RuleEdits, change_rules, difference, rule_texts
 from elastalog.relations.schema import Schema, schema_named, schemas_of
 
 if TYPE_CHECKING:
     from elastalog.pipeline.files.diff import Diff
+
+
+_NO_EDITS: Final = RuleEdits()
 
 
 class UpdateTarget(Protocol):
@@ -57,9 +59,8 @@ class UpdateTarget(Protocol):
         """What an epoch changed."""
 
 
-class PendingUpdate:
-    """Insertions and deletions of facts, and changes of rules, that become one epoch. After the commit: `changes`,
-    `stats`."""
+class PendingUpdate(DraftUpdate):
+    """An update of a session: made of words, rules checked as they come. After the commit: `changes`, `stats`."""
 
     def __init__(
         self, target: UpdateTarget, source: str | None, batch: str | int | None, policy: Policy = FAIL
@@ -70,38 +71,42 @@ class PendingUpdate:
         self._batch = batch
         self._inserted: dict[str, list[np.ndarray]] = {}
         self._deleted: dict[str, list[np.ndarray]] = {}
-        self._edits = RuleEdits()
+        self._edits = _NO_EDITS
         self._change: RuleChange | None = None
         self._record: EpochRecord | None = None
 
     def insert(self, relation: str, rows: Any) -> None:
-        """Explicit facts to add."""
         words = self._words(relation, rows)
         self._inserted.setdefault(relation, []).append(words)
 
     def delete(self, relation: str, rows: Any) -> None:
-        """Explicit facts to remove; removing one that is not there changes nothing."""
         words = self._words(relation, rows)
         self._deleted.setdefault(relation, []).append(words)
 
+    @property
+    def keeps_bad(self) -> bool:
+        """Whether bad rows are kept apart, and are no errors."""
+        return self._bad.policy.lets_pass
+
     def _words(self, relation: str, rows: Any) -> np.ndarray:
         """Rows as words. Bad ones are an error, unless the policy lets them pass."""
-        if self._bad.policy.lets_pass and not is_spark_rows(rows):
+        if self.keeps_bad:
             from elastalog.pipeline.given_rows import good_facts, place_of
 
             schema = schema_named(self.schemas, relation)
-            rows, bad, converted = good_facts(schema, rows)
-            self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
+            if is_spark_rows(rows):
+                rows, bad, place = good_spark_rows(schema, rows)
+                self._bad.add(relation, [place], rows.num_rows, bad)
+            else:
+                rows, bad, converted = good_facts(schema, rows)
+                self._bad.add(relation, [place_of(schema)], rows.num_rows, bad, converted)
         return self._target.encode(relation, rows, self.schemas)
 
     def add_rules(self, rules: str | Iterable[str]) -> None:
-        """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
-        that is there already is not added again."""
         texts = _rules_in("rules to add are program text", rules, (str,))
         self._edit(RuleEdits((*self._edits.added, *texts), self._edits.removed))
 
     def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
-        """Rules to remove: by their number in the program of the session, or by their text, however it is laid out."""
         wanted = _rules_in("rules to remove are numbers or texts", rules, (int, str))
         # Numbers mean the rules of now, whatever happens until the commit.
         texts = rule_texts(self._target.program)
@@ -141,7 +146,7 @@ class PendingUpdate:
         with self._target.reading():
             from elastalog.pipeline.files.diff import read_diff
 
-            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self._bad.policy.lets_pass)
+            diff = read_diff(Path(path), self.schemas, self.schemas_with, keep_bad=self.keeps_bad)
         self.take(diff, str(path))
 
     def take(self, diff: Diff, name: str | None = None) -> None:
@@ -152,11 +157,15 @@ class PendingUpdate:
             if diff.added_rules:  # at once, since a line may use what a later one declares
                 self.add_rules(diff.added_rules)
         for relation, bad in diff.bad.items():
-            self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, bad)
+            self.keep_bad(relation, bad)
         for name, rows in diff.deleted.items():
             self.delete(name, rows)
         for name, rows in diff.inserted.items():
             self.insert(name, rows)
+
+    def keep_bad(self, relation: str, bad: Sequence[BadRow]) -> None:
+        """Rows of files that are no facts. Raises ElastalogError if the policy does not let them pass."""
+        self._bad.add(relation, dict.fromkeys(row.file for row in bad), 0, list(bad))
 
     def schemas_with(self, added: Iterable[str]) -> Mapping[str, Schema]:
         """The relations that there will be after some rules have been added too."""
@@ -177,7 +186,6 @@ class PendingUpdate:
         return Update(_joined(self._deleted), _joined(inserted), self._source, self._batch, rules)
 
     def commit(self) -> Changes:
-        """Applies it: the next epoch."""
         with self._target.exclusively():  # rules are changed from the program of the moment
             update = self.as_update()
             if not self._target.is_applied(self._source, self._batch):
@@ -190,20 +198,10 @@ class PendingUpdate:
         """Called even when Ctrl-C, held back until the commit was done, ends the call of it."""
         self._record = record
         self._inserted, self._deleted = {}, {}
-        self._edits, self._change = RuleEdits(), None
-
-    def __enter__(self) -> PendingUpdate:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.commit()
+        self._edits, self._change = _NO_EDITS, None
 
     @property
     def changes(self) -> Changes:
-        """What the update changed, once committed."""
         changes = self._target.changes_of(self.stats)
         changes.reports = self.reports
         return changes
@@ -216,11 +214,7 @@ class PendingUpdate:
     @property
     def stats(self) -> EpochRecord:
         """What the update did and cost, once committed."""
-        if self._record is None:
-            raise ElastalogError(
-                [Diagnostic("E0611", "the update has not been committed", help="leave its `with` block")]
-            )
-        return self._record
+        return once_committed(self._record)
 
 
 def _joined(parts: Mapping[str, list[np.ndarray]]) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from elastalog.analysis.listing import show_rule
-from elastalog.backends.protocol import Backend, StratumElsewhere
+from elastalog.backends.protocol import Backend, Placed, StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import Clause
 from elastalog.relations.display import html_table
@@ -36,12 +36,14 @@ class RelationStatistics:
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Rules in the order of evaluation, relations in the order of declaration; `hidden_bytes` is the memory of
-    relations that we made. `elsewhere`: strata whose last bootstrap was not in this process."""
+    relations that we made. `elsewhere`: strata whose last bootstrap was not in this process; `places`: where strata
+    with rules are evaluated from the start, and why."""
 
     rules: tuple[RuleStatistics, ...]
     relations: tuple[RelationStatistics, ...]
     hidden_bytes: int
     elsewhere: tuple[StratumElsewhere, ...] = ()
+    places: tuple[Placed, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -73,7 +75,7 @@ def statistics_of(backend: Backend) -> Statistics:
         RelationStatistics(name, backend.size(name), profile.bytes[name]) for name in backend.program.checked.relations
     )
     hidden = sum(profile.bytes[name] for name, relation in stored.items() if relation.is_hidden)
-    return Statistics(tuple(rules), relations, hidden, profile.elsewhere)
+    return Statistics(tuple(rules), relations, hidden, profile.elsewhere, profile.places)
 
 
 def _text(clause: Clause, stored: Container[str]) -> str:

@@ -1,8 +1,9 @@
 """Epochs in a store: how they get there and come back.
 
-The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing. Only
-where an earlier version made other hidden relations of the same program, opening evaluates it anew, and the next epoch
-writes those of now.
+The state is stored as it is, levels and counts of hidden relations included, so that opening evaluates nothing; what
+the strategies that maintain sets count for a fact is in the same two numbers. Only where an earlier version made other
+hidden relations of the same program, opening evaluates it anew, and the next epoch writes those of now; and under
+`dense`, of which the first count of each fact is stored and not the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from elastalog.backends.annotation import Support
 from elastalog.backends.protocol import GONE, Backend, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.elsewhere import written_elsewhere
@@ -33,12 +35,9 @@ from elastalog.storage.lock import reading
 from elastalog.storage.manifest import FORMAT_FILE, POINTER, Options
 from elastalog.storage.program_change import ProgramChange
 from elastalog.storage.state import StoredState
-from elastalog.storage.store import Store, refuse_existing
+from elastalog.storage.store import Store
 
 log = logging.getLogger("elastalog.storage")
-
-KEPT = ("elastic", "recompute")
-"""The strategies whose state a store keeps."""
 
 
 class DurableEpochs:
@@ -138,13 +137,6 @@ def create_store(
     )  # fmt: skip
 
 
-def refuse_to_create(path: Path, strategy: str) -> None:
-    """Raises ElastalogError, before any work is done, when no store can be made in a folder or for a strategy."""
-    if strategy not in KEPT:
-        raise faults.strategy_not_kept(strategy, KEPT)
-    refuse_existing(path)
-
-
 def is_store(path: Path) -> bool:
     """Whether a store is in a folder, whatever its state."""
     return (path / POINTER).exists()
@@ -191,9 +183,16 @@ def restore(state: StoredState, epochs: Epochs, backend: Backend, dictionary: Di
         log.info("%s: the hidden relations are others than those stored, so the program is evaluated anew", state.root)
         derived = (s.relations for s in backend.program.strata if s.clauses or s.aggregate is not None)
         evaluate_anew(backend, epochs.strategy, frozenset(name for relations in derived for name in relations))
+    elif not keeps_all(epochs.strategy):
+        evaluate_anew(backend, epochs.strategy, frozenset(backend.program.relations))
     elif epochs.strategy.costs is not None:
         epochs.strategy.costs.recall(state.learnt)
     return is_as_stored
+
+
+def keeps_all(strategy: Strategy) -> bool:
+    """Whether level and count of every fact are all of a strategy's state."""
+    return strategy.annotation.support is not Support.VECTORS
 
 
 def _declared(layout: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

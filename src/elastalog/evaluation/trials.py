@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
+from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
@@ -36,7 +37,8 @@ class Trial:
     """Within a block the update is in force; the block gets what it changed, hidden relations included. The same trial
     can be made again in the same state: if nothing was committed meanwhile, it then costs only what it changed.
 
-    Within the block of a trial with `limits`, only such trials may be made. Raises BudgetExceeded beyond them."""
+    Within the block of a trial with `limits`, only such trials may be made. Raises BudgetExceeded beyond them, and
+    where a stratum cannot be maintained."""
 
     def __init__(self, backend: Backend, strategy: Strategy, update: Update, limits: Limits | None = None) -> None:
         self._backend = backend
@@ -145,7 +147,10 @@ class Trial:
             for stratum in backend.program.strata:
                 if stratum.number not in limits.strata:
                     continue
-                if backend.reached(stratum) is not None:
+                reach = backend.reached(stratum)
+                if reach is not None:
+                    if reach.must_rebuild:
+                        raise BudgetExceeded
                     if stratum.is_folded:
                         backend.refold(stratum)
                     else:

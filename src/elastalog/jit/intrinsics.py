@@ -65,6 +65,37 @@ def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
+def take_number(typing_context: Any, array: Any, position: Any, step: Any) -> Any:
+    """An element of an int64 array, which becomes larger by a step; every thread that asks gets another number."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(data.data, [arguments[1]])
+        return builder.atomic_rmw("add", address, arguments[2], "monotonic")
+
+    return numba_types.int64(array, numba_types.int64, numba_types.int64), generate
+
+
+@intrinsic
+def put_if_zero(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
+    """Puts a value into an element of a uint32 array if it is 0; returns what was there. Whoever sees the value also
+    sees what this thread has written before."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(data.data, [arguments[1]])
+        zero = ir.Constant(ir.IntType(32), 0)
+        return builder.extract_value(builder.cmpxchg(address, zero, arguments[2], "acq_rel", "acquire"), 0)
+
+    return numba_types.uint32(array, numba_types.int64, numba_types.uint32), generate
+
+
+@intrinsic
 def flattened(typing_context: Any, array: Any) -> Any:
     """The elements of an array as one of dimension 1. What numba makes of `reshape` calls a function of numba's, which
     is not there when operators run."""
@@ -82,6 +113,26 @@ def flattened(typing_context: Any, array: Any) -> Any:
         return made._getvalue()
 
     return vector(array), generate
+
+
+@intrinsic
+def halves_of(typing_context: Any, array: Any) -> Any:
+    """The memory of an array of 64-bit numbers as one of 32-bit numbers, twice as long."""
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array, populate_array
+
+    halves = numba_types.Array(numba_types.uint32, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        given = make_array(signature.args[0])(context, builder, arguments[0])
+        made = make_array(halves)(context, builder)
+        size = context.get_constant(numba_types.intp, 4)
+        data = builder.bitcast(given.data, context.get_data_type(numba_types.uint32).as_pointer())
+        length = builder.mul(given.nitems, context.get_constant(numba_types.intp, 2))
+        populate_array(made, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
+        return made._getvalue()
+
+    return halves(array), generate
 
 
 def _group_of(element: types.Scalar) -> Any:
@@ -170,6 +221,9 @@ __all__ = [
     "flattened",
     "group_of_keys",
     "group_of_numbers",
+    "halves_of",
     "increment_atomically",
     "prefetch",
+    "put_if_zero",
+    "take_number",
 ]

@@ -21,12 +21,12 @@ class NotOurs(OSError):
     """A folder belongs to another user, or others may write to it."""
 
 
-def own_folder(path: Path, mode: int = 0o700) -> Path:
+def own_folder(path: Path) -> Path:
     """Makes a folder, with those above it, unless it is there. Raises NotOurs when it is, or is in, a folder where
     another user can put files, and OSError when it cannot be made."""
     path = Path(os.path.abspath(path))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.mkdir(mode=mode, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
         raise NotOurs(f"`{path}` is no folder")

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from elastalog.analysis.program import Aggregation, Atom, CheckedProgram, Literal, Negation, Relation, Rule
 from elastalog.analysis.subsumptions import MARK
+from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.logical import Term
 
 
 def kept_as_classes(program: CheckedProgram) -> frozenset[str]:
@@ -41,6 +43,12 @@ def why_by_pairs(relation: Relation, program: CheckedProgram) -> str | None:
     if any(directive.kind == "limitsize" for directive in relation.directives):
         return "it has a `.limitsize`"
     return None
+
+
+def told_apart(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The terms of an atom of an equivalence that say something: of one value, that it is in a class. So does a
+    wildcard beside it, which would only repeat the class."""
+    return tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]
 
 
 def _read_by(rule: Rule) -> Iterator[str]:

@@ -8,8 +8,7 @@ from typing import assert_never
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, CheckedProgram, Constant, Rule, Variable
 from elastalog.analysis.subsumptions import MARK
-from elastalog.analysis.variable_names import is_wildcard_name
-from elastalog.planning.equivalences import kept_as_classes
+from elastalog.planning.equivalences import kept_as_classes, told_apart
 from elastalog.planning.logical import (
     HIDDEN,
     Absent,
@@ -210,12 +209,10 @@ class Lowering:
     # --- equivalences ---------------------------------------------------------------------------------------------
 
     def through_representative(self, classes: str, terms: tuple[str | Constant, ...], is_counted: bool) -> list[Goal]:
-        """That two values are in one class. Of one value it says that it is in some class; so does a wildcard beside
-        it, which would only repeat the class."""
-        if not is_counted:
-            terms = tuple(t for t in terms if not (isinstance(t, str) and is_wildcard_name(t))) or terms[:1]
+        """That two values are in one class; of one value, that it is in some class."""
         representative = self.variable(self.relations[classes].bases[1]).name
-        return [Scan(classes, (term, representative)) for term in dict.fromkeys(terms)]
+        said = terms if is_counted else told_apart(terms)
+        return [Scan(classes, (term, representative)) for term in dict.fromkeys(said)]
 
     def in_other_classes(self, atom: checked.Atom, classes: str) -> list[list[Goal]]:
         """That two values are not in one class: the first is in none, or the second is not in that of the first."""

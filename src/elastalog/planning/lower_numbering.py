@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Apply, Base, Constant, Rule, Variable
+from elastalog.planning.equivalences import told_apart
 from elastalog.planning.logical import AUTOINC, HIDDEN, AggregateRule, Goal, Scan, StoredRelation, Test
 from elastalog.planning.lower_aggregates import ZERO, Alternative
 from elastalog.planning.variables import grounded, variables_in
@@ -52,14 +53,17 @@ def _variables(goal: Goal) -> set[str]:
 
 def _columns(lowering: Lowering, conjunctions: list[tuple[Goal, ...]]) -> dict[str, Base]:
     """The variables that tell derivations apart, in the order in which they are written, and their types. What an
-    argument computes follows from them."""
+    argument computes follows from them. A wildcard in an atom of an equivalence only says that there is a class,
+    however the equivalence is kept."""
     found: dict[str, Base] = {}
     for goal in conjunctions[0]:
         if isinstance(goal, Test):
             found.update({v.name: v.base for v in variables_in(goal) if v.name not in found})
         elif isinstance(goal, Scan):
             bases = lowering.relations[goal.relation].bases
-            for term, base in zip(goal.terms, bases, strict=True):
+            written = goal.relation in lowering.program.relations
+            is_equivalence = written and lowering.program.relations[goal.relation].is_equivalence
+            for term, base in zip(told_apart(goal.terms) if is_equivalence else goal.terms, bases, strict=False):
                 if isinstance(term, str):
                     found.setdefault(term, base)
     return {name: base for name, base in found.items() if not name[:2].strip("@").isdigit()}

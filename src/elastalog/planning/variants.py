@@ -46,11 +46,11 @@ def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_ro
     return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
 
 
-def plan_full(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:
+def plan_full(clause: Clause, statistics: Statistics) -> Variant:
     """The variant that enumerates all derivations."""
     hint = _hint(clause, None)
     start = first_scan(clause, statistics, hint)
-    return _plan(clause, start, set(), statistics, _results(clause, with_rows), hint=hint)
+    return _plan(clause, start, set(), statistics, clause.head_terms, hint=hint)
 
 
 def plan_backward(clause: Clause, statistics: Statistics, *, with_rows: bool = False) -> Variant:

@@ -82,6 +82,15 @@ class Absence:
     notes: tuple[str, ...] = ()
 
     @property
+    def subject(self) -> str:
+        """What is asked about, as it is written."""
+        return str(self.fact)
+
+    def conclusion(self, instantiation: Instantiation) -> str:
+        """What an instantiation would derive."""
+        return str(self.fact)
+
+    @property
     def headline(self) -> str:
         """One line that says what follows."""
         if any(not found.failing for found in self.instantiations):
@@ -157,7 +166,34 @@ class Absence:
         from elastalog.provenance.rendering.page import page as page_of
 
         piece = show_lines(render_absence(self))
-        return page_of(f"Why {self.fact} does not hold", piece) if page else piece
+        return page_of(f"Why {self.subject} does not hold", piece) if page else piece
+
+
+@dataclass(frozen=True, slots=True)
+class PatternAbsence(Absence):
+    """Of the facts that fit a `pattern`, as `path(1, X)`, `present` hold; why others do not: the nearest failing
+    instantiations that would derive one, whichever it is. `conclusions` has what each of them would derive; a variable
+    in it stands for any value. `fact` has nil in the open places."""
+
+    pattern: str = ""
+    present: int = 0
+    conclusions: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return self.pattern
+
+    def conclusion(self, instantiation: Instantiation) -> str:
+        return self.conclusions[next(i for i, found in enumerate(self.instantiations) if found is instantiation)]
+
+    @property
+    def headline(self) -> str:
+        fit = "no fact fits" if not self.present else "1 fact fits" if self.present == 1 else f"{self.present:,} fit"
+        if self.instantiations:
+            return f"{self.pattern}: {fit}; nearest derivations of others that fail:"
+        if self.impossible:
+            return f"{self.pattern}: {fit}; no rule could derive another:"
+        return f"{self.pattern}: {fit}; no derivation of another comes near, so others hold only if they are given"
 
 
 def _nothing_there(reason: str) -> ElastalogError:

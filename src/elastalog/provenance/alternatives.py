@@ -30,7 +30,7 @@ class Alternatives:
         self._around = around
         self._reading = reading
         self._premise_of = premise_of
-        self._best: Best = best_values(around.hypergraph(HEIGHT), HEIGHT)
+        self._best: Best = best_values(around.hypergraph(HEIGHT), HEIGHT, reading.look)
         self._tried = 0
         self._is_cut = False
 
@@ -53,6 +53,7 @@ class Alternatives:
         self._tried += 1
         if self._tried > MOST_TRIED:
             raise _too_many(f"more than {MOST_TRIED:,} partial proofs were tried")
+        self._reading.look()
         around = self._around
         shown = self._reading.fact(around.facts[fact])
         if fact in around.explicit:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
 from operator import index
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
 from elastalog.analysis.listing import show_rule
+from elastalog.analysis.pattern import Pattern as FactPattern
 from elastalog.analysis.program import (
     Aggregation,
     Apply,
@@ -36,7 +37,7 @@ from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.arguments import is_whole, require_mapping, require_number
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
-from elastalog.provenance.absence import Absence
+from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.alternatives import Alternatives
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.joins import Pattern
@@ -48,7 +49,10 @@ from elastalog.provenance.rivals import candidates, dominating, holders
 from elastalog.provenance.search import Assembly
 from elastalog.provenance.steps import AnnotatedSteps, Steps
 from elastalog.provenance.why_not import explain_absence
+from elastalog.provenance.why_not_pattern import explain_pattern
 from elastalog.relations.words import Dictionary
+
+Asking: TypeAlias = Callable[[], AbstractContextManager[object]]
 
 LEAST = "the least height of all proofs"
 LEAST_BY_STRATUM = "the least within each stratum"
@@ -67,15 +71,14 @@ class Setting:
 
 
 class Explainer:
-    """Answers why and why not about the present epoch, whose number `epoch` gives. `exclusively` is held while a proof
-    or an absence is expanded later: no update must come between. Who asks the explainer itself sees to that."""
+    """Answers why and why not about the present epoch, whose number `epoch` gives. `asking` makes the block in which a
+    proof or an absence is expanded later: no update must come between, and it may take so long. Who asks the explainer
+    itself sees to that. Raises LimitReached when the time of the backend's watch is over."""
 
-    def __init__(
-        self, setting: Setting, epoch: Callable[[], int], exclusively: AbstractContextManager[object] | None = None
-    ) -> None:
+    def __init__(self, setting: Setting, epoch: Callable[[], int], asking: Asking = nullcontext) -> None:
         self._setting = setting
         self._epoch = epoch
-        self._exclusively = nullcontext() if exclusively is None else exclusively
+        self._asking = asking
         self._of_epoch: _OfEpoch | None = None
 
     def explain(self, fact: Fact, depth: int | None = None) -> Proof:
@@ -101,21 +104,28 @@ class Explainer:
         require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
         return self._now().absence(fact, limit, rule, bindings or {})
 
+    def explain_pattern(
+        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value] | None
+    ) -> PatternAbsence:
+        """The same for whatever fits a pattern and does not hold."""
+        require_number("limit", limit, 1, whole=True, or_none=False)
+        require_number("rule", rule, 1, whole=True)
+        require_mapping("`bindings` are values by variable", bindings, 'give a mapping, as `{"y": 3}`')
+        return self._now().pattern(pattern, written, limit, rule, bindings or {})
+
     def _now(self) -> _OfEpoch:
         if self._of_epoch is None or self._of_epoch.number != self._epoch():
-            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._exclusively)
+            self._of_epoch = _OfEpoch(self._setting, self._epoch(), self._epoch, self._asking)
         return self._of_epoch
 
 
 class _OfEpoch:
     """What is known about one epoch; the source of further levels of its proofs."""
 
-    def __init__(
-        self, setting: Setting, number: int, epoch: Callable[[], int], exclusively: AbstractContextManager[object]
-    ) -> None:
+    def __init__(self, setting: Setting, number: int, epoch: Callable[[], int], asking: Asking) -> None:
         self.number = number
         self._epoch = epoch
-        self._exclusively = exclusively
+        self._asking = asking
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
         steps, claim = self._steps()
@@ -140,7 +150,7 @@ class _OfEpoch:
         if depth is not None and not (is_whole(depth) and depth >= 0):
             advice = "give a whole number, 0 or more, or None for all"
             raise ElastalogError([Diagnostic("E0708", f"{depth!r} is no depth", help=advice)])
-        with self._exclusively:
+        with self._asking():
             return self._assembly.prove(self._present(fact), depth)
 
     def explain(self, fact: Fact) -> Proof:
@@ -186,18 +196,31 @@ class _OfEpoch:
             advice = "`explain` says why"
             raise ElastalogError([Diagnostic("E0702", f"{fact} holds", help=advice)])
         program = self._setting.program
-        rules = tuple(r for r in program.rules if r.head.relation == fact.relation and not r.is_closure)
-        if rule is not None:
-            rules = tuple(r for r in program.rules if r.head.relation == fact.relation)
-        if rule is not None:
-            rules = (self._chosen(fact, rules, rule),)
-        bound = {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
+        rules, bound = self._restricted(fact.relation, rule, bindings)
         declared = program.relations[fact.relation]
         found = explain_absence(
             fact, rules, self._look_up, self._reading.ordinal, limit, bound, self, self._setting.backend.is_complete,
             competes=bool(declared.choices) or fact.relation in self._reading.subsumed,
         )  # fmt: skip
         return replace(found, notes=tuple(self._notes(fact, any(not i.failing for i in found.instantiations))))
+
+    def pattern(
+        self, pattern: FactPattern, written: str, limit: int, rule: int | None, bindings: Mapping[str, Value]
+    ) -> PatternAbsence:
+        self._require_epoch()
+        rules, bound = self._restricted(pattern.relation, rule, bindings)
+        present = self._reading.count(pattern)
+        return explain_pattern(
+            pattern, written, present, rules, self._look_up, self._reading.ordinal, limit, bound, self
+        )
+
+    def _restricted(
+        self, relation: str, rule: int | None, bindings: Mapping[str, Value]
+    ) -> tuple[tuple[Rule, ...], dict[str, Value]]:
+        """The rules that are looked at, and the values given to their variables, as facts have them."""
+        rules = tuple(r for r in self._setting.program.rules if r.head.relation == relation)
+        rules = tuple(r for r in rules if not r.is_closure) if rule is None else (_chosen(relation, rules, rule),)
+        return rules, {name: _value_of_variable(rules, name, value) for name, value in bindings.items()}
 
     def _notes(self, fact: Fact, is_given: bool) -> Iterator[str]:
         """What keeps a fact away that rules may give."""
@@ -220,20 +243,19 @@ class _OfEpoch:
         return candidates(fact, self._setting.program, self._look_up, self._reading.ordinal)
 
     def explain_absence(self, fact: Fact) -> Absence:
-        with self._exclusively:
+        with self._asking():
             return self.absence(fact, 5, None, {})
 
     def _look_up(self, relation: str, pattern: Pattern) -> Iterator[tuple[Value, ...]]:
         return self._reading.select(relation, pattern)
 
-    def _chosen(self, fact: Fact, rules: tuple[Rule, ...], number: int) -> Rule:
-        for rule in rules:
-            if rule.number_in_relation == number:
-                return rule
-        listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
-        raise ElastalogError(
-            [Diagnostic("E0710", f"`{fact.relation}` has no rule {number}", help=f"its rules are: {listed}")]
-        )
+
+def _chosen(relation: str, rules: tuple[Rule, ...], number: int) -> Rule:
+    for rule in rules:
+        if rule.number_in_relation == number:
+            return rule
+    listed = "; ".join(f"{rule.number_in_relation}: {show_rule(rule)}" for rule in rules) or "none"
+    raise ElastalogError([Diagnostic("E0710", f"`{relation}` has no rule {number}", help=f"its rules are: {listed}")])
 
 
 def _in_class(value: Value, size: int) -> str:

@@ -72,11 +72,12 @@ def value_of(expression: Expression, bindings: Bindings, ordinal: Ordinal = no_o
 @dataclass(frozen=True, slots=True)
 class Run:
     """What only a run knows: the numbers of symbols, the functors that its user implements, by name, and whether its
-    integers wrap."""
+    integers wrap. `look` is called at every step of what may take long, and may raise."""
 
     ordinal: Ordinal
     functions: Mapping[str, Callable[..., Any]]
     wraps: bool = False
+    look: Callable[[], None] = lambda: None
 
     def __call__(self, symbol: str) -> int | None:
         return self.ordinal(symbol)
@@ -177,6 +178,7 @@ def take_apart(comparison: Comparison, bindings: Bindings) -> dict[str, Value] |
 def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal) -> Iterator[Value]:
     """The values of `range(…)`, the first million at most."""
     numbers: list[Any] = [value_of(argument, bindings, ordinal) for argument in generator.arguments]
+    look = ordinal.look if isinstance(ordinal, Run) else None
     start, end = numbers[:2]
     step = numbers[2] if len(numbers) > 2 else 1 if start <= end else -1
     if step == 0:
@@ -186,6 +188,8 @@ def range_of(generator: Apply, bindings: Bindings, ordinal: Ordinal = no_ordinal
     for _ in range(MOST_IN_RANGE):
         if not (start < end if step > 0 else start > end):
             return
+        if look is not None:
+            look()
         yield start
         start += step
 

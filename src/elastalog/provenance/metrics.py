@@ -86,8 +86,9 @@ class Best:
     order: dict[int, int]
 
 
-def best_values(graph: Hypergraph, metric: Metric) -> Best:
-    """Knuth's generalisation of Dijkstra's algorithm: facts in the order of their best values."""
+def best_values(graph: Hypergraph, metric: Metric, look: Callable[[], None] = lambda: None) -> Best:
+    """Knuth's generalisation of Dijkstra's algorithm: facts in the order of their best values. `look` is called for
+    every fact, and may raise."""
     values: dict[int, int] = {}
     order: dict[int, int] = {}
     waiting = [len(set(body)) for body in graph.bodies]
@@ -102,6 +103,7 @@ def best_values(graph: Hypergraph, metric: Metric) -> Best:
         value, fact = heappop(heap)
         if fact in values:
             continue
+        look()
         values[fact] = value
         order[fact] = len(order)
         for number in uses.get(fact, ()):

@@ -125,6 +125,7 @@ class Neighbourhood:
     def _add(self, clause: Clause | None, head: int, body: tuple[WordFact, ...]) -> None:
         if len(self.heads) >= self._most:
             raise _too_many(self._most)
+        self._reading.look()
         self.of_head.setdefault(head, []).append(len(self.heads))
         self.clauses.append(clause)
         self.heads.append(head)
@@ -189,7 +190,7 @@ class ComputedSteps:
     def _find(self, wanted: list[WordFact]) -> None:
         around = Neighbourhood(self._backend, self._reading, self._scope, self._superseded)
         around.collect(wanted)
-        best = best_values(around.hypergraph(self._metric), self._metric)
+        best = best_values(around.hypergraph(self._metric), self._metric, self._reading.look)
         for number, value in best.values.items():
             fact = around.facts[number]
             if number in around.outside or fact in self.known:

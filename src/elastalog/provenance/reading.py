@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from elastalog.analysis.pattern import Free, Pattern
 from elastalog.analysis.program import Aggregation, Apply, Atom, Base, Comparison, Negation, Rule, Value, Variable
 from elastalog.analysis.values import sort_key
 from elastalog.backends.protocol import Backend
@@ -50,7 +51,9 @@ class Reading:
     def __init__(self, backend: Backend, dictionary: Dictionary) -> None:
         self._backend = backend
         self._dictionary = dictionary
-        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps)
+        self.look = backend.watch.step
+        """To be called at every step of a search: raises LimitReached when its time is over."""
+        self.ordinal = Run(dictionary.symbols.find, dictionary.functions, dictionary.wraps, self.look)
         program = backend.program
         self._bases = {name: stored.bases for name, stored in program.relations.items()}
         self._arity = {relation.name: relation.arity for relation in program.checked.relations.values()}
@@ -60,6 +63,8 @@ class Reading:
             stratum.aggregate.relation: stratum.aggregate for stratum in program.strata if stratum.aggregate is not None
         }
         self.subsumed = {name: s for s in program.strata if s.dominance for name in s.relations}
+        self.rivalled = self.subsumed.keys() | {name for name, stored in program.relations.items() if stored.choices}
+        """The relations of which a fact that is derived may yet not hold, because of others."""
         self.equivalences = program.equivalences
         self._equivalence_of = {program.relations[name].classes: name for name in self.equivalences}
         self._closures = {
@@ -87,6 +92,7 @@ class Reading:
 
     def sort_key(self, words: WordFact) -> tuple[Any, ...]:
         """Orders the facts of one relation by their values."""
+        self.look()
         return tuple(map(sort_key, self._values(*words)))
 
     def words(self, fact: Fact) -> WordFact | None:
@@ -101,6 +107,7 @@ class Reading:
 
     def select(self, relation: str, values: Sequence[Value | None]) -> Iterator[tuple[Value, ...]]:
         """The facts with the given values, in the order in which they are stored; None fits any."""
+        self.look()
         columns = tuple(i for i, value in enumerate(values) if value is not None)
         known: list[int] = []
         for column in columns:
@@ -116,7 +123,30 @@ class Reading:
             return
         arity = self._arity[relation]
         for row in self._backend.select(relation, columns, np.array(known, np.int32)).words:
+            self.look()
             yield self._values(relation, row.tolist())[:arity]
+
+    def count(self, pattern: Pattern) -> int:
+        """How many facts fit a pattern."""
+        relation, bases = pattern.relation, self._bases[pattern.relation]
+        known: dict[int, int] = {}
+        places: dict[str, list[int]] = {}
+        for column, term in enumerate(pattern.terms):
+            if not isinstance(term, Free):
+                word = self._find(bases[column], term)
+                if word is None:
+                    return 0
+                known[column] = word
+            elif term.name is not None:
+                places.setdefault(term.name, []).append(column)
+        if not known and all(len(columns) == 1 for columns in places.values()):
+            return self._backend.size(relation)
+        words = self._backend.select(relation, tuple(known), np.array(list(known.values()), np.int32)).words
+        fits = np.ones(len(words), np.bool_)
+        for first, *others in places.values():
+            for other in others:
+                fits &= words[:, first] == words[:, other]
+        return int(fits.sum())
 
     def _find(self, base: Base, value: Value) -> int | None:
         try:
@@ -140,6 +170,7 @@ class Reading:
 
     def items(self, clause: Clause, head: WordFact, bodies: Sequence[WordFact]) -> list[Item]:
         """The premises of a derivation, in the order of the rule's body."""
+        self.look()
         origin = self._origins[clause.number]
         if all(isinstance(literal, Atom) for literal in origin.literals):
             return [self._read_at(clause, position, bodies) for position in origin.scans if position is not None]

@@ -19,23 +19,34 @@ from elastalog.syntax.parser import parse
 from elastalog.syntax.printer import print_clause
 
 
-def direct_uses(fact: Fact, program: Program, ask: Callable[[Query], Relation]) -> Iterator[Fact]:
-    """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
-    aggregate of the body ranges over. Each once; those that only negate it are none."""
-    found: dict[Fact, None] = {}
-    for text in rule_texts(program):
-        tree, _ = parse(Source("<rule>", text))
-        clause = tree.items[0]
-        assert isinstance(clause, syntax.Clause)
-        for wide in (clause, *_with_members(clause, (*clause.heads, *clause.body))):
-            first = 0 if wide is clause else len(clause.body)
-            for place, literal in enumerate(wide.body[first:], first):
-                if isinstance(literal, syntax.Atom) and literal.relation == fact.relation:
-                    query = check_clause(_with_fact(wide, place, fact), program.tree, program.checked)
-                    for values in ask(query):
-                        found.setdefault(Fact(clause.heads[0].relation, values))
-    found.pop(fact, None)
-    yield from found
+class Uses:
+    """Knows the rules of a program by the relations that they read."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._reading: dict[str, list[tuple[syntax.Clause, int]]] = {}
+        for text in rule_texts(program):
+            tree, _ = parse(Source("<rule>", text))
+            clause = tree.items[0]
+            assert isinstance(clause, syntax.Clause)
+            for wide in (clause, *_with_members(clause, (*clause.heads, *clause.body))):
+                first = 0 if wide is clause else len(clause.body)
+                for place, literal in enumerate(wide.body[first:], first):
+                    if isinstance(literal, syntax.Atom):
+                        self._reading.setdefault(literal.relation, []).append((wide, place))
+
+    def direct(self, fact: Fact, ask: Callable[[Query], Relation]) -> list[Fact]:
+        """The facts that a rule derives from a fact, which holds, and others: it stands in the body, or among what an
+        aggregate of the body ranges over. Each once; those that only negate it are none."""
+        program = self._program
+        found: dict[Fact, None] = {}
+        for clause, place in self._reading.get(fact.relation, ()):
+            bound = _with_fact(clause, place, fact)
+            if bound is not None:
+                for values in ask(check_clause(bound, program.tree, program.checked)):
+                    found.setdefault(Fact(clause.heads[0].relation, values))
+        found.pop(fact, None)
+        return list(found)
 
 
 def _with_members(clause: syntax.Clause, nodes: Sequence[syntax.Literal], depth: int = 0) -> Iterator[syntax.Clause]:
@@ -105,10 +116,13 @@ def _other_than(head: syntax.Atom, fact: Fact) -> syntax.Literal:
     return syntax.Disjunction(tuple((literal,) for literal in differences), span)
 
 
-def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause:
-    """The clause with an atom of its body bound to a fact."""
+def _with_fact(clause: syntax.Clause, place: int, fact: Fact) -> syntax.Clause | None:
+    """The clause with an atom of its body bound to a fact; None where that is none of it, going by its constants."""
     atom = clause.body[place]
     assert isinstance(atom, syntax.Atom)
+    for argument, own in zip(atom.arguments, fact.values, strict=True):
+        if isinstance(argument, syntax.String) and argument.value != own:
+            return None
     values = [constant(value, atom.span) for value in fact.values]
     equations = tuple(
         syntax.Comparison("=", argument, value, atom.span, atom.span)

@@ -7,7 +7,7 @@ finds something. Values for variables come from the facts that the other atoms t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -48,7 +48,7 @@ class _Spent(Exception):
 
 
 @dataclass(slots=True)
-class _Search:
+class Search:
     """The search for one rule. `literals`: the body and the equations of computed head arguments, numbered by
     position."""
 
@@ -58,6 +58,8 @@ class _Search:
     ordinal: Ordinal
     most: int
     found: dict[tuple[str, ...], Instantiation] = field(default_factory=dict)
+    is_wanted: Callable[[Bindings], bool] = lambda _: True
+    """Whether an instantiation with such values is of use."""
     lookups: int = 0
     is_cut: bool = False
 
@@ -165,6 +167,8 @@ class _Search:
     def keep(self, bindings: dict[str, Value], decided: dict[int, Status], failures: int) -> None:
         if sum(status == "fails" for status in decided.values()) != failures:
             return
+        if not self.is_wanted(bindings):
+            return
         for number, status in decided.items():
             literal = self.literals[number]
             if status == "fails" and isinstance(literal, Atom) and any(n not in bindings for n in needed_by(literal)):
@@ -246,13 +250,7 @@ def explain_absence(
         if any(not compare("=", bindings.setdefault(name, value), value) for name, value in given.items()):
             impossible.append((rule, "the values given for its variables do not fit the fact"))
             continue
-        equations = [
-            Comparison(
-                "=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span
-            )
-            for expression, value in deferred
-        ]
-        search = _Search(rule, [*rule.body, *equations], look_up, ordinal, limit * KEPT)
+        search = Search(rule, [*rule.body, *equations_of(deferred)], look_up, ordinal, limit * KEPT)
         search.run(bindings, least=1 if is_fixpoint and not competes else 0)
         ranked = sorted(search.found.values(), key=lambda found: found.rank)
         is_exhaustive = is_exhaustive and not search.is_cut
@@ -263,6 +261,14 @@ def explain_absence(
     others.sort(key=lambda found: found.rank)
     shown = sorted(best + others[: max(0, limit - len(best))], key=lambda found: found.rank)
     return Absence(fact, tuple(shown), tuple(impossible), is_exhaustive, source)
+
+
+def equations_of(deferred: Iterable[tuple[Expression, Value]]) -> list[Comparison]:
+    """That computed arguments have the values which facts give them."""
+    return [
+        Comparison("=", expression.base, Constant(value, expression.base, expression.span), expression, expression.span)
+        for expression, value in deferred
+    ]
 
 
 def _cut_short(fact: Fact) -> Diagnostic:

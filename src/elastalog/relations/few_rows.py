@@ -28,16 +28,18 @@ def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: D
     words: Words = np.empty((len(columns[0]), len(columns)), np.int32)
     for place, (column, values) in enumerate(zip(schema.columns, columns, strict=True)):
         if column.base is Base.SYMBOL:
-            if any(type(value) is not str for value in values):
-                return None
+            for value in values:
+                if type(value) is not str:
+                    return None
             texts.extend(values)
             places.append(place)
         elif column.base is Base.RECORD:
             return None
         else:
             least, most = _RANGES.get(column.base, (0, -1))
-            if any(type(value) is not int or not least <= value <= most for value in values):
-                return None
+            for value in values:
+                if type(value) is not int or not least <= value <= most:
+                    return None
             words[:, place] = values
     if texts:
         try:

@@ -46,25 +46,23 @@ def read_shape(text: str) -> tuple[str, tuple[Base, ...]]:
 
 def pack(dictionary: Dictionary, shape: int, parts: Sequence[Words], count: int) -> Words:
     """The words of records of one shape, given as its symbol, from the words of their parts; new ones are added."""
-    chain: Integers = np.full(count, -1 - shape, np.int64)
-    for part in parts or [np.zeros(count, np.int32)]:
-        patterns = (chain << _HALF) | (part.astype(np.int64) & _LOW)
-        chain = dictionary.wide.intern(patterns).astype(np.int64)
-    return chain.astype(np.int32)
+    links = np.zeros((max(len(parts), 1), count), np.int32)
+    for link, words_of_parts in enumerate(parts):
+        links[link] = words_of_parts
+    words, absent = dictionary.wide.find_chains(-1 - shape, links)
+    if absent:
+        is_absent = words < 0
+        chain: Integers = np.full(absent, -1 - shape, np.int64)
+        for part in links[:, is_absent]:
+            chain = dictionary.wide.intern((chain << _HALF) | (part.astype(np.int64) & _LOW)).astype(np.int64)
+        words[is_absent] = chain
+    return words
 
 
 def unpack(dictionary: Dictionary, words: Words, shape: int, arity: int) -> tuple[list[Words], NDArray[np.bool_]]:
     """The words of the parts of records, and which records are of the shape; the parts of others mean nothing."""
-    wide = dictionary.wide
-    parts: list[Words] = []
-    chain = words.astype(np.int64)
-    for _ in range(max(arity, 1)):
-        patterns = wide.patterns(np.maximum(chain, 0).astype(np.int32))
-        parts.append((patterns & _LOW).astype(np.uint32).view(np.int32))
-        # A chain that has ended before stays ended, at nothing that is a shape.
-        chain = np.where(chain < 0, np.int64(-1) << _HALF, patterns >> _HALF)
-    parts.reverse()
-    return parts[:arity], chain == -1 - shape
+    parts, ends = dictionary.wide.follow_chains(words, max(arity, 1))
+    return list(parts[:arity]), ends == -1 - shape
 
 
 def pack_one(dictionary: Dictionary, shape: str, parts: Sequence[int]) -> int:

@@ -62,7 +62,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
+        return tuple([column.name for column in self.columns])  # quicker than a generator
 
     def arrow(self) -> pa.Schema:
         """The Arrow schema of the relation's facts: `int64`, `uint64`, `float64`, `string`, none nullable; records are

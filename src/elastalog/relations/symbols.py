@@ -121,7 +121,15 @@ class Symbols:
     def _encode_dictionary(self, array: pa.Array | pa.ChunkedArray) -> Words:
         """A dictionary that comes from elsewhere may be large, little used, and hold a text twice."""
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        return _joined([self.encode(chunk.dictionary)[numbers_of_array(chunk.indices)] for chunk in chunks])
+        known: dict[tuple[int, ...], Words] = {}  # chunks may share their dictionary
+        parts = []
+        for chunk in chunks:
+            texts = chunk.dictionary
+            place = (len(texts), texts.offset, *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
+            if place not in known:
+                known[place] = self.encode(texts)
+            parts.append(known[place][numbers_of_array(chunk.indices)])
+        return _joined(parts)
 
     def _encode_plain(self, array: pa.Array | pa.ChunkedArray) -> Words:
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

@@ -23,6 +23,8 @@ from elastalog.relations.rows import columns_of_rows, row_diagnostic
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
 
+_DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
+
 
 def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
     """The facts as words, C-contiguous, of shape (number of rows, arity).
@@ -33,12 +35,11 @@ def to_words(schema: Schema, rows: Any, dictionary: Dictionary) -> Words:
     raises an ElastalogError that names it."""
     if isinstance(rows, np.ndarray):
         return _words_of_numpy(schema, rows, dictionary)
-    if (
-        isinstance(rows, list)
-        and 0 < len(rows) <= FEW
-        and (words := _words_of_few_tuples(schema, rows, dictionary)) is not None
-    ):
-        return words
+    if isinstance(rows, list) and len(rows) <= FEW:
+        if not rows:
+            return np.empty((0, schema.arity), np.int32)
+        if (words := _words_of_few_tuples(schema, rows, dictionary)) is not None:
+            return words
     table = as_table(rows)
     if table is not None:
         if 0 < table.num_rows <= FEW and (words := _words_of_small_table(schema, table, dictionary)) is not None:
@@ -169,18 +170,26 @@ def _checked_columns(schema: Schema, table: pa.Table) -> list[pa.ChunkedArray]:
 
 def _words_of_small_table(schema: Schema, table: pa.Table, dictionary: Dictionary) -> Words | None:
     # A dictionary says in which order its texts are to get their ids.
-    if not schema.arity or any(pa.types.is_dictionary(kind) for kind in table.schema.types):
+    if not schema.arity:
         return None
+    columns = []
     try:
-        columns = [column.to_pylist() for column in columns_in_order(schema, table)]
+        for array in columns_in_order(schema, table):
+            if array.type.id == _DICTIONARY:
+                return None
+            columns.append(array.to_pylist())
     except (ValueError, pa.ArrowException):  # such as bytes that are not UTF-8
         return None
     return words_of_few(schema, columns, dictionary)
 
 
 def _words_of_few_tuples(schema: Schema, rows: list[Any], dictionary: Dictionary) -> Words | None:
-    if not schema.arity or any(type(row) is not tuple or len(row) != schema.arity for row in rows):
+    arity = schema.arity
+    if not arity:
         return None
+    for row in rows:
+        if type(row) is not tuple or len(row) != arity:
+            return None
     return words_of_few(schema, list(zip(*rows, strict=True)), dictionary)
 
 

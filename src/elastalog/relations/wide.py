@@ -1,8 +1,8 @@
 """The wide table: distinct 64-bit patterns as small integers, append-only.
 
 It holds what does not fit a word: large numbers and unsigned numbers, and every float. Open addressing over ids, whose
-patterns lie in one array: 16 to 24 bytes a pattern. Blocks of rows are probed all at once with NumPy, a handful of
-values one by one, since a NumPy call costs as much as probing ten values.
+patterns lie in one array: 16 to 24 bytes a pattern. Blocks of rows are probed all at once by compiled operators, a
+handful of values one by one.
 
 Readers need no lock: a pattern is written before its id, ids only enter empty slots, and a larger table replaces the
 smaller in one assignment. Writers exclude each other.
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
+from elastalog.relations import wide_operators
 from elastalog.relations.limits import MOST_WIDE_PATTERNS, Integers, Words
 from elastalog.relations.thread_lock import ThreadLock
 
@@ -42,12 +43,12 @@ class WideTable:
         if len(patterns) <= FEW:
             return np.array([self.intern_one(pattern) for pattern in patterns.tolist()], np.int32)
         patterns = np.ascontiguousarray(patterns)
-        ids = self._probe(patterns)
-        is_absent = ids == EMPTY
-        if is_absent.any():
+        ids, absent = self._probe(patterns)
+        if absent:
+            is_absent = ids == EMPTY
             distinct, position = np.unique(patterns[is_absent], return_inverse=True)
             with self._lock:
-                new_ids = self._probe(distinct)  # another writer may have been here since
+                new_ids, _ = self._probe(distinct)  # another writer may have been here since
                 is_new = new_ids == EMPTY
                 new_ids[is_new] = self._append(distinct[is_new])
             ids[is_absent] = new_ids[position]
@@ -76,7 +77,21 @@ class WideTable:
 
     def find_all(self, patterns: Integers) -> Words:
         """The ids of patterns, -1 where absent; never adds."""
-        return self._probe(np.ascontiguousarray(patterns))
+        return self._probe(np.ascontiguousarray(patterns))[0]
+
+    def find_chains(self, start: int, parts: NDArray[np.int32]) -> tuple[Words, int]:
+        """The ids of the last patterns of chains, -1 where one is absent, and how many are: a pattern has the id of the
+        one before it in the upper half, the first one `start`, and in the lower half a word of a row of `parts`."""
+        ids: Words = np.empty(parts.shape[1], np.int32)
+        slots = self._slots
+        absent = wide_operators.find_chains(parts, start, self._patterns, slots, _shift(slots), ids)
+        return ids, int(absent)
+
+    def follow_chains(self, ids: Words, links: int) -> tuple[NDArray[np.int32], Integers]:
+        """The parts of chains, a row for each link, and what they begin with."""
+        parts, ends = np.empty((links, len(ids)), np.int32), np.empty(len(ids), np.int64)
+        wide_operators.follow_chains(np.ascontiguousarray(ids), self._patterns, parts, ends)
+        return parts, ends
 
     def patterns(self, ids: Words) -> Integers:
         """The patterns of ids."""
@@ -96,23 +111,12 @@ class WideTable:
             with self._lock:
                 self._append(np.ascontiguousarray(patterns))
 
-    def _probe(self, patterns: Integers) -> Words:
+    def _probe(self, patterns: Integers) -> tuple[Words, int]:
+        """The ids of patterns, and how many are absent."""
+        found: Words = np.empty(len(patterns), np.int32)
         slots = self._slots
-        mask = len(slots) - 1
-        found = np.full(len(patterns), EMPTY, np.int32)
-        slot = _home(patterns, len(slots))
-        open_rows: NDArray[np.intp] = np.arange(len(patterns))
-        wanted = patterns
-        while len(open_rows):
-            held = slots[slot]
-            is_held = held != EMPTY
-            # Read after `held`, so that it has a pattern for every id seen even while a writer appends.
-            is_equal = (self._patterns[held] == wanted) & is_held
-            found[open_rows[is_equal]] = held[is_equal]
-            goes_on = is_held & ~is_equal
-            open_rows, wanted = open_rows[goes_on], wanted[goes_on]
-            slot = slot[goes_on] + 1 & mask
-        return found
+        absent = wide_operators.find(patterns, self._patterns, slots, _shift(slots), found)
+        return found, int(absent)
 
     def _append(self, new: Integers) -> Words:
         """Adds distinct absent patterns, under the lock."""
@@ -129,7 +133,7 @@ class WideTable:
             if 2 * last > len(self._slots):
                 self._slots = self._slots_of(last, 1 << (4 * last - 1).bit_length())
             else:
-                _enter(self._slots, new, ids)
+                wide_operators.enter(self._patterns, first, last, self._slots, _shift(self._slots))
             self._length = last  # last of all: what is counted can be found
         except BaseException:  # Ctrl-C: what was not counted must not be found
             self._slots = self._slots_of(self._length, len(self._slots))
@@ -138,28 +142,13 @@ class WideTable:
 
     def _slots_of(self, count: int, size: int) -> Words:
         slots: Words = np.full(size, EMPTY, np.int32)
-        _enter(slots, self._patterns[:count], np.arange(count, dtype=np.int32))
+        wide_operators.enter(self._patterns, 0, count, slots, _shift(slots))
         return slots
 
 
-def _home(patterns: Integers, size: int) -> NDArray[np.int64]:
-    # The high half is folded in first: floats with short fractions differ only there, and a product carries upwards
-    # only.
-    raw = patterns.view(np.uint64)
-    mixed = (raw ^ (raw >> np.uint64(32))) * np.uint64(MULTIPLIER)
-    return (mixed >> np.uint64(65 - size.bit_length())).view(np.int64)
-
-
-def _enter(slots: Words, patterns: Integers, ids: Words) -> None:
-    mask = len(slots) - 1
-    slot = _home(np.ascontiguousarray(patterns), len(slots))
-    while len(ids):
-        is_free = slots[slot] == EMPTY
-        # Several ids may want one free slot: the last written stays, the others see that and go on.
-        slots[slot[is_free]] = ids[is_free]
-        goes_on = slots[slot] != ids
-        ids = ids[goes_on]
-        slot = slot[goes_on] + 1 & mask
+def _shift(slots: Words) -> int:
+    """By how much the hash of a pattern is shifted to give its home slot."""
+    return 65 - len(slots).bit_length()
 
 
 def _too_many_patterns() -> Diagnostic:

@@ -13,7 +13,7 @@ import numpy as np
 from elastalog.backends.protocol import ChangedWords
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import memory_as_limit
-from elastalog.evaluation.stored import KEPT, unmoved
+from elastalog.evaluation.stored import keeps_all, unmoved
 from elastalog.relations.facts import FactWords
 from elastalog.session.history import History
 from elastalog.storage.store import Store
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def twin_of(now: Materialisation, history: History) -> tuple[Materialisation, History]:
     """The present epoch once more, and a past of its own to ask about. Under the lock of the first."""
     other = now.another(now.program, now.dictionary)
-    if now.strategy_name in KEPT:
+    if keeps_all(now.epochs.strategy):
         for name in now.backend.program.relations:
             other.backend.states.restore(name, _copied(now.backend.states.of(name)), ())
         other.epochs.number = now.epoch
@@ -46,7 +46,6 @@ def twin_of(now: Materialisation, history: History) -> tuple[Materialisation, Hi
 def follow(now: Materialisation, history: History, update: Update, record: EpochRecord) -> bool:
     """Does once more what an epoch of the first did: `record` is what that made of the update. Returns whether it came
     to the same: numbers of `autoinc` and choices may depend on the order in which facts are found."""
-    now.stop_clock()
     alike = record.update or update
     with memory_as_limit():
         made = now.epochs.apply(replace(alike, rules=update.rules, source=None, batch=None))

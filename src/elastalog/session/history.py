@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,9 +97,10 @@ class History:
         if self._durable is not None:
             del self.records[:-1]  # the store has the others
             return
-        self._remembered += _size(record)
+        size = _size(record)
+        self._remembered += size
         while len(self.records) > 1 and (
-            len(self.records) > self._retention + 1 or self._remembered - _size(record) > MOST_FACTS
+            len(self.records) > self._retention + 1 or self._remembered - size > MOST_FACTS
         ):
             self._remembered -= _size(self.records.pop(0))
 
@@ -152,7 +154,9 @@ class History:
             return moment  # type: ignore[return-value]
         when = given.astimezone(UTC)
         entries = self.log()
-        known = [entry.epoch for entry in entries if entry.time <= when]  # in microseconds, as people name times
+        # A clock may have gone backwards: no epoch was in force before the one before it.
+        since = accumulate((entry.time for entry in entries), max)  # in microseconds, as people name times
+        known = [entry.epoch for entry, began in zip(entries, since, strict=True) if began <= when]
         if not known:
             raise faults.before_all(given, entries[0].epoch, entries[0].time)
         return known[-1]
@@ -255,7 +259,7 @@ class History:
             words = np.array([found[1]], np.int32)
             if fact.relation in equivalences.equivalences_in(store.state().layout):
                 return equivalences.turns_of_pair(store, fact.relation, words, store.first_epoch, store.epoch)
-            return turns(store.records(store.first_epoch, store.epoch), fact.relation, words)
+            return turns(store.turned(store.first_epoch, store.epoch), fact.relation, words)
 
     @contextmanager
     def _stored(self) -> Iterator[Store]:
@@ -278,9 +282,10 @@ class History:
 
 def _size(record: EpochRecord) -> int:
     """How many facts a record holds."""
-    return sum(len(came) + len(went) for came, went in record.changes.values()) + (
-        0 if record.update is None else record.update.size
-    )
+    size = 0 if record.update is None else record.update.size
+    for came, went in record.changes.values():
+        size += len(came) + len(went)
+    return size
 
 
 def _require_epochs(*epochs: object) -> None:

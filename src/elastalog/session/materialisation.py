@@ -76,10 +76,12 @@ class Materialisation:
     of the same epoch. Backend, dictionary and epochs are the same for life; program and schemas change with the
     rules."""
 
-    def __init__(self, program: Program, settings: Settings, dictionary: Dictionary | None = None) -> None:
-        memory = settings.memory
+    def __init__(
+        self, program: Program, settings: Settings, dictionary: Dictionary | None = None, watch: Watch | None = None
+    ) -> None:
+        memory = most_of_memory() if settings.memory is None else settings.memory
         self._settings = settings
-        self._watch = Watch(memory=most_of_memory() if memory is None else memory, on_progress=settings.on_progress)
+        self._watch = Watch(memory=memory, on_progress=settings.on_progress) if watch is None else watch
         self.timeout = settings.timeout
         self.lock = ThreadLock()
         self.dictionary = Dictionary() if dictionary is None else dictionary
@@ -104,33 +106,28 @@ class Materialisation:
         self.schemas = schemas_of(program.checked)
 
     def another(
-        self, program: Program, dictionary: Dictionary | None = None, equivalences: frozenset[str] | None = None
+        self,
+        program: Program,
+        dictionary: Dictionary | None = None,
+        equivalences: frozenset[str] | None = None,
+        watch: Watch | None = None,
     ) -> Materialisation:
         """One with the same settings, in this process, still without facts. `equivalences`: those that are kept as
-        classes, unless given the same as here."""
+        classes, unless given the same as here. `watch`: that of this one, if it is asked in the same thread."""
         if equivalences is None:
             equivalences = self.backend.program.equivalences
         settings = replace(self._settings, make_backend=None, on_cluster=False, equivalences=equivalences)
-        return Materialisation(program, settings, dictionary)
+        return Materialisation(program, settings, dictionary, watch)
 
-    def start_clock(self) -> None:
-        """What follows may take as long as the settings say."""
-        self._watch.deadline = None if self.timeout is None else time.monotonic() + self.timeout
-
-    def stop_clock(self) -> None:
-        """What follows may take as long as it takes."""
-        self._watch.deadline = None
+    def asking(self) -> AbstractContextManager[None]:
+        """A block in which something is evaluated or asked, under the lock, for as long as the settings say."""
+        return self.within(self.timeout)
 
     @contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
-        """A block in which what is evaluated may take as long as is said here, under the lock."""
-        with self.lock:
-            usual, self.timeout = self.timeout, seconds
-            try:
-                yield
-            finally:
-                self.timeout = usual
-                self.stop_clock()
+        """The same, for so many seconds. What is in the block may take less, never more."""
+        with self.lock, self._watch.within(seconds):
+            yield
 
     def own_watch(self, seconds: float | None) -> Watch:
         """The limits of something that is evaluated beside this, without its lock."""
@@ -141,10 +138,12 @@ class Materialisation:
     def strategy_name(self) -> str:
         return self._settings.strategy
 
-    def reading(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def reading(self) -> Iterator[None]:
         """A block in which reading files obeys the settings' limits, its time beginning now."""
-        self.start_clock()
-        return reading_within(Allowance(self._watch, self._settings.max_expansion, self._settings.jobs))
+        allowed = Allowance(self._watch, self._settings.max_expansion, self._settings.jobs)
+        with self._watch.within(self.timeout), reading_within(allowed):
+            yield
 
     @property
     def watch(self) -> Watch:

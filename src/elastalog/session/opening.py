@@ -199,18 +199,19 @@ def _session(
     if given.program is None:
         raise ElastalogError([Diagnostic("E0818", "neither a program nor a store was given", help="give one of them")])
     if store is not None:
-        from elastalog.evaluation.stored import refuse_to_create
+        from elastalog.storage.store import refuse_existing
 
-        refuse_to_create(store, settings.strategy)
+        refuse_existing(store)
     materialisation = Materialisation(given.program(), settings)
     if is_address(facts) and given.engine != "spark":
         from elastalog.pipeline.remote import RemoteFolder
 
         facts = RemoteFolder(str(facts)).fetch_all()
-    with memory_as_limit(), materialisation.reading():
-        explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
     history = History(materialisation, retention=retention or RETENTION)
-    history.records.append(materialisation.bootstrap(explicit))
+    with materialisation.asking():
+        with memory_as_limit(), materialisation.reading():
+            explicit, reports = initial_facts(materialisation, facts, given.policy, given.spark, given.engine)
+        history.records.append(materialisation.bootstrap(explicit))
     if store is not None:
         kept = digests_of(materialisation.program.checked, materialisation.dictionary.functions)
         options = Options(settings.strategy, settings.levels, retention or RETENTION, functors=kept)

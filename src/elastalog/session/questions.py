@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from elastalog.program import Program
     from elastalog.provenance.explain import Explainer, Setting
     from elastalog.provenance.proof import Proof
+    from elastalog.provenance.uses import Uses
     from elastalog.session.history import History
     from elastalog.session.materialisation import Materialisation
 
 
 class Questions:
     """The explainer and the debugger of the present program; both keep what they found for the epoch it belongs to.
-    Asked by whoever holds the lock. `undo` applies a suggestion."""
+    Asked in a block of `asking`, which holds the lock and the time. `undo` applies a suggestion."""
 
     def __init__(
         self, materialisation: Materialisation, history: History, undo: Callable[[Suggestion], Changes]
@@ -34,16 +35,8 @@ class Questions:
         self.undo = undo
         self._program: Program | None = None
         self._debugged = 0
+        self._uses: Uses | None = None
         self._is_written_out = False
-        self._apart: tuple[int, Questions] | None = None
-
-    def apart(self, make: Callable[[], Questions]) -> Questions:
-        """Questions to a world beside this one, made once an epoch: what is found there is kept as long."""
-        epoch = self._materialisation.epoch
-        if self._apart is None or self._apart[0] != epoch:
-            self._apart = None  # its memory first
-            self._apart = (epoch, make())
-        return self._apart[1]
 
     @property
     def explainer(self) -> Explainer:
@@ -52,11 +45,20 @@ class Questions:
         return self._explainer
 
     @property
+    def uses(self) -> Uses:
+        """Answers what facts are used for."""
+        self._follow()
+        if self._uses is None:
+            from elastalog.provenance.uses import Uses
+
+            self._uses = Uses(self._materialisation.program)
+        return self._uses
+
+    @property
     def debugger(self) -> Debugger:
-        """Answers what broke it, for as long as the settings allow."""
+        """Answers what broke it."""
         self._follow()
         now = self._materialisation
-        now.start_clock()
         if now.backend.program.equivalences and (self._debugged != now.epoch or not self._is_written_out):
             # Its graphs are of facts and rules, and know nothing of classes.
             with memory_as_limit():
@@ -75,8 +77,9 @@ class Questions:
 
         functions_for(now.program.checked, now.dictionary.functions)  # proofs apply them again
         self._program = now.program
+        self._uses = None
         self._is_written_out = False
-        self._explainer = Explainer(now.setting, lambda: now.epoch, now.lock)
+        self._explainer = Explainer(now.setting, lambda: now.epoch, now.asking)
         past = Past(self._history.records, self._history.stored_if_any, lambda: now.epoch)
         self._past = past
         self._make_debugger(now.setting, now.epochs)
@@ -91,7 +94,7 @@ class Questions:
     def one_by_one(self, proofs: Iterator[Proof]) -> Iterator[Proof]:
         """Proofs, each looked for while no other thread updates."""
         while True:
-            with self._materialisation.lock:
+            with self._materialisation.asking():
                 proof = next(proofs, None)
             if proof is None:
                 return

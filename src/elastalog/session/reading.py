@@ -75,7 +75,7 @@ class Reader:
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
         values = parameter_values(parameters)
         now = self._materialisation
-        with now.lock:
+        with now.asking():
             program = now.program
             if not values and _ONE_ATOM.fullmatch(text):
                 pattern = parse_pattern(text, program.checked)
@@ -95,8 +95,7 @@ class Reader:
     def ask(self, query: Query) -> Relation:
         """The answers to a query that has been checked."""
         now = self._materialisation
-        with now.lock:
-            now.start_clock()
+        with now.asking():
             return ask(query, now.backend, now.dictionary, now.watch)
 
     def answers_in(self, query: Query) -> Relation:

@@ -6,28 +6,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from elastalog.analysis.pattern import Free, Pattern, parse_pattern
 from elastalog.analysis.values import public_value
 from elastalog.debugging import faults
+from elastalog.debugging.asking import facts_in
 from elastalog.debugging.elements import Element
-from elastalog.diagnostics.arguments import listed
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.evaluation.update import Update
 from elastalog.late import dataclass
 from elastalog.provenance.fact import Fact
 from elastalog.session.candidates import candidates_by_why_not, given_candidates
-from elastalog.session.history import History
-from elastalog.session.questions import Questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import numpy as np
+
     from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Suggestion
+    from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
     from elastalog.session.materialisation import Materialisation
+    from elastalog.session.questions import Questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,82 +43,53 @@ class Repair:
 
 
 def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair) -> Suggestion:
-    """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, those to delete; for
-    missing ones, those among the candidates to insert or to delete."""
-    explicit = {name: words for name in now.schemas if len(words := now.explicit_words(name))}
-    if not asked.missing:
-        # Looked at as one update, from a world without facts.
-        world = questions.apart(lambda: _world(now, questions, {}, Update(inserted=explicit)))
-        return _suggested(now, world, asked)
-    if asked.unwanted:
-        raise faults.two_kinds_of_faults()
-    missing = [now.fact(fact) for fact in listed("missing facts are given in a list", asked.missing, "give them so")]
+    """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for missing
+    ones, changes among the candidates."""
+    missing = [now.fact(fact) for fact in facts_in("missing facts are given in a list", asked.missing)]
     for fact in missing:
-        if now.backend.contains(fact.relation, now.encode(fact.relation, [fact.values]))[0]:
-            raise faults.not_a_fault(fact, False, now.epoch)
-    if asked.candidates is None:
-        candidates = candidates_by_why_not(missing, now.program.checked, questions.explainer)
-    else:
-        candidates = given_candidates(asked.candidates, now)
-    # Looked at as one update, from a world in which all candidates have been taken.
-    came, went = _words_of(now, candidates, "+"), _words_of(now, candidates, "-")
-    before = {name: _less(words, went.get(name)) for name, words in explicit.items()}
-    for name, words in came.items():
-        before[name] = np.concatenate([before[name], words]) if name in before else words
-    update = Update(deleted=came, inserted=went)
+        now.encode(fact.relation, [fact.values])  # so that it has words
+    candidates = _candidates(now, questions, missing, asked.candidates)
     try:
-        found = _suggested(now, _world(now, questions, before, update), replace(asked, missing=missing))
+        found = questions.debugger.mend(
+            asked.unwanted,
+            missing,
+            _changes(now, candidates),
+            asked.rejected,
+            asked.weights,
+            time_limit=asked.time_limit,
+            news=asked.on_progress,
+        )
     except ElastalogError as error:
-        if {diagnostic.code for diagnostic in error.diagnostics} & {"E1002", "E1004"}:
+        if any(diagnostic.code == "E0712" for diagnostic in error.diagnostics):
             raise faults.no_candidates(missing, candidates, asked.candidates is None) from None
         raise
-    if asked.candidates is None and found.minimum and len(found.elements) > 1:
+    if missing and asked.candidates is None and found.minimum and len(found.elements) > 1:
         return replace(found, minimum=False, bound=1.0, why_not_proven="the candidates were found by why-not")
     return found
 
 
-def _world(now: Materialisation, questions: Questions, before: dict[str, np.ndarray], update: Update) -> Questions:
-    """Questions to a session that began with some explicit facts and has had an update."""
-    apart = now.another(now.program, now.dictionary)
-    past = History(apart)
-    past.records.append(apart.bootstrap(before))
-    past.add(apart.epochs.apply(update), update)
-    return Questions(apart, past, questions.undo)
+def _candidates(now: Materialisation, questions: Questions, missing: Sequence[Fact], given: Any) -> list[Element]:
+    """The changes that may bring missing facts about."""
+    if given is not None:
+        return given_candidates(given, now)
+    absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
+    return candidates_by_why_not(absent, now.program.checked, questions.explainer) if absent else []
 
 
-def _suggested(now: Materialisation, world: Questions, asked: Repair) -> Suggestion:
-    found = world.debugger.suggest(
-        asked.unwanted,
-        asked.missing,
-        asked.rejected,
-        asked.weights,
-        time_limit=asked.time_limit,
-        news=asked.on_progress,
-    )
-    return replace(found, epochs=(0, now.epoch), over="facts")
-
-
-def _words_of(now: Materialisation, candidates: Sequence[Element], sign: str) -> dict[str, np.ndarray]:
-    """The facts to insert, or to delete, of which that is a change."""
-    rows: dict[str, list[tuple[Value, ...]]] = {}
-    for element in dict.fromkeys(candidates):
-        if element.sign == sign and isinstance(element.fact, Fact):
-            rows.setdefault(element.fact.relation, []).append(element.fact.values)
-    found = {}
-    for name, values in rows.items():
-        words = now.encode(name, values)
-        words = words[now.backend.is_explicit(name, words) == (sign == "-")]
-        if len(words):
-            found[name] = words
+def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFact, bool]:
+    """The facts of candidates that are changes, and whether each is explicit."""
+    found: dict[WordFact, bool] = {}
+    for element in candidates:
+        assert isinstance(element.fact, Fact)
+        words = _words(now, element.fact)
+        is_there = bool(now.backend.is_explicit(element.fact.relation, words)[0])
+        if is_there == (element.sign == "-"):
+            found[element.fact.relation, tuple(words[0].tolist())] = is_there
     return found
 
 
-def _less(words: np.ndarray, gone: np.ndarray | None) -> np.ndarray:
-    """Rows without some of them."""
-    if gone is None:
-        return words
-    kept = set(map(tuple, gone.tolist()))
-    return words[[tuple(row) not in kept for row in words.tolist()]]
+def _words(now: Materialisation, fact: Fact) -> np.ndarray:
+    return now.encode(fact.relation, [fact.values])
 
 
 def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relation]) -> Any:
@@ -135,7 +105,10 @@ def as_facts(written: Any, now: Materialisation, relation: Callable[[str], Relat
         if pattern is None or pattern.is_fact:
             found.append(one)
         else:
-            found.extend(_fitting(pattern, relation(pattern.relation)))
+            fitting = list(_fitting(pattern, relation(pattern.relation)))
+            if not fitting:
+                raise faults.nothing_fits(one, now.epoch)
+            found.extend(fitting)
     return found
 
 

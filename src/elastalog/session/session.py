@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.analysis.program import Value
 from elastalog.diagnostics.arguments import require_one_of, require_path
 from elastalog.folders.addresses import is_address
@@ -76,6 +77,7 @@ class Session:
         """Makes the parts that work on a materialisation."""
         self._materialisation = materialisation
         self._lock = materialisation.lock
+        self._asking = materialisation.asking
         self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
         self._epochs = materialisation.epochs
         self._history = history
@@ -122,8 +124,9 @@ class Session:
         return self._lock
 
     def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """A block in which an evaluation may take so long, instead of what the session was opened with; no other thread
-        uses the session meanwhile."""
+        """A block in which all that is asked and evaluated may take so many seconds together: then the call that is
+        under way raises LimitReached, and the session is as it was. No other thread uses the session meanwhile. What
+        the session was opened with as `timeout` limits every single call."""
         return self._materialisation.within(seconds)
 
     # --- twins -----------------------------------------------------------------------------------------------------
@@ -298,7 +301,8 @@ class Session:
 
     def announce(self, upcoming: PendingUpdate, marks: str = "eager") -> None:
         """Says which update will follow the next one, so that the next one can prepare for it. `marks`: `eager` or
-        `linked`, for dred, bf and bfc. Results never depend on it, nor on whether that update comes."""
+        `linked`, for dred, bf and bfc, or `auto`: linked ones where they pay, none under other strategies. Results
+        never depend on it, nor on whether that update comes."""
         self._updates.announce(upcoming, marks)
 
     def prepare(self) -> None:
@@ -324,32 +328,32 @@ class Session:
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
-        from elastalog.provenance.uses import direct_uses, rules_without
+        from elastalog.provenance.uses import rules_without
 
-        with self._lock:
+        with self._asking():
             known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
             if all:
                 removed, added = rules_without(known, self.program)
                 gone = self.preview(deleted={known.relation: [known.values]}, added=added, removed=removed)
                 facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
                 return iter([other for other in facts if other != known])
-            return iter(list(direct_uses(known, self.program, self._reader.ask)))
+            return iter(self._questions.uses.direct(known, self._reader.ask))
 
     # --- explaining ------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        with self._lock:
+        with self._asking():
             return self._questions.explainer.explain(self._materialisation.fact(fact), depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        with self._lock:
+        with self._asking():
             return self._questions.explainer.derivations(self._materialisation.fact(fact))
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        with self._lock:
+        with self._asking():
             found = self._questions.explainer.proofs(self._materialisation.fact(fact), limit)
         return self._questions.one_by_one(found)
 
@@ -362,9 +366,15 @@ class Session:
         bindings: Mapping[str, Value] | None = None,
     ) -> Absence:
         """Why a fact does not hold: the derivations of it that fail nearest to success, best first. `rule`, by its
-        number in the relation, and `bindings`, values of its variables, restrict the search."""
-        with self._lock:
-            return self._questions.explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
+        number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
+        `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
+        `PatternAbsence`."""
+        with self._asking():
+            explainer = self._questions.explainer
+            pattern = parse_pattern(fact, self.program.checked) if isinstance(fact, str) else None
+            if pattern is not None and not pattern.is_fact:
+                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
+            return explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
 
@@ -382,7 +392,7 @@ class Session:
         part that shows them."""
         from elastalog.session.repair import as_facts
 
-        with self._lock:
+        with self._asking():
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             return self._questions.debugger.localise(
                 unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
@@ -410,7 +420,7 @@ class Session:
         from elastalog.session.repair import Repair, as_facts, suggest_over_facts
 
         require_one_of("over", over or "update", ("update", "facts"))
-        with self._lock:
+        with self._asking():
             unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
             is_over_facts = candidates is not None or (epochs is None and self._history.oldest == self.epoch)
             if over == "facts" or (over is None and is_over_facts):
@@ -422,7 +432,7 @@ class Session:
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        with self._lock:
+        with self._asking():
             return self._questions.debugger.blame(fact)
 
     # --- looking back ----------------------------------------------------------------------------------------------

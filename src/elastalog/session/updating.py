@@ -131,7 +131,7 @@ class Updates:
         require_one_of("marks", marks, tuple(kind.value for kind in Marks))
         if not isinstance(upcoming, PendingUpdate):
             raise wrong_kind("what is announced is an update", upcoming, "make one with `db.update()`, and fill it")
-        if Marks(marks) not in marks_of(strategy):
+        if marks != Marks.AUTO.value and Marks(marks) not in marks_of(strategy):
             advice = "`eager` and `linked` marks are for dred, bf and bfc"
             raise ElastalogError([Diagnostic("E0903", f"strategy `{strategy.name}` has no {marks} marks", help=advice)])
         if isinstance(strategy, MaintainingStrategy):
@@ -168,9 +168,9 @@ class Updates:
         """What an update would change."""
         update = self._as_pending(inserted, deleted, added, removed)
         now = self._materialisation
-        with now.lock:
+        with now.asking():
             wanted = update.as_update()
-            now.start_clock()
+            now.watch.check()
             return self._changes(now.epochs.preview(wanted), update.schemas)
 
     def _as_pending(
@@ -226,10 +226,9 @@ class Updates:
                 return record
             if update.rules is not None and update.rules.before is not now.program:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
-            now.start_clock()
             before = now.epoch
             try:
-                with memory_as_limit():
+                with now.asking(), memory_as_limit():
                     record = now.epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)

@@ -16,7 +16,7 @@ from elastalog.storage.store import refuse_existing
 def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     """Copies a store, with all epochs that it keeps, into a folder that is not there or is empty. A writer may go on
     meanwhile. Returns the epoch of the copy, which is on the disk and is a store once this returns; before, it is
-    none."""
+    none. `files`: through which it is written."""
     files = files or FileSystem()
     refuse_existing(to)
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts
@@ -35,6 +35,7 @@ def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
                 files.create(target, data[: reader.end] if name == last.name else data, "backup")
             for folder in {to, *((to / name).parent for name in manifest.names())}:
                 files.flush_folder(folder)
+            files.flush_folder(to.absolute().parent)
             files.replace(to / POINTER, pointer, "pointer")
         except OSError as error:
             raise faults.not_written(to, error) from None

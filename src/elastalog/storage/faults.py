@@ -37,6 +37,15 @@ def locked(path: Path, holder: str) -> ElastalogError:
     )
 
 
+def no_locks(path: Path, error: OSError) -> ElastalogError:
+    return _error(
+        "E0829",
+        f"the file system of the store has no locks: {reason_of(error)}",
+        path,
+        "keep the store on a local disk, or mount the network's with locks (NFS: without `nolock`); reading needs none",
+    )
+
+
 def damaged(path: Path, reason: str, advice: str = COPY) -> StoreDamaged:
     diagnostic = Diagnostic("E0805", f"`{path.name}` is damaged: {reason}", help=advice, location=str(path))
     return StoreDamaged([diagnostic])
@@ -161,12 +170,6 @@ def left_out(path: Path, size: int, epoch: int) -> Diagnostic:
         severity="warning",
         location=str(path),
     )
-
-
-def strategy_not_kept(strategy: str, kept: tuple[str, ...]) -> ElastalogError:
-    message = f"a store cannot keep what strategy `{strategy}` needs"
-    advice = "choose " + " or ".join(f"`{name}`" for name in kept)
-    return ElastalogError([Diagnostic("E0817", message, help=advice)])
 
 
 def reason_of(error: OSError) -> str:

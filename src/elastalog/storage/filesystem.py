@@ -1,10 +1,12 @@
 """The seam through which a store touches the disk: every write, fsync, rename and removal, each with its failpoints.
 
-Tests put a subclass in its place whose `_write`, `_fsync` or `_open` fail as full or read-only disks do.
+Tests put a subclass in its place whose operations fail, as those of full or read-only disks do, or are written down,
+to know what a power failure could leave.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -28,7 +30,7 @@ class FileSystem:
         temporary = path.with_name(path.name + ".new")
         self.create(temporary, data, purpose)
         failpoints.reach(f"{purpose}.rename.before")
-        os.replace(temporary, path)
+        self._rename(temporary, path)
         failpoints.reach(f"{purpose}.rename.after")
         self.flush_folder(path.parent)
 
@@ -44,7 +46,7 @@ class FileSystem:
     def truncate(self, descriptor: int, size: int, purpose: str) -> None:
         """Cuts a file off, for good."""
         failpoints.reach(f"{purpose}.truncate.before")
-        os.ftruncate(descriptor, size)
+        self._truncate(descriptor, size)
         failpoints.reach(f"{purpose}.truncate.after")
         self.flush(descriptor, purpose)
 
@@ -56,7 +58,7 @@ class FileSystem:
 
     def flush_folder(self, path: Path) -> None:
         """Waits until the names in a folder are on the disk."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = self._open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             self.flush(descriptor, "folder")
         finally:
@@ -65,7 +67,7 @@ class FileSystem:
     def remove(self, path: Path) -> None:
         """Removes a file that nothing refers to."""
         failpoints.reach("garbage.remove.before")
-        path.unlink(missing_ok=True)
+        self._unlink(path)
         failpoints.reach("garbage.remove.after")
 
     def adopt(self, path: Path) -> None:
@@ -75,8 +77,13 @@ class FileSystem:
         """The store is closed."""
 
     def make_folder(self, path: Path) -> None:
-        """Makes a folder with those above it; one that is there stays."""
-        path.mkdir(parents=True, exist_ok=True)
+        """Makes a folder with those above it, for good; one that is there stays."""
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            self._make(folder)
+            self.flush_folder(folder.absolute().parent)
+        if not path.is_dir():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
     def _put(self, descriptor: int, data: bytes, purpose: str) -> None:
         failpoints.reach(f"{purpose}.write.before")
@@ -99,5 +106,17 @@ class FileSystem:
     def _write(self, descriptor: int, data: memoryview) -> int:
         return os.write(descriptor, data)
 
+    def _truncate(self, descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+
     def _fsync(self, descriptor: int) -> None:
         os.fsync(descriptor)
+
+    def _rename(self, path: Path, to: Path) -> None:
+        os.replace(path, to)
+
+    def _unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def _make(self, path: Path) -> None:
+        path.mkdir(exist_ok=True)

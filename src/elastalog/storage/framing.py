@@ -59,7 +59,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
     while offset + _HEAD.size <= len(data):
         magic, length, check = _HEAD.unpack_from(data, offset)
         if magic != MAGIC or check != zlib.crc32(data[offset : offset + 8]):
-            if _has_unwritten_page(data, offset, offset + _HEAD.size):
+            if _has_unwritten_page(data, offset, offset + _HEAD.size) and not _has_record(data, offset):
                 return
             raise FrameDamaged(offset, f"no record starts at byte {offset}")
         end = offset + _HEAD.size + length + _DIGEST
@@ -68,12 +68,23 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         stored = data[offset + _HEAD.size : end - _DIGEST]
         digest = sha256(digest + stored).digest()
         if digest != data[end - _DIGEST : end]:
-            if _has_unwritten_page(data, offset, end):
+            if end == len(data) and _has_unwritten_page(data, offset, end):
                 return
             raise FrameDamaged(offset, f"the checksum of the record at byte {offset} does not match")
         payload = zlib.decompress(stored[1:]) if stored[:1] == _PACKED else stored[1:]
         yield Frame(payload, digest, end)
         offset = end
+
+
+def _has_record(data: bytes, start: int) -> bool:
+    """Whether a record seems to start behind some byte. Then what is there was on the disk before it, and is damaged:
+    an unfinished write is the last."""
+    while (start := data.find(MAGIC, start + 1)) >= 0:
+        if start + _HEAD.size <= len(data):
+            _, _, check = _HEAD.unpack_from(data, start)
+            if check == zlib.crc32(data[start : start + 8]):
+                return True
+    return False
 
 
 def _has_unwritten_page(data: bytes, start: int, end: int) -> bool:

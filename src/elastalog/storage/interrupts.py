@@ -1,30 +1,45 @@
-"""Ctrl-C at a moment when it can do no harm."""
+"""Ctrl-C, or SIGTERM, at a moment when it can do no harm."""
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` is made of, without enumerations, which cost a lot
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, TypeAlias
+
+Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C back until the end of the block, so that disk and memory cannot part company within it. Only the
-    main thread is ever interrupted; elsewhere there is nothing to do."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):
-        yield
-        return
-    held: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if held:
-            before(*held[0])
+class uninterrupted:  # noqa: N801  # used like a function
+    """Holds Ctrl-C and SIGTERM back until the end of the block, so that disk and memory cannot part company within it.
+    Only the main thread is ever interrupted; elsewhere there is nothing to do."""
+
+    __slots__ = ("_before", "_held")
+
+    def __init__(self) -> None:
+        self._before: list[tuple[int, Handler]] = []
+        self._held: tuple[int, FrameType | None] | None = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in _NUMBERS:
+                before = _signal.getsignal(number)
+                if callable(before):
+                    self._before.append((number, before))
+                    _signal.signal(number, self._hold)
+
+    def _hold(self, number: int, frame: FrameType | None) -> None:
+        self._held = number, frame
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, before in self._before:
+            _signal.signal(number, before)
+        if self._held is not None:
+            dict(self._before)[self._held[0]](*self._held)
+
+
+_NUMBERS = int(signal.SIGINT), int(signal.SIGTERM)

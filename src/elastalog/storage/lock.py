@@ -7,6 +7,7 @@ The system gives a lock up when its holder ends, however that happens, so a lock
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gc
 import json
@@ -19,6 +20,9 @@ from pathlib import Path
 
 from elastalog.storage import faults
 from elastalog.storage.descriptors import OwnDescriptor
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What a file system without locks answers, such as NFS mounted without them."""
 
 _OURSELVES = "this process, in another session"
 
@@ -46,6 +50,8 @@ class WriterLock:
             raise faults.locked(path, _holder(path)) from None
         except OSError as error:
             descriptor.close()
+            if error.errno in _NO_LOCKS:
+                raise faults.no_locks(path, error) from None
             raise faults.not_written(path, error) from None
         self._descriptor = descriptor
 

@@ -30,6 +30,11 @@ RETENTION = 1000
 """How many epochs can be gone back unless the user says otherwise."""
 
 
+BY_SETS = ("dred", "dredc", "bf", "bfc", "counting")
+"""Strategies under which the number that stands for a level is even for explicit facts and odd for others, and twice
+the number of derivations that they count in it beside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a store is evaluated and kept. `retention`: how many epochs can be gone back. A snapshot is due when the

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.storage import faults
 from elastalog.storage.batches import Batches
 from elastalog.storage.entries import JournalRecord, LogEntry
 from elastalog.storage.journal import JournalReader
-from elastalog.storage.manifest import JournalFile, Manifest
+from elastalog.storage.manifest import BY_SETS, JournalFile, Manifest
 from elastalog.storage.program_change import ProgramChange
 from elastalog.storage.state import StoredState
 
@@ -68,6 +72,11 @@ class RecordedEpochs:
                     break
             if reader.epoch < end:
                 raise _ends_early(reader, end)
+
+    def turned(self, after: int, until: int) -> Iterator[JournalRecord]:
+        """The same as people look back on them: level 0 is an explicit fact, whatever the strategy counts beside."""
+        for record in self.records(after, until):
+            yield _with_plain_levels(record) if self.manifest.options.strategy in BY_SETS else record
 
     def log(self) -> tuple[LogEntry, ...]:
         """The entries of all epochs kept, oldest first."""
@@ -128,3 +137,17 @@ def _with_ends(journals: Sequence[JournalFile]) -> Iterator[tuple[JournalFile, i
 
 def _ends_early(reader: JournalReader, end: int) -> ElastalogError:
     return faults.damaged(reader.path, f"it ends at epoch {reader.epoch} instead of {end}")
+
+
+def _with_plain_levels(record: JournalRecord) -> JournalRecord:
+    """A record with level 0 for explicit facts, 1 for others, where levels also tell numbers of derivations."""
+    changes = {
+        name: StateChanges(
+            changed.words,
+            np.where(changed.was == GONE, GONE, changed.was & 1),
+            np.where(changed.level == GONE, GONE, changed.level & 1),
+            changed.count,
+        )
+        for name, changed in record.changes.items()
+    }
+    return replace(record, changes=changes)

@@ -97,9 +97,10 @@ class Store(RecordedEpochs):
             raise faults.not_written(root, error) from None
         lock = WriterLock(root / LOCK)
         with _giving_up(lock, root):
-            for folder in (root, root / snapshots.FACTS, root / snapshots.DICTIONARY):
-                files.make_folder(folder)
             files.create(root / FORMAT_FILE, f"{FORMAT_TEXT}{FORMAT}\n".encode(), "format")
+            files.flush_folder(root)  # whatever else is found after a power failure: an attempt that can be done again
+            for folder in (root / snapshots.FACTS, root / snapshots.DICTIONARY):
+                files.make_folder(folder)
             store = token_hex(8)
             file = write_checked(files, root, PROGRAM, program.encode(), "program")
             symbols, patterns = snapshots.write_dictionary(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
+from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.constants import read_string
 from elastalog.syntax.tokens import DIRECTIVE, END, KEYWORD, MOST_ERRORS, NAME, STRING, Tokens, crop
@@ -92,13 +92,11 @@ class Cursor:
         text: str = "",
         *,
         more: tuple[Label, ...] = (),
-        notes: tuple[str, ...] = (),
         advice: str | None = None,
-        severity: Severity = "error",
     ) -> None:
         """Records a finding and goes on; stops the parser when there are too many."""
         labels = (Label(span, text), *more)
-        self.diagnostics.append(Diagnostic(code, message, labels, notes, advice, severity, self.source))
+        self.diagnostics.append(Diagnostic(code, message, labels, help=advice, source=self.source))
         if len(self.diagnostics) > MOST_ERRORS:
             raise TooManyFindingsError
 

@@ -317,8 +317,3 @@ class DeclarationParser(ClauseParser):
                 return
             self.position += 1
         self.skip_balanced("{", "}")
-
-    def skip_line(self) -> None:
-        """To the first token of a later line."""
-        while self.kinds[self.position] != END and not self.is_first_on_line(self.position):
-            self.position += 1

@@ -55,6 +55,7 @@ _ADDRESS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
 _FLOAT = re.compile(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_WIDEST = 40
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_?")
 _SYMBOLS = frozenset(
     [":-", ":=", "<=", ">=", "!=", "<:", "<>", "==", "=>", "=<", "&&", "||", "\\+", "\\="]
@@ -249,6 +250,6 @@ def name_character(character: str) -> str:
     return f"U+{ord(character):04X}{' ' + name if name else ''}"
 
 
-def crop(text: str, width: int = 40) -> str:
+def crop(text: str) -> str:
     """A text from the program for a message, cut when it is too long to read."""
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

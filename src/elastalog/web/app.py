@@ -21,11 +21,8 @@ from elastalog.web.service import Service
 from elastalog.web.settings import Settings
 
 PREFIX = "/api/v1"
-AT_ANY_EPOCH = (relations.router, questions.router, program.router)
-AT_THE_LAST = (
-    questions.present, program.present, updates.router, changes.router, debugging.router, history.router,
-    health.router,
-)  # fmt: skip
+AT_ANY_EPOCH = (relations.router, questions.router, program.router, updates.previews, debugging.router)
+AT_THE_LAST = (program.present, updates.router, changes.router, history.router, health.router)
 
 
 def make_app(service: Service, settings: Settings | None = None) -> FastAPI:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import ParamSpec, TypeVar
 
 from elastalog.web import faults
+from elastalog.web.deadline import until
 from elastalog.web.limits import Limits
 from elastalog.web.waiting import Waiting
 
@@ -16,7 +17,8 @@ Asked = ParamSpec("Asked")
 T = TypeVar("T")
 
 PATIENCE = 1.25
-"""Who answers keeps to the time itself, and knows better what was too slow; beyond this many times it, nobody waits."""
+"""Who answers keeps to the time itself, ends, and knows better what was too slow; beyond this many times it, as when a
+large answer is being written, nobody waits."""
 
 
 def works(method: Callable[Asked, T]) -> Callable[Asked, T]:
@@ -43,7 +45,13 @@ class Calls:
         """Calls a function in a thread. A commit may take as long as it takes."""
         is_working = getattr(function, "works", False)
         threads = self._writers if is_working else self._readers
-        future = self._waiting.submit(threads, partial(function, *asked, **options))
+        end = time.monotonic() + self._limits.seconds
+
+        def answer() -> T:
+            with until(end):
+                return function(*asked, **options)
+
+        future = self._waiting.submit(threads, answer)
         if is_working:
             return await asyncio.wrap_future(future)
         try:

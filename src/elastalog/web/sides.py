@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -37,6 +38,7 @@ class Sides:
         self._behind: deque[tuple[Update, EpochRecord]] = deque()
         self._begun = first.epoch
         self._changed: dict[str | None, list[int]] = {}
+        self._last: EpochRecord | None = None
 
     @property
     def epoch(self) -> int:
@@ -69,6 +71,11 @@ class Sides:
             return session.epoch
         epochs = [*self._changed.get(relation, ()), *self._changed.get(None, ())]
         return max((epoch for epoch in epochs if epoch <= session.epoch), default=self._begun)
+
+    def record_of(self, epoch: int) -> EpochRecord | None:
+        """What is known of an epoch, if it was the last that was made."""
+        last = self._last
+        return last if last is not None and last.epoch == epoch else None
 
     def changes_of(self, record: EpochRecord) -> Changes:
         """What an epoch changed."""
@@ -106,6 +113,7 @@ class Sides:
 
     def _note(self, record: EpochRecord) -> None:
         """Remembers what an epoch changed, before anybody sees it."""
+        self._last = record
         for name in (None,) if record.rules else record.changes:
             self._changed[name] = [*self._changed.get(name, ())[-1:], record.epoch]
 
@@ -141,12 +149,13 @@ class Sides:
 
     @contextmanager
     def working(self, seconds: float | None = None) -> Iterator[Session]:
-        """A block in which a session of the last epoch may be changed and changed back, each evaluation for as long as
-        is said, while nobody reads it."""
+        """A block in which a session of the last epoch may be changed and changed back, for as long as is said, while
+        nobody reads it."""
+        began = time.monotonic()
         self.follow()
         session = self._second or self._first
         self._read_from(self._first)
-        with session.within(seconds):
+        with session.within(None if seconds is None else seconds - (time.monotonic() - began)):
             yield session
 
     def _read_from(self, session: Session) -> None:

@@ -62,9 +62,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         facts: Any = FACTS,
         store: Path | None = tmp_path / "kept.store",
         limits: Limits | None = None,
+        session: elastalog.Session | None = None,
         **settings: Any,
     ) -> Running:
-        session = elastalog.open(program, facts, store=store)
+        session = session or elastalog.open(program, facts, store=store)
         service = Service(session, limits)
         given = {"token": TOKEN, "read_token": READ_TOKEN, **settings}
         app = make_app(service, Settings(limits=limits or Limits(), **given))

@@ -106,7 +106,7 @@ def test_epochs_that_are_not_kept_are_gone(http: httpx.Client) -> None:
 
 def test_without_a_store_the_past_is_gone(start: Callable[..., Running]) -> None:
     running = start(store=None)
-    running.service.apply({"edge": [(4, 5)]})
+    running.service.writing.apply({"edge": [(4, 5)]})
     refused(httpx.get(f"{running.url}/api/v1/at/1/relations", headers=AS_READER), 410, "E0815")
 
 

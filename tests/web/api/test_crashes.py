@@ -114,9 +114,9 @@ def test_nothing_is_lost_or_doubled_when_it_is_killed(tmp_path: Path, started: l
             heard.update(changed.inserted)
 
     threading.Thread(target=listen, daemon=True).start()
+    db = elastalog.connect(server.url, TOKEN)
     killing = threading.Timer(chance.uniform(0.05, 0.6), server.process.kill)
     killing.start()
-    db = elastalog.connect(server.url, TOKEN)
     for step in range(60):
         edge = (chance.randrange(30), chance.randrange(30))
         is_new = edge not in edges

@@ -143,6 +143,31 @@ def test_a_question_that_is_no_fact_is_answered(windows):
     page.wait_for_selector(".wb-table")
 
 
+def test_a_pattern_says_what_fits_and_why_nothing_else_does(windows, keep):
+    page = windows.open()
+    page.get_by_label("ask about a fact").fill('exposed("shop.front", X)')
+    page.keyboard.press("Enter")
+    action(page, "why-not").click()
+    page.wait_for_selector("text=Why nothing else fits it")
+    page.wait_for_selector("text=0 facts there")
+    near = page.locator(".wb-why-not").first
+    assert 'exposed("shop.front", "' in near.text_content()
+    assert near.locator("li.fails").count() == 1
+    keep(page, "why-not-pattern")
+    page.click("text=Show what is there")
+    page.wait_for_selector("text=Nothing fits")
+
+
+def test_the_past_is_asked_what_rests_on_a_fact_and_since_when(windows, keep):
+    page = windows.open(fact_page(LEAK) + "&epoch=6")
+    page.wait_for_selector("text=This is epoch 6")
+    page.wait_for_selector("text=Used for")
+    page.wait_for_selector("text=Since epoch")
+    action(page, "what-if").click()
+    page.wait_for_selector("text=Nothing else would go")
+    keep(page, "fact-then")
+
+
 def test_a_deletion_is_previewed_and_nothing_happens(windows, keep):
     page = windows.open(fact_page('calls("mail.archive", "vault")'))
     action(page, "what-if").click()
@@ -246,6 +271,38 @@ def test_two_faults_lead_to_a_repair_that_can_be_refused_applied_and_undone(wind
     page.wait_for_selector("text=Why it holds")
 
 
+def test_facts_and_rules_are_staged_together_and_each_can_be_taken_away(windows, keep):
+    page = windows.open("/update")
+    epoch = epoch_of(page)
+    page.get_by_label("caller: symbol").fill("new.service")
+    page.get_by_label("callee: symbol").fill("vault")
+    action(page, "add").click()
+    page.wait_for_selector("text=1 to insert")
+    page.get_by_label("a rule", exact=True).fill("exposed(x, y) :- calls(x, y), secrets(y).")
+    action(page, "add-rule").click()
+    page.wait_for_selector(".wb-fault >> text=secrets")
+    page.get_by_label("a rule", exact=True).fill("exposed(x, y) :- calls(x, y), secret(y).")
+    action(page, "add-rule").click()
+    page.wait_for_selector("text=1 rule to add")
+    action(page, "preview").click()
+    page.wait_for_selector('[data-changed="exposed"] .plus >> text=exposed("new.service", "vault")')
+    keep(page, "update-rules")
+    assert page.locator(".wb-staged li").count() == 2
+    page.locator(".wb-staged [data-line='1']").click()
+    page.wait_for_selector("text=1 rule to add", state="detached")
+    assert page.locator(".wb-staged li").count() == 1
+    page.get_by_label("a rule", exact=True).fill("exposed(x, y) :- calls(x, y), secret(y).")
+    action(page, "add-rule").click()
+    page.wait_for_selector("text=1 rule to add")
+    action(page, "commit").click()
+    page.wait_for_selector(f".wb-committed >> text=Epoch {epoch + 1}")
+    page.wait_for_selector('[data-changed="exposed"] .plus >> text=exposed("new.service", "vault")')
+    action(page, "undo").click()
+    page.wait_for_selector(f"text=Undone, as epoch {epoch + 2}")
+    page.goto(windows.served.base + fact_page('exposed("new.service", "vault")'))
+    page.wait_for_selector("text=does not hold")
+
+
 def test_the_past_can_be_compared_and_looked_at(windows, keep):
     page = windows.open("/timeline?from=5&to=6")
     page.wait_for_selector("text=From epoch 5 to epoch 6")
@@ -266,6 +323,8 @@ def test_the_engine_shows_strata_rules_and_memory(windows, keep):
     page.wait_for_selector('.wb-graph svg .recursive text:has-text("reaches")')
     assert page.locator(".wb-graph path.weak").count() == 2
     page.wait_for_selector("text=reaches(x, z) :- reaches(x, y), calls(y, z), !guarded(y).")
+    page.wait_for_selector("text=there is no GPU and no cluster")
+    assert page.locator(".wb-graph text.note:has-text('kernel')").count() == 4
     keep(page, "engine")
 
 
@@ -274,6 +333,7 @@ def test_the_engine_shows_strata_rules_and_memory(windows, keep):
 )
 def test_every_page_fits_a_phone_and_the_dark(windows, keep, path):
     page = windows.open(path, width=390, height=844, is_dark=True)
+    page.wait_for_selector(".wb-card")
     page.wait_for_timeout(300)
     keep(page, f"phone-dark-{path.strip('/').partition('?')[0]}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

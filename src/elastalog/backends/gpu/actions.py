@@ -238,5 +238,5 @@ def _with(columns: Columns, slot: int, column: Array) -> Columns:
 
 
 def _kept(columns: Columns, mask: Array) -> tuple[Columns, int]:
-    kept = [None if column is None else column[mask] for column in columns]
-    return kept, int(mask.sum())
+    at = mask.nonzero()[0]  # once, and not for every column
+    return [None if column is None else column[at] for column in columns], len(at)

@@ -4,8 +4,7 @@ the module; what only a device has stands behind a method whose other half is Nu
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,6 @@ Array: TypeAlias = Any
 """An array of the module: of NumPy, or of CuPy, which has no types."""
 
 
-_COPIES = 8
-"""Threads that copy at a time."""
-_T = TypeVar("_T")
-
-
 class NoRoom(Exception):
     """The device, or what may be used of it, has no room for an array: the work is done elsewhere."""
 
@@ -28,7 +22,7 @@ class NoRoom(Exception):
 @dataclass(slots=True)
 class Arrays:
     """An array module. `room`: bytes that may be used, None for any number; `peak`: the most that were
-    in use; `transfer`: the seconds in which arrays went to the device and came back."""
+    in use; `transfer`: the seconds in which nothing went on but copies to the device and back."""
 
     module: Any
     is_device: bool
@@ -54,51 +48,31 @@ class Arrays:
         self.transfer += time.perf_counter() - began
         return moved
 
-    def to_host(self, array: Array, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """An array in this process; in `out`, if that is given."""
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        """An array in this process."""
         if not self.is_device:
-            if out is None:
-                return np.asarray(array)
-            out[:] = array
-            return out
+            return np.asarray(array)
         self.module.cuda.get_current_stream().synchronize()  # what the device does till then is no transfer
         began = time.perf_counter()
-        if out is None:
-            host: npt.NDArray[Any] = array.get()
-        else:
-            from cupyx import empty_pinned
-
-            # The device copies to pinned memory at full speed only; its blocks are used again.
-            host, pinned = out, empty_pinned(array.shape, array.dtype)
-            array.get(out=pinned)
-            np.copyto(host, pinned)
+        host: npt.NDArray[Any] = array.get()
         self.transfer += time.perf_counter() - began
         return host
+
+    def copy_out(self, array: Array, out: npt.NDArray[Any]) -> None:
+        """Copies an array into one of this process."""
+        if not self.is_device:
+            out[:] = array
+            return
+        from cupyx import empty_pinned
+
+        # The device copies to pinned memory at full speed only; its blocks are used again.
+        pinned = empty_pinned(array.shape, array.dtype)
+        array.get(out=pinned)
+        np.copyto(out, pinned)
 
     def spread(self, values: Array, size: int) -> Array:
         """An array of a size, for each row the same value if there is only one."""
         return self.module.broadcast_to(self.module.asarray(values), size)
-
-    def each(self, do: Callable[[_T], None], work: Sequence[_T]) -> None:
-        """Does something for all pieces of work, several at a time: a copy waits for memory more than for the
-        device."""
-        if not self.is_device:
-            for piece in work:
-                do(piece)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        began = time.perf_counter()
-        self.module.cuda.get_current_stream().synchronize()
-        before = self.transfer
-
-        def on_own_stream(piece: _T) -> None:
-            with self.module.cuda.Stream(non_blocking=True):
-                do(piece)
-
-        with ThreadPoolExecutor(_COPIES) as threads:
-            list(threads.map(on_own_stream, work))
-        self.transfer = before + time.perf_counter() - began
 
     @property
     def name(self) -> str:

@@ -15,9 +15,6 @@ from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys
 from elastalog.late import dataclass
 
-_KNOWN = -1
-"""In the place of a key: that of a fact that is known. Keys are not negative."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
@@ -70,22 +67,28 @@ def columns_of(arrays: Arrays, pairs: Pairs, begin: int, size: int, parts: Seque
     return [_numbers(part, left, facts).astype(np.int32) for part in parts]
 
 
-def unknown_heads(arrays: Arrays, pairs: Pairs, begin: int, size: int, parts: Sequence[Part], known: Array) -> Array:
-    """The keys of the heads of some pairs, from one on, but for those among the sorted keys `known`. Both have one
-    part, as the keys of facts have."""
-    arrays.claim((17 if arrays.is_device else 32) * size)
+def unknown_heads(
+    arrays: Arrays, pairs: Pairs, begin: int, size: int, parts: Sequence[Part], known: Sequence[Array]
+) -> Array:
+    """The keys of the heads of some pairs, from one on, but for those among the sorted keys of one of two `known`; in
+    any order. All have one part, as the keys of facts have."""
+    arrays.claim((16 if arrays.is_device else 32) * size)
     if arrays.is_device:
-        keys = arrays.module.empty(size, np.int64)
-        _launch(_heads_kernel, pairs, begin, size, parts, (known, np.int64(len(known)), keys), ())
-        return keys[keys != _KNOWN]
+        keys, number = arrays.module.empty(size, np.int64), arrays.module.zeros(1, np.uint64)
+        many, few = known
+        more = many, np.int64(len(many)), few, np.int64(len(few)), number, keys
+        _launch(_heads_kernel, pairs, begin, size, parts, more, ())
+        found = int(number[0])
+        return keys if found == size else keys[:found].copy()  # so that the rest need not be held
     left, facts = _enumerated(arrays, pairs, begin, size)
     keys = np.zeros(size, np.int64)
     for part in parts:
         keys |= _numbers(part, left, facts) << part.shift
-    if not len(known):
-        return keys
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return keys[known[at] != keys]
+    for one in known:
+        if len(one):
+            at = np.minimum(np.searchsorted(one, keys), len(one) - 1)
+            keys = keys[one[at] != keys]
+    return keys
 
 
 def _enumerated(arrays: Arrays, pairs: Pairs, begin: int, size: int) -> tuple[Array, Keys]:
@@ -109,7 +112,7 @@ _PAIRS = (
     "const long long* starts, const long long* counts, const long long* ends, long long lefts, "
     "const long long* facts, long long begin, long long size"
 )
-_FIND = r"""
+_FIND_ROWS = r"""
     __shared__ long long first, last;
     long long at = blockIdx.x * (long long) blockDim.x, thread = at + threadIdx.x;
     /* Pairs are in the order of left rows: those of a block lie between the rows of its first and last pair. */
@@ -119,7 +122,8 @@ _FIND = r"""
         last = before(ends, 0, lefts, begin + (most < size ? most : size - 1) + 1);
     }
     __syncthreads();
-    if (thread >= size) return;
+"""
+_FIND_PAIR = r"""
     long long wanted = begin + thread, left = before(ends, first, last, wanted + 1);
     long long fact = facts[starts[left] + (wanted - (ends[left] - counts[left]))];
 """
@@ -139,28 +143,45 @@ def _value(number: int, is_row: bool) -> str:
 def _columns_kernel(shape: tuple[bool, ...]) -> Any:
     declared = "".join(f", {_declared(n, is_row)}, int* column{n}" for n, is_row in enumerate(shape))
     body = "".join(f"    column{n}[thread] = (int) {_value(n, is_row)};\n" for n, is_row in enumerate(shape))
-    return _kernel("columns", declared, body)
+    return _kernel("columns", declared, f"{_FIND_ROWS}    if (thread >= size) return;\n{_FIND_PAIR}{body}")
 
 
 @cache
 def _heads_kernel(shape: tuple[bool, ...]) -> Any:
-    declared = ", const long long* known, long long number, long long* keys"
+    declared = ", const long long* many, long long number, const long long* few, long long fewer"
+    declared += ", unsigned long long* total, long long* keys"
     declared += "".join(f", {_declared(n, is_row)}" for n, is_row in enumerate(shape))
     key = " | ".join(f"({_value(n, is_row)} << shift{n})" for n, is_row in enumerate(shape)) or "0LL"
-    body = (
-        f"    long long key = {key};\n"
-        "    long long place = before(known, 0, number, key);\n"
-        f"    keys[thread] = place < number && known[place] == key ? {_KNOWN}LL : key;\n"
-    )
+    body = _APPEND.replace("FIND_ROWS", _FIND_ROWS).replace("FIND_PAIR", _FIND_PAIR).replace("KEY", key)
     return _kernel("heads", declared, body)
+
+
+_APPEND = r"""
+    /* A block asks once for room for all keys that it has found: the order of keys does not matter. */
+    __shared__ unsigned int found;
+    __shared__ unsigned long long room;
+    if (threadIdx.x == 0) found = 0;
+    FIND_ROWS
+    long long key = 0;
+    unsigned int place = 0;
+    bool is_new = false;
+    if (thread < size) {
+        FIND_PAIR
+        key = KEY;
+        is_new = !is_among(many, number, key) && !is_among(few, fewer, key);
+        if (is_new) place = atomicAdd(&found, 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) room = atomicAdd(total, (unsigned long long) found);
+    __syncthreads();
+    if (is_new) keys[room + place] = key;
+"""
 
 
 def _kernel(name: str, declared: str, body: str) -> Any:
     import cupy
 
-    return cupy.RawKernel(
-        f'{fused.SEARCH}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{_FIND}{body}}}', name
-    )
+    return cupy.RawKernel(f'{fused.SEARCH}extern "C" __global__ void {name}({_PAIRS}{declared})\n{{{body}}}', name)
 
 
 def _launch(

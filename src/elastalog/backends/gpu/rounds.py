@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.backends.gpu.carrying import Carrier
+from elastalog.backends.gpu.found import Found
 from elastalog.backends.gpu.packing import Keys, Packing, Range, packing_of, ranges_of
 from elastalog.backends.gpu.running import DeviceVariant
 from elastalog.backends.gpu.sorted_facts import SortedIndex, counted
@@ -19,34 +21,30 @@ from elastalog.planning.logical import Absent, Clause, LogicalStratum, Scan
 from elastalog.planning.order import Statistics
 from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
-from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
 
 Matrix = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.int32]
 
 
-FEW = 20_000
-"""Facts of a round whose launches cost more than its work."""
-PATIENCE = 8
+FEW = 3_000
+"""Facts of a round, for every variant of a rule, whose launches cost more than its work."""
+PATIENCE = 4
 """Such rounds in a row after which the kernel goes on, at least."""
 INDEXED = 10_000
 """Facts that the kernel indexes in the time of such a round: it has to before it can go on."""
-PIECE = 1 << 22
-"""Facts that are brought at a time."""
 
 
 class DeviceRelation:
     """The facts of a relation, in every order that somebody needs; `delta` are those of the latest round."""
 
-    def __init__(self, arrays: Arrays, words: Matrix, ranges: tuple[Range, ...], is_own: bool) -> None:
+    def __init__(self, arrays: Arrays, words: Array, ranges: tuple[Range, ...], is_own: bool) -> None:
         self._arrays = arrays
         self._ranges = ranges
         self._is_own = is_own
         self._kept: set[tuple[int, ...]] = set()
-        columns = [arrays.to_device(np.ascontiguousarray(words[:, column])) for column in range(words.shape[1])]
         natural = tuple(range(words.shape[1]))
-        self.natural = SortedIndex(arrays, packing_of(natural, ranges), columns)
+        self.natural = SortedIndex(arrays, packing_of(natural, ranges), [words[:, column] for column in natural])
         self._indexes = {natural: self.natural}
         self.delta: Keys = self.natural.new
         if is_own:
@@ -55,7 +53,7 @@ class DeviceRelation:
     @property
     def bytes(self) -> int:
         """What its facts take, in all orders."""
-        return sum(part.nbytes for index in self._indexes.values() for part in index.new)
+        return sum(index.bytes for index in self._indexes.values())
 
     @property
     def width(self) -> int:
@@ -90,6 +88,10 @@ class DeviceRelation:
     def take(self, delta: Keys) -> None:
         """The facts of a round come in."""
         self.delta = delta
+        if not len(delta[0]):
+            for order, index in self._indexes.items():
+                index.stay(keeps_old=order in self._kept)
+            return
         columns = self.columns(delta) if len(self._indexes) > 1 else []
         for order, index in self._indexes.items():
             more = delta if index is self.natural else index.keys(columns)
@@ -128,58 +130,13 @@ class _Heads:
         """The facts found, in order, with their counts."""
         self._count()
         if not self._counted:
-            nothing = tuple(part[:0] for part in self._relation.natural.new)
+            nothing = tuple(part[:0] for part in self._relation.delta)
             return nothing, self._arrays.module.zeros(0, np.int64)
         if len(self._counted) == 1:
             return self._counted[0]
         keys = self._joined([keys for keys, _ in self._counted])
         counts = self._arrays.module.concatenate([counts for _, counts in self._counted])
         return counted(self._arrays, keys, counts)
-
-
-class _Found:
-    """The facts of a relation by the round they were found in; the explicit ones first, each with the count 1."""
-
-    def __init__(self, arrays: Arrays, relation: DeviceRelation) -> None:
-        self._arrays = arrays
-        self._relation = relation
-        explicit = relation.delta
-        self._keys: list[Keys] = [explicit]
-        self._counts: list[Array] = [arrays.module.ones(len(explicit[0]), np.int32)]
-        self._levels: list[int] = [0]
-
-    def add(self, keys: Keys, counts: Array, level: int) -> None:
-        if len(keys[0]):
-            self._keys.append(keys)
-            self._counts.append(counts.astype(np.int32))
-            self._levels.append(level)
-
-    def brought(self) -> FactWords:
-        """All of them in this process; nothing is left here."""
-        sizes = [len(keys[0]) for keys in self._keys]
-        ends = np.cumsum(sizes).tolist()
-        words = np.empty((ends[-1], self._relation.width), np.int32)
-        levels, counts = np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32)
-        pieces = [
-            (number, begin, min(begin + PIECE, size))
-            for number, size in enumerate(sizes)
-            for begin in range(0, size, PIECE)
-        ]
-        before = [end - size for end, size in zip(ends, sizes, strict=True)]
-
-        def bring(piece: tuple[int, int, int]) -> None:
-            number, begin, end = piece
-            keys = tuple(part[begin:end] for part in self._keys[number])
-            place = slice(before[number] + begin, before[number] + end)
-            rows = self._arrays.module.stack(self._relation.columns(keys), axis=1)
-            levels[place] = self._levels[number]
-            self._arrays.to_host(rows, words[place])
-            self._arrays.to_host(self._counts[number][begin:end], counts[place])
-
-        self._arrays.each(bring, pieces)
-        self._keys.clear()
-        self._counts.clear()
-        return FactWords(words, levels, counts)
 
 
 class _Arriving:
@@ -200,8 +157,8 @@ class _Arriving:
         """The facts of a level come in; there may be none."""
         number = int(np.searchsorted(self._levels, level, side="right"))
         rows = self._words[:number]
-        columns = [self._arrays.to_device(np.ascontiguousarray(rows[:, column])) for column in range(rows.shape[1])]
-        self._relation.take(self._relation.natural.keys(columns))
+        there = self._arrays.to_device(rows)
+        self._relation.take(self._relation.natural.keys([there[:, column] for column in range(rows.shape[1])]))
         self._words, self._levels = self._words[number:], self._levels[number:]
 
 
@@ -219,25 +176,30 @@ class StratumRounds:
         statistics: Statistics,
         watch: Watch,
         chunk: int,
+        carrier: Carrier,
         levels: Mapping[str, Vector] | None = None,
     ) -> None:
         self._stratum = stratum
         self._arrays = arrays
         self._watch = watch
         self._chunk = chunk
+        self._carrier = carrier
         ranges = ranges_of(stratum, facts, dictionary)
         growing = frozenset(stratum.relations)
         self._is_global = levels is not None
         if levels is not None:
             growing |= frozenset(stratum.reads)
+        whole = {name: carrier.send(facts[name]) for name in (_negated(stratum) if levels is not None else ())}
+        first = {
+            name: carrier.send(words[:0] if levels is not None and name in levels else words)
+            for name, words in facts.items()
+        }
         self._whole = {
-            name: DeviceRelation(arrays, facts[name], ranges[name], is_own=False)
-            for name in (_negated(stratum) if levels is not None else ())
+            name: DeviceRelation(arrays, arrived(), ranges[name], is_own=False) for name, arrived in whole.items()
         }
         """Relations that grow here, as negations see them: they are known to the end."""
-        first = {name: facts[name][:0] if levels is not None and name in levels else facts[name] for name in facts}
         self._relations = {
-            name: DeviceRelation(arrays, words, ranges[name], name in growing) for name, words in first.items()
+            name: DeviceRelation(arrays, arrived(), ranges[name], name in growing) for name, arrived in first.items()
         }
         self._arriving = [
             _Arriving(arrays, self._relations[name], facts[name], there) for name, there in (levels or {}).items()
@@ -263,11 +225,16 @@ class StratumRounds:
         relations = self._whole if is_negated and relation in self._whole else self._relations
         return relations[relation].index(columns)
 
-    def run(self, limits: Mapping[str, int]) -> Begun:
+    def run(self, limits: Mapping[str, int], goes_to_the_end: bool = False) -> Begun:
         """Goes to the fixpoint, or to where a relation has as many facts as `limits` allows, or to where rounds
-        have become small."""
+        have become small, unless it shall go to the end."""
+        goes_to_the_end |= self._is_global
         own = {name: self._relations[name] for name in self._stratum.relations}
-        found = {name: _Found(self._arrays, relation) for name, relation in own.items()}
+        found = {
+            name: Found(self._carrier, self._arrays, relation.width, relation.columns) for name, relation in own.items()
+        }
+        for name, relation in own.items():
+            found[name].add(relation.delta, None, 0)
         before = self._watch.derivations
         level = 1
         small = 0
@@ -289,13 +256,15 @@ class StratumRounds:
             if any(len(relation.natural) >= limits.get(name, 1 << 62) for name, relation in own.items()):
                 is_complete = False
                 break
-            small = small + 1 if number <= FEW else 0
+            small = small + 1 if number <= FEW * len(self._by_delta) else 0
             held = sum(len(relation.natural) for relation in own.values())
-            if small >= max(PATIENCE, held // INDEXED) and not self._is_global:
+            if small >= max(PATIENCE, held // INDEXED) and not goes_to_the_end:
                 is_done = False
                 break
             level = following
             self._let_in(level - 1)
+        for facts in found.values():
+            facts.send()
         relations = {name: facts.brought() for name, facts in found.items()}
         return Begun(relations, level, self._watch.derivations - before, is_done, is_complete)
 

@@ -11,7 +11,7 @@ from elastalog.backends.gpu.actions import Columns, Run, runner
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.joining import FromFact, FromRow, Pairs, Part, columns_of, unknown_heads
 from elastalog.backends.gpu.packing import Keys, Packing
-from elastalog.backends.gpu.sorted_facts import SortedIndex, is_member
+from elastalog.backends.gpu.sorted_facts import SortedIndex
 from elastalog.diagnostics.source import Source
 from elastalog.planning.steps import Gather, Probe, Variant
 from elastalog.relations.words import Dictionary
@@ -66,20 +66,22 @@ class DeviceVariant:
             return
         if depth == len(self.variant.probes):
             keys = self._head.packing.pack(columns[: self._head_width], self._arrays)
-            is_new = ~is_member(self._arrays, self._head.new, keys)
-            yield size, tuple(part[is_new] for part in keys)
+            at = (~self._head.knows(keys)).nonzero()[0]
+            yield size, tuple(part[at] for part in keys)
             return
         probe = self.variant.probes[depth]
         index = self._indexes(probe.relation, probe.key_columns, probe.is_negated)
         if probe.is_filter:
-            mask = self._held(probe, index, columns)
-            yield from self._go_on(_kept(columns, probe, mask), int(mask.sum()), self._actions[depth + 1], depth + 1)
+            # Found once: a mask would be counted for every column, and waited for.
+            at = self._held(probe, index, columns).nonzero()[0]
+            yield from self._go_on(_kept(columns, probe, at), len(at), self._actions[depth + 1], depth + 1)
             return
         pairs, number = self._pairs(probe, index, columns, size)
         if pairs.is_narrow and self._ends_in_join and depth + 1 == len(self.variant.probes):
             parts = _head_parts(probe, index.packing, columns, self._head.packing)
+            known = [run[0] for run in self._head.runs]
             for begin, length in self._chunks(number):
-                yield length, (unknown_heads(self._arrays, pairs, begin, length, parts, self._head.new[0]),)
+                yield length, (unknown_heads(self._arrays, pairs, begin, length, parts, known),)
             return
         places, parts = _row_parts(probe, index.packing, columns)
         for begin, length in self._chunks(number):
@@ -124,11 +126,11 @@ def _gathered(gather: Gather, keys: Keys, start: SortedIndex, arrays: Arrays) ->
     return columns
 
 
-def _kept(columns: Columns, probe: Probe, mask: Array) -> Columns:
-    """What is kept of the rows chosen."""
+def _kept(columns: Columns, probe: Probe, at: Array) -> Columns:
+    """What is kept of the rows at some positions."""
     kept: Columns = [None] * probe.width
     for origin, slot in probe.keep:
-        kept[slot] = columns[origin][mask]
+        kept[slot] = columns[origin][at]
     return kept
 
 

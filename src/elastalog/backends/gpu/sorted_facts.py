@@ -11,11 +11,16 @@ from elastalog.backends.gpu import fused
 from elastalog.backends.gpu.arrays import Array, Arrays
 from elastalog.backends.gpu.packing import Keys, Packing
 
+LATE = 16
+"""Facts of late rounds are kept beside as many times more."""
+
 
 def search(arrays: Arrays, keys: Keys, wanted: Keys, side: str) -> Array:
     """For each wanted key the number of keys before it (`left`), or before and equal to it (`right`)."""
     if len(keys) == 1:
         return arrays.module.searchsorted(keys[0], wanted[0], side=side)
+    if arrays.is_device:
+        return fused.searched(keys, wanted, is_after=side == "right")
     # Halving by hand: no module searches in keys of several parts.
     module = arrays.module
     low = module.zeros(len(wanted[0]), np.int64)
@@ -93,17 +98,16 @@ def counted(arrays: Arrays, keys: Keys, counts: Array | None = None) -> tuple[Ke
         return keys, module.zeros(0, np.int64)
     if counts is None and len(keys) == 1:
         keys = in_order(arrays, keys)
+        if arrays.is_device:
+            arrays.claim(4 * keys[0].nbytes)
+            found, numbers = fused.distinct(keys[0])
+            return (found,), numbers
     else:
         arrays.claim(2 * sum(part.nbytes for part in keys))
         order = lexical_order(arrays, keys)
         keys = tuple(part[order] for part in keys)
         counts = None if counts is None else counts[order]
-    is_first = module.ones(len(keys[0]), bool)
-    is_first[1:] = False
-    for part in keys:
-        is_first[1:] |= part[1:] != part[:-1]
-    at = module.flatnonzero(is_first)
-    ends = module.append(at[1:], len(keys[0]))
+    at, ends = segments(arrays, keys)
     if counts is None:
         numbers = ends - at
     else:
@@ -112,17 +116,34 @@ def counted(arrays: Arrays, keys: Keys, counts: Array | None = None) -> tuple[Ke
     return tuple(part[at] for part in keys), numbers
 
 
+def segments(arrays: Arrays, keys: Keys) -> tuple[Array, Array]:
+    """Where equal ones of sorted keys begin, and where they end."""
+    module = arrays.module
+    is_first = module.ones(len(keys[0]), bool)
+    is_first[1:] = False
+    for part in keys:
+        is_first[1:] |= part[1:] != part[:-1]
+    at = module.flatnonzero(is_first)
+    ends = module.empty_like(at)
+    ends[:-1], ends[-1:] = at[1:], len(keys[0])
+    return at, ends
+
+
 class SortedIndex:
     """The facts of a relation in one order of columns: `new` all of them, `old` those before the latest round. For
-    relations below the stratum they are the same."""
+    relations below the stratum they are the same.
 
-    __slots__ = ("_arrays", "new", "old", "packing")
+    Facts of late rounds are kept beside the others until they are many, or somebody wants to see all together: a
+    large array that is only asked what it holds is not written anew every round."""
+
+    __slots__ = ("_arrays", "_late", "_most", "old", "packing")
 
     def __init__(self, arrays: Arrays, packing: Packing, columns: Sequence[Array]) -> None:
         self._arrays = arrays
         self.packing = packing
-        self.new = self.keys(columns)
-        self.old: Keys = self.new
+        self._most = self.keys(columns)
+        self._late = self._nothing()
+        self.old: Keys = self._most
 
     def keys(self, columns: Sequence[Array]) -> Keys:
         """The keys of facts given by the relation's columns, sorted."""
@@ -130,17 +151,47 @@ class SortedIndex:
         return in_order(self._arrays, keys)
 
     def __len__(self) -> int:
-        return len(self.new[0])
+        return len(self._most[0]) + len(self._late[0])
+
+    @property
+    def runs(self) -> tuple[Keys, Keys]:
+        """The facts in two sorted parts."""
+        return self._most, self._late
+
+    @property
+    def new(self) -> Keys:
+        """All facts, sorted."""
+        if len(self._late[0]):
+            self._most = merged(self._arrays, self._most, self._late)
+            self._late = self._nothing()
+        return self._most
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.nbytes for run in self.runs for part in run)
+
+    def _nothing(self) -> Keys:
+        return tuple(self._arrays.module.empty(0, np.int64) for _ in range(self.packing.parts))
 
     def start(self) -> None:
         """All facts are of the first round."""
-        self.old = tuple(part[:0] for part in self.new)
+        self.old = self._nothing()
+
+    def stay(self, *, keeps_old: bool) -> None:
+        """A round has brought no facts."""
+        self.old = self.new if keeps_old else self._nothing()
 
     def take(self, more: Keys, *, keeps_old: bool) -> None:
         """Takes in the facts of a round."""
-        before = self.new
-        self.new = merged(self._arrays, before, more)
-        self.old = before if keeps_old else tuple(part[:0] for part in before)
+        self.stay(keeps_old=keeps_old)
+        self._late = merged(self._arrays, self._late, more)
+        if len(self._late[0]) * LATE >= len(self._most[0]):
+            self._most = self.new
+
+    def knows(self, keys: Keys) -> Array:
+        """Which keys of all columns are those of facts."""
+        is_known = is_member(self._arrays, self._most, keys)
+        return is_known | is_member(self._arrays, self._late, keys) if len(self._late[0]) else is_known
 
     def holds(self, values: Sequence[Array], keys: Keys) -> Array:
         """Which rows of values of all columns are facts, among `keys`."""

@@ -51,8 +51,7 @@ class KernelBackend:
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.updates = KernelUpdates(self.evaluation)
-        # Asked for every stratum of every update: without a step in between.
-        self.reached = self.updates.reached
+        self.reached, self.affected = self.updates.reached, self.updates.affected
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
         self.capabilities = Capabilities(
@@ -77,6 +76,9 @@ class KernelBackend:
     def size(self, relation: str) -> int:
         return self.held.size(relation)
 
+    def size_now(self, relation: str) -> int:
+        return self.updates.size_now(relation)
+
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)
 
@@ -91,7 +93,9 @@ class KernelBackend:
 
     def profile(self) -> Profile:
         evaluation = self.evaluation
-        return Profile(tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere())
+        return Profile(
+            tuple(evaluation.costs()), self.held.bytes_by_relation(), evaluation.elsewhere(), tuple(evaluation.places())
+        )
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

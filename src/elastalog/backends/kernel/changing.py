@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+import numpy as np
+
+from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.execution.classes import changed_classes
 from elastalog.backends.kernel.store import snapshot, transaction
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.updating import KernelUpdates
-from elastalog.backends.protocol import ChangedWords, StateChanges
+from elastalog.backends.protocol import GONE, ChangedWords, StateChanges
 from elastalog.relations.facts import FactWords
 from elastalog.relations.pairs import Pairs
 
@@ -64,13 +67,19 @@ class KernelStates:
 
     def of(self, relation: str) -> FactWords:
         """All facts of a relation with level and count, outside an update."""
-        return snapshot.state(self._held.relations[relation], self._held.explicit.get(relation, 0))
+        return self._counted(snapshot.state(self._held.relations[relation], self._held.explicit.get(relation, 0)))
 
     def before(self, relation: str) -> FactWords:
         """The same before the update under way."""
         replaced = self._updates.transaction.replaced.get(relation)
         held = self._held.relations[relation] if replaced is None else replaced
-        return snapshot.state_before(held, self._held.explicit.get(relation, 0))
+        return self._counted(snapshot.state_before(held, self._held.explicit.get(relation, 0)))
+
+    def _counted(self, facts: FactWords) -> FactWords:
+        """The facts, with 1 for counts that nobody keeps."""
+        if self._held.annotation.support is not Support.EXPLICIT:
+            return facts
+        return FactWords(facts.words, facts.level, np.ones(len(facts.words), np.int32))
 
     def changed(self) -> dict[str, StateChanges]:
         """What the update under way has changed, hidden relations and annotations included."""
@@ -84,6 +93,15 @@ class KernelStates:
 
     def changed_in(self, relation: str) -> StateChanges:
         """The same of one relation."""
+        changes = self._changed_in(relation)
+        if self._held.annotation.support is not Support.EXPLICIT:
+            return changes
+        # As in `_counted`.
+        is_other = changes.was != changes.level
+        level = changes.level[is_other]
+        return StateChanges(changes.words[is_other], changes.was[is_other], level, (level != GONE).astype(np.int32))
+
+    def _changed_in(self, relation: str) -> StateChanges:
         held = self._held
         new, old = held.relations[relation], self._updates.transaction.replaced.get(relation)
         if relation in held.set_aside:

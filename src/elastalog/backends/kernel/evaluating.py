@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
+
+import numpy as np
 
 from elastalog.analysis.listing import show_rule
 from elastalog.backends.annotation import Support
@@ -15,7 +18,7 @@ from elastalog.backends.kernel.execution.backward import BackwardEvaluation
 from elastalog.backends.kernel.holding import KernelFacts
 from elastalog.backends.kernel.store import snapshot
 from elastalog.backends.kernel.threads.parallel import make_workers
-from elastalog.backends.protocol import ClauseCost, StateChanges, StratumElsewhere
+from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
@@ -51,7 +54,7 @@ class KernelEvaluation:
     def _know(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.program = program
-        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary)
+        self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
         self._limits = {
             relation.name: int(directive.parameters["n"])
             for relation in program.checked.relations.values()
@@ -86,7 +89,8 @@ class KernelEvaluation:
         try:
             if stratum.aggregate is not None:
                 relations, is_global = self.held.relations, self.held.annotation.is_global
-                aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global)
+                elsewhere = None if self._place is None else partial(self._place.fold, stratum)
+                aggregates.evaluate(stratum.aggregate, relations, self.dictionary, self.program, is_global, elsewhere)
             elif stratum.equivalence is not None:
                 classes.evaluate(stratum.equivalence, self.held.relations)
             elif stratum.number in self.chosen:
@@ -155,7 +159,10 @@ class KernelEvaluation:
         if held.annotation.is_global:
             flat = self.program.flat
             below = [name for name in stratum.reads if name not in stratum.relations]
-            levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+            if held.annotation.is_kept:
+                levels = {name: held.levels_now(name) * (name not in flat) for name in below}
+            else:  # nobody looks at levels: all facts are there from the start
+                levels = {name: np.zeros(len(facts[name]), np.int32) for name in below}
         begun = self._place.evaluate(stratum, facts, self._limits, levels)
         if begun is not None:
             for name, found in begun.relations.items():
@@ -177,6 +184,15 @@ class KernelEvaluation:
     def elsewhere(self) -> tuple[StratumElsewhere, ...]:
         """What strata cost in the other place, if there is one."""
         return () if self._place is None else tuple(self._place.costs.values())
+
+    def places(self) -> Iterator[Placed]:
+        """Where strata with rules were last evaluated from the start, if they were."""
+        known = {} if self._place is None else self._place.placed
+        for stratum in self.program.strata:
+            if stratum.clauses:
+                here = Placed(stratum.number, stratum.relations, "kernel", NO_OTHER_PLACE)
+                placed = known.get(stratum.number, here)
+                yield placed if placed.relations == stratum.relations else here  # rules may have changed since
 
     def costs(self) -> Iterator[ClauseCost]:
         """What clauses cost in the last evaluation of their strata."""

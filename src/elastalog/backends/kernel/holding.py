@@ -36,6 +36,7 @@ class KernelFacts:
         self, program: LogicalProgram, annotation: Annotation, fetch: Callable[[str], KernelRelation] | None = None
     ) -> None:
         self.annotation = annotation
+        self._has_levels = annotation.support in (Support.LEVELS, Support.VECTORS)
         self.relations = {
             name: KernelRelation(name, stored.width, annotation.is_kept) for name, stored in program.relations.items()
         }
@@ -116,9 +117,10 @@ class KernelFacts:
         """Which of some facts are explicit, outside an update."""
         stored = self.relations[relation]
         found = stored.find(words)
-        is_explicit = found >= 0
+        is_explicit: Vector = found >= 0
         if self.annotation.is_kept:
-            is_explicit[is_explicit] = self._are_explicit(stored.level[found[is_explicit]])
+            # An absent one is at row -1, the last, and looked at in vain.
+            is_explicit &= self._are_explicit(stored.level.take(found))
         else:
             is_explicit &= found < self.explicit.get(relation, 0)
         return is_explicit
@@ -131,8 +133,7 @@ class KernelFacts:
         return first
 
     def _are_explicit(self, levels: Vector) -> Vector:
-        is_level = self.annotation.support in (Support.LEVELS, Support.VECTORS)
-        is_explicit: Vector = levels == 0 if is_level else (levels & 1 == 0) & (levels < ABSENT)
+        is_explicit: Vector = levels == 0 if self._has_levels else (levels & 1 == 0) & (levels < ABSENT)
         return is_explicit
 
     def select(self, relation: str, columns: tuple[int, ...], key: Vector) -> FactWords:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.chosen_rounds import Leaving, evaluate_chosen
+from elastalog.backends.kernel.bootstrap.chosen_rounds import evaluate_chosen
+from elastalog.backends.kernel.bootstrap.dominance import Leaving
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution.backward import BackwardEvaluation
@@ -34,7 +35,7 @@ class KernelReplays:
         evaluate_chosen(stratum, variants, relations, program.relations, source, evaluation.watch, left)
         for name, facts in left.facts.items():
             _return(relations[name], facts)
-        backward = BackwardEvaluation(program, relations, evaluation.dictionary)
+        backward = BackwardEvaluation(program, relations, evaluation.dictionary, evaluation.watch)
         return KernelReplay(relations, left, backward)
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution import aggregates, classes
 from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.levels.course import StratumCourse
 from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import bookkeeping, transaction
-from elastalog.backends.kernel.store.annotations import FIXED
+from elastalog.backends.kernel.store.annotations import FIXED, IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = StratumMaintenance | DenseMaintenance | StratumSets
+    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets
 
 T = TypeVar("T")
 
@@ -52,11 +56,13 @@ class KernelUpdates:
     def follow(self, program: LogicalProgram) -> None:
         """Everything that depends on the program and on nothing else."""
         self.plans: dict[int, MaintenancePlan] = {}
+        self._courses: dict[int, StratumCourse] = {}
         self._set_plans: dict[int, SetPlan] = {}
         self._flat = program.flat
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
         self._owner = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self._place = {stratum.number: place for place, stratum in enumerate(program.strata)}
         self._readers: dict[str, list[int]] = {}
         for stratum in program.strata:
             for name in stratum.reads:
@@ -107,17 +113,19 @@ class KernelUpdates:
             go = deleted.get(name)
             if come is not None and len(come):
                 come = distinct(come)
-                kept = come[~is_explicit(name, come)]
+                known = is_explicit(name, come)
+                kept = come if not np.count_nonzero(known) else come[~known]
                 if len(kept):
                     done.inserted[name] = kept
             if go is not None and len(go):
                 go = distinct(go)
-                go = go[is_explicit(name, go)]
+                known = is_explicit(name, go)
+                go = go if np.count_nonzero(known) == len(go) else go[known]
                 if come is not None and len(come) and len(go):
                     go = go[~are_in(go, come)]
                 if len(go):
                     done.deleted[name] = go
-        given = (name for names in (done.deleted, done.inserted, anew) for name in names)
+        given = (*done.deleted, *done.inserted, *anew)
         self._concerned = {self._owner[name] for name in given if name in self._owner}
 
     def reached(self, stratum: LogicalStratum) -> Reach | None:
@@ -142,6 +150,27 @@ class KernelUpdates:
             size += len(done.changed.get(name, ()))
         return Reach(size, self.must_rebuild(stratum))
 
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `Backend.affected`. Costs what they are, not what there
+        are."""
+        strata, changed = self.evaluation.program.strata, self.transaction.changed
+        places = [self._place[number] for number in self._concerned]
+        heapify(places)
+        known = set(places)
+        followed = 0
+        while places:
+            stratum = strata[heappop(places)]
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
+            for name in islice(changed, followed, None):
+                for number in self._readers.get(name, ()):
+                    place = self._place[number]
+                    if place not in known:
+                        known.add(place)
+                        heappush(places, place)
+            followed = len(changed)
+
     def follow_again(self) -> None:
         """Somebody has taken changes back."""
         self._changes_followed = 0
@@ -160,6 +189,14 @@ class KernelUpdates:
             return True
         return not self.transaction.anew.isdisjoint(stratum.relations)
 
+    def size_now(self, relation: str) -> int:
+        """How many facts a relation has now, pairs of an equivalence that are not written out left aside."""
+        stored = self.held.relations[relation]
+        if relation in self.transaction.replaced:
+            return stored.present
+        marks = stored.touched[: stored.touched_used, MARKS]
+        return stored.present + int(np.count_nonzero(marks & IS)) - int(np.count_nonzero(marks & WAS))
+
     def receive(self, relation: KernelRelation, changes: StateChanges) -> None:
         """Makes what somebody else has found to change in a relation a part of the update under way."""
         changed = transaction.receive(relation, changes, self.held.annotation.is_global)
@@ -170,8 +207,17 @@ class KernelUpdates:
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
         """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
-        is_by_levels = self.held.annotation.support in (Support.LEVELS, Support.VECTORS)
-        maintenance = self._by_levels(stratum) if is_by_levels else self._by_sets(stratum)
+        support = self.held.annotation.support
+        maintenance: AnyMaintenance
+        if support is not Support.LEVELS and support is not Support.VECTORS:
+            maintenance = self._by_sets(stratum)
+        elif support is Support.VECTORS or self._is_given(stratum):
+            if support is Support.LEVELS and not stratum.clauses:
+                self._change_explicit(stratum)
+                return cast(T, None)  # as every procedure of this kind
+            maintenance = self._by_levels(stratum)
+        else:
+            maintenance = self._course(stratum)
         self._maintenance = maintenance
         try:
             outcome = cast(Any, procedure)(maintenance)
@@ -189,6 +235,35 @@ class KernelUpdates:
         if isinstance(maintenance, StratumMaintenance):
             return maintenance.end(self.held.annotation.is_global)
         return maintenance.end()
+
+    def _is_given(self, stratum: LogicalStratum) -> bool:
+        """Whether explicit facts of a stratum change."""
+        own, done = self._own[stratum.number], self.transaction
+        return not (own.isdisjoint(done.deleted) and own.isdisjoint(done.inserted))
+
+    def _change_explicit(self, stratum: LogicalStratum) -> None:
+        """All that an update means to a stratum without rules: explicit facts go and come."""
+        done = self.transaction
+        for name in stratum.relations:
+            relation = self.held.relations[name]
+            if (gone := done.deleted.get(name)) is not None:
+                transaction.change_explicit(relation, relation.find(gone), is_present=False)
+            if (come := done.inserted.get(name)) is not None:
+                transaction.change_explicit(relation, transaction.add_rows(relation, come), is_present=True)
+            if relation.touched_used:
+                done.changed[name] = np.arange(relation.touched_used, dtype=np.int32)
+
+    def _course(self, stratum: LogicalStratum) -> StratumCourse:
+        """Only what it reads has changed."""
+        plan = self._plan(stratum)
+        course = self._courses.get(stratum.number)
+        if course is None or course.plan is not plan.machine:
+            course = self._courses[stratum.number] = StratumCourse(
+                stratum.relations, plan, self.held.relations, self.evaluation.watch, self._workspace,
+                self.held.annotation.is_global,
+            )  # fmt: skip
+        course.begin(self._below(stratum))
+        return course
 
     def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
         """The explicit facts that go and come get their entries."""

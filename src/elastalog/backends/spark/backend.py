@@ -9,7 +9,7 @@ facts are meanwhile is the business of `relations`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -89,6 +89,9 @@ class SparkBackend:
     def size(self, relation: str) -> int:
         return self.relations.size(relation)
 
+    def size_now(self, relation: str) -> int:
+        return self.relations.size(relation)
+
     def facts(self, relation: str) -> FactWords:
         return self.kernel.facts(relation)
 
@@ -102,8 +105,16 @@ class SparkBackend:
         return self.relations.is_explicit(relation, words)
 
     def profile(self) -> Profile:
+        strata = {stratum.number: stratum for stratum in self.kernel.program.strata}
+        placed = {
+            number: placement.placed(strata[number])
+            for number, placement in self.placements.items()
+            if number in strata
+        }
+        profile = self.kernel.profile()
         elsewhere = tuple(cost for number, cost in sorted(self._jobs.costs.items()) if self._is_in_tasks(number))
-        return replace(self.kernel.profile(), elsewhere=elsewhere)
+        places = tuple(placed.get(one.stratum, one) for one in profile.places)
+        return replace(profile, places=places, elsewhere=elsewhere)
 
     def _is_in_tasks(self, stratum: int) -> bool:
         placement = self.placements.get(stratum)
@@ -192,6 +203,12 @@ class SparkBackend:
         if reach is None:
             return Reach(heard, self.kernel.must_rebuild(stratum))
         return replace(reach, changes=reach.changes + heard)
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        for stratum in self.program.strata:
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """In tasks, if the stratum was last evaluated there."""

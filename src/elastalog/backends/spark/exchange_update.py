@@ -132,6 +132,12 @@ class ExchangingUpdate(ExchangingTask):
 
     # --- phases ----------------------------------------------------------------------------------------------------
 
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint, together with the other tasks."""
+        self.lose()
+        self.recover()
+        self.gain()
+
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
         delta = {**self.below, **self.deleted}

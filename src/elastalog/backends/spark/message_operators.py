@@ -5,13 +5,11 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
-    HALF,
     INT,
-    KEYS,
     LOW,
     MATRIX,
-    NONE,
     ONE,
+    TABLE,
     WORDS,
     group_of_keys,
     group_of_numbers,
@@ -22,6 +20,7 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
+from elastalog.backends.kernel.store.set_table import has_tag, row_in
 
 
 @operator(types.void, MATRIX, WORDS, WORDS, MATRIX, COLUMNS)
@@ -51,7 +50,7 @@ def distribute(rows, count, shares, ordered, bounds):  # type: ignore[no-untyped
     bounds[last + 1] = size
 
 
-@operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS, INT)
+@operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS, INT)
 def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-untyped-def]
     """Counts facts that were inserted once each, and whose number is in the last column of the block, as often as that
     says: those from row `first` on."""
@@ -76,10 +75,10 @@ def add_counts(block, rows, table, shift, count, first):  # type: ignore[no-unty
             member = members[g]
             slot = hashes[g] >> high
             tag = hashes[g] & LOW
-            while table[slot] != NONE:
-                entry = table[slot]
-                if (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
+            while table[slot] != 0:
+                entry = uint64(table[slot])
+                if has_tag(entry, tag, mask):
+                    row = row_in(entry, mask)
                     is_same = True
                     for c in range(width):
                         if rows[row, c] != block[member, c]:

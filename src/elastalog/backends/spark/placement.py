@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from elastalog.backends.annotation import Annotation, Support
+from elastalog.backends.protocol import Placed
 from elastalog.backends.spark.user_functions import Functions, stays_here
 from elastalog.planning.decompose import (
     FOLDED_IN_ONE_PLACE,
@@ -43,6 +44,11 @@ class Placement:
     where: Where
     why: str
     plan: SharePlan | None = None
+
+    def placed(self, stratum: LogicalStratum) -> Placed:
+        """The choice for a stratum, as all backends tell it."""
+        where, why = ("kernel", self.why) if self.where == "driver" else ("spark", f"{self.where}: {self.why}")
+        return Placed(stratum.number, stratum.relations, where, why)
 
     def tell(self, stratum: LogicalStratum) -> None:
         """Logs the choice."""

@@ -63,9 +63,10 @@ def _subproof(state: ShellState, arguments: Piece) -> None:
 
 
 def _whynot(state: ShellState, arguments: Piece) -> None:
-    fact = _fact(state, "whynot", arguments)
+    if not arguments.text:
+        raise arguments.error("E0652", "`whynot` needs a fact", advice="write it as `whynot path(1, 4)`")
     try:
-        absence = state.session.explain_absence(fact)
+        absence = state.session.explain_absence(arguments.text)
     except ElastalogError as error:
         raise arguments.place(error) from None
     _show(state, absence)
@@ -196,7 +197,10 @@ def _fact(state: ShellState, command: str, arguments: Piece) -> tuple[str, tuple
 COMMANDS: Final = (
     Command("explain", "explain R(1, 2)", "show why a fact holds", _explain, completes="relations"),
     Command("subproof", "subproof N", "go on where the last proof was cut", _subproof),
-    Command("whynot", "whynot R(1, 2)", "show why a fact does not hold", _whynot, completes="relations"),
+    Command(
+        "whynot", "whynot R(1, 2)", "show why a fact does not hold, or, for R(1, X), no other that fits", _whynot,
+        completes="relations",
+    ),
     Command(
         "explainnegation", "explainnegation R(1, 2)", "the same, for a rule and values that you choose",
         _explainnegation, completes="relations",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from elastalog.analysis.program import Value
 from elastalog.analysis.values import sort_key
@@ -18,6 +18,7 @@ from elastalog.diagnostics.display import show_text
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
     from elastalog.evaluation.pending import PendingUpdate
+    from elastalog.pipeline.files.policy import BadRow
     from elastalog.program import Program
     from elastalog.session import Session
 
@@ -55,6 +56,22 @@ class PendingRule:
         return (self.text,)
 
 
+@dataclass(frozen=True, slots=True)
+class PendingBad:
+    """Rows of a file that are no facts of a relation, which the policy of the session lets pass."""
+
+    relation: str
+    bad: tuple[BadRow, ...]
+
+    @property
+    def rows(self) -> tuple[()]:
+        """They count as no change."""
+        return ()
+
+
+Pending: TypeAlias = PendingChange | PendingRule | PendingBad
+
+
 @dataclass(slots=True)
 class ShellState:
     """The session, the update that waits for `commit`, and how to speak.
@@ -69,7 +86,7 @@ class ShellState:
     is_quiet: bool = False
     is_started: bool = False
     is_over: bool = False
-    pending: list[PendingChange | PendingRule] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
     changes: Changes | None = None
     explanations: ExplanationSettings = field(default_factory=ExplanationSettings)
     debugging: DebuggingState = field(default_factory=DebuggingState)
@@ -102,11 +119,17 @@ class ShellState:
             update.add_rules(added)
         for change in self.pending_facts:
             (update.insert if change.sign == "+" else update.delete)(change.relation, change.rows)
+        for passed in self.pending_bad:
+            update.keep_bad(passed.relation, passed.bad)
         return update
 
     @property
     def pending_rules(self) -> list[PendingRule]:
         return [change for change in self.pending if isinstance(change, PendingRule)]
+
+    @property
+    def pending_bad(self) -> list[PendingBad]:
+        return [change for change in self.pending if isinstance(change, PendingBad)]
 
     @property
     def pending_facts(self) -> list[PendingChange]:

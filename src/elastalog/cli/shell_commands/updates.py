@@ -11,7 +11,7 @@ from elastalog.analysis.findings import counted
 from elastalog.cli.fact_text import fact_text
 from elastalog.cli.shell_commands.command import Command, Piece, require_nothing
 from elastalog.cli.shell_commands.script import split
-from elastalog.cli.shell_commands.state import PendingChange, PendingRule, ShellState, order_key
+from elastalog.cli.shell_commands.state import Pending, PendingBad, PendingChange, PendingRule, ShellState, order_key
 from elastalog.diagnostics.diagnostic import ElastalogError
 
 if TYPE_CHECKING:
@@ -62,11 +62,12 @@ def _load(state: ShellState, arguments: Piece) -> None:
         )
     update = state.update()
     with state.session.reading():
-        diff = read_diff(Path(path), update.schemas, update.schemas_with)
-    changes: list[PendingChange | PendingRule] = [PendingRule("-", text) for text in diff.removed_rules]
+        diff = read_diff(Path(path), update.schemas, update.schemas_with, keep_bad=update.keeps_bad)
+    changes: list[Pending] = [PendingRule("-", text) for text in diff.removed_rules]
     changes += [PendingRule("+", text) for text in diff.added_rules]
     changes += [PendingChange("-", name, rows) for name, rows in diff.deleted.items()]
     changes += [PendingChange("+", name, rows) for name, rows in diff.inserted.items()]
+    changes += [PendingBad(name, tuple(rows)) for name, rows in diff.bad.items()]
     _add(state, changes)
     if state.is_interactive:
         state.say(f"{counted(sum(len(change.rows) for change in changes), 'change')} pending from {path}")
@@ -98,7 +99,7 @@ def _remove_rule(state: ShellState, arguments: Piece) -> None:
     _add(state, [PendingRule("-", text)])
 
 
-def _add(state: ShellState, changes: Sequence[PendingChange | PendingRule]) -> None:
+def _add(state: ShellState, changes: Sequence[Pending]) -> None:
     """All of them, or none when the update would be wrong with them."""
     before = list(state.pending)
     state.pending += changes
@@ -125,6 +126,10 @@ def _commit(state: ShellState, arguments: Piece) -> None:
         raise arguments.error("E0652", "`commit` takes `dump_changes` or nothing", advice="write `commit`")
     update = state.update()
     changes = update.commit()
+    if state.pending_bad:
+        from elastalog.cli.session_options import show_reports
+
+        show_reports(update.reports, "text", "normal")
     if not update.stats.is_unchanged:
         state.changes = changes
     state.forget_pending()
@@ -169,7 +174,7 @@ def _pending(state: ShellState, arguments: Piece) -> None:
     for change in state.pending:
         if isinstance(change, PendingRule):
             state.say(f"{change.sign}rule: {change.text}")
-        else:
+        elif isinstance(change, PendingChange):
             state.say_all(f"{change.sign}{fact_text(change.relation, values)}" for values in change.facts())
 
 

@@ -105,10 +105,27 @@ PROVENANCE: tuple[Entry, ...] = (
     ),
     Entry(
         "E0713",
-        "unwanted and missing facts at once, over facts",
-        "Unwanted facts are mended by deleting explicit facts, missing ones by inserting some. What is the least for"
-        " both depends on each other; over facts they are asked about one after the other.",
-        "db.suggest(unwanted=['path(1, 4)'], missing=['path(1, 9)'], over='facts')",
-        "db.suggest(unwanted=['path(1, 4)'], over='facts').apply(); db.suggest(missing=['path(1, 9)'], over='facts')",
+        "unwanted and missing facts that no changes of facts mend together",
+        "Without an update to undo, unwanted facts are mended by deleting explicit facts, missing ones by inserting"
+        " candidates, or deleting what rules negate. What removes the unwanted ones may be what the missing ones rest"
+        " on, whichever candidates are taken.",
+        "db.suggest(unwanted=['path(1, 2)'], missing=['path(1, 9)'], candidates=['edge(2, 9)'], over='facts')",
+        "db.suggest(unwanted=['path(1, 2)'], missing=['path(1, 9)'], candidates=['edge(1, 9)'], over='facts')",
+    ),
+    Entry(
+        "E0714",
+        "an unwanted fact that no deletion removes",
+        "Without an update to undo, an unwanted fact is mended by deleting explicit facts. One that follows from rules"
+        " alone, or from facts that must stay, is not mended so: the fault is in the rules, or too much was rejected.",
+        "db.suggest(unwanted=['path(1, 2)'], rejected=['+edge(1, 2)'], over='facts')",
+        "db.suggest(unwanted=['path(1, 2)'], over='facts')",
+    ),
+    Entry(
+        "E0715",
+        "no change of an explicit fact",
+        "Where facts are looked at, and not an update, what is rejected or weighed are explicit facts, which may be"
+        " deleted (`+edge(1, 2)`: it is there), and candidates, which may be inserted (`-edge(1, 2)`: it is not).",
+        "db.suggest(unwanted=['path(1, 2)'], weights={'+path(1, 2)': 3}, over='facts')  # it is derived",
+        "db.suggest(unwanted=['path(1, 2)'], weights={'+edge(1, 2)': 3}, over='facts')",
     ),
 )

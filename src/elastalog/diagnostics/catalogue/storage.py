@@ -137,14 +137,6 @@ STORAGE: tuple[Entry, ...] = (
         "elastalog apply STORE update.diff --source files --batch 17",
     ),
     Entry(
-        "E0817",
-        "strategy without a store",
-        "A store keeps levels and counts, the state of `elastic`, or facts alone, the state of `recompute`. Other"
-        " strategies keep other things, which are not stored.",
-        'elastalog.open("reach.dl", store="here", strategy="dred")',
-        'elastalog.open("reach.dl", store="here", strategy="elastic")',
-    ),
-    Entry(
         "E0818",
         "nothing to open",
         "A session is opened from a program, or from a store, which has one.",
@@ -161,6 +153,15 @@ STORAGE: tuple[Entry, ...] = (
         " writer.",
         'db = elastalog.open(store="here")\nif os.fork() == 0:\n    db.apply({"edge": [(1, 2)]})',
         'if os.fork() == 0:\n    with elastalog.open(store="here") as db:\n        db.apply({"edge": [(1, 2)]})',
+    ),
+    Entry(
+        "E0829",
+        "no locks on the file system of a store",
+        "One process at a time writes a store, and a lock of the file system sees to it. Some network file systems have"
+        " none, or none as they are mounted: then two writers could not know of each other, and one would lose its"
+        " epochs. Reading such a store, with `read_only=True`, is fine while nobody writes it.",
+        "elastalog apply /net/reach.store 1.diff  # NFS mounted with `nolock`",
+        "elastalog apply /var/lib/reach.store 1.diff",
     ),
     Entry(
         "E0875",

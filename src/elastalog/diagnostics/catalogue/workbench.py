@@ -21,14 +21,6 @@ WORKBENCH: tuple[Entry, ...] = (
         '+calls("shop.cart", "pay.checkout").',
     ),
     Entry(
-        "E0952",
-        "rules on the page Update",
-        "The page Update changes facts. Rules are changed on the page Program, where their findings and what they would"
-        " change are shown.",
-        "+rule: path(x, y) :- edge(x, y).",
-        "+edge(1, 2).",
-    ),
-    Entry(
         "E0953",
         "a fault that is none",
         "A fact can be wrong only if it holds, and missing only if it does not.",

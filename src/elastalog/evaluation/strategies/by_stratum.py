@@ -16,6 +16,7 @@ from elastalog.evaluation.costs import Budget, Forecast
 from elastalog.evaluation.counters import Counters
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.marking import Marking, Marks
+from elastalog.evaluation.strategies.marks_choice import MarksChoice
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.evaluation.update import Update
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
@@ -37,6 +38,7 @@ class MaintainingStrategy:
     def __init__(self, watch: Watch, budget: Budget = None) -> None:
         self.watch = watch
         self.marking = self.make_marking()
+        self._choice: MarksChoice | None = None
 
     def make_marking(self) -> Marking:
         """How it uses look-ahead."""
@@ -48,6 +50,11 @@ class MaintainingStrategy:
 
     def announce(self, upcoming: Update, marks: Marks) -> None:
         """Says which update will follow the next one. What it is used for never changes a result."""
+        if marks is Marks.AUTO:
+            if Marks.LINKED not in self.marks:
+                return
+            self._choice = self._choice or MarksChoice()
+            marks = self._choice.next()
         self.marking.announce(marks, upcoming)
 
     def check(self, program: LogicalProgram) -> None:
@@ -60,6 +67,7 @@ class MaintainingStrategy:
     def update(self, backend: Backend) -> Work:
         work = Work()
         self.marking.begin(backend)
+        is_marked, is_looking, effort = self.marking.is_known, self.marking.is_looking, self.watch.effort
         for stratum in backend.program.strata:
             reach = backend.reached(stratum)
             if reach is not None:
@@ -67,6 +75,10 @@ class MaintainingStrategy:
             elif self.marking.concerns(stratum):
                 backend.maintain(stratum, partial(self.look_ahead, counters=work.counters), is_portable=False)
         self.marking.end()
+        if self._choice is not None:
+            changes = sum(len(words) for side in backend.changes.explicit() for words in side.values())
+            spent = self.watch.effort - effort
+            self._choice.observe(changes, spent, is_marked=is_marked, is_looking=is_looking)
         return work
 
     def look_ahead(self, unaffected: SetMaintenance, counters: Counters) -> None:

@@ -37,56 +37,80 @@ class Elastic:
         self.costs = CostModel(budget)
 
     def bootstrap(self, backend: Backend) -> Work:
-        return evaluate_all(backend, self.costs.bootstrapped)
+        def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
+            self.costs.bootstrapped(stratum, derivations, seconds, _inputs_of(backend, stratum))
+
+        return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum in backend.program.strata:
-            reach = backend.reached(stratum)
-            if reach is not None:
-                work.strata.append(self.update_stratum(backend, stratum, reach))
+        for stratum, reach in backend.affected():
+            work.strata.append(self.update_stratum(backend, stratum, reach))
         return work
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return self.costs.forecast(stratum, changes)
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
-        began = time.perf_counter()
-        before, effort = self.watch.derivations, self.watch.effort
+        began, before = time.perf_counter(), self.watch.derivations
         if reach.must_rebuild:
             how, why = REBUILT
         elif stratum.is_folded:
             backend.refold(stratum)
             how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
         else:
-            forecast = self.costs.choose(stratum, reach.changes)
-            how, why = forecast.how, forecast.why
-            if how == "update":
-                self.watch.allow(forecast.derivations_allowed)
-                try:
-                    backend.maintain(stratum, maintain, is_portable=True)
-                except BudgetExceeded as exceeded:
-                    spent = self.watch.effort - effort
-                    how, why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-                    self.costs.abandoned(stratum, reach.changes, spent)
-                else:
-                    spent = self.watch.effort - effort
-                    why = f"{why}; it cost {spent:,}, a bootstrap takes {forecast.bootstrap:,}"
-                    self.costs.updated(stratum, reach.changes, spent)
-                finally:
-                    self.watch.allow(None)
+            how, why = self._try_update(backend, stratum, reach.changes)
         if how in ("bootstrap", "switch"):
             again = time.perf_counter()
             derivations = backend.rebuild(stratum)
-            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again)
+            inputs = _inputs_of(backend, stratum)
+            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again, inputs)
             if how == "switch":
                 why = f"{why}, a bootstrap took {derivations:,}"
         derivations = self.watch.derivations - before
         return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
 
+    def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int) -> tuple[str, str]:
+        """Maintains a stratum if that is the choice, within what it may cost. Returns how it went, and why."""
+        costs, watch = self.costs, self.watch
+        known = costs.known(stratum)
+        forecast: Forecast | None = None
+        inputs = 0
+
+        def choose() -> int | None:
+            nonlocal forecast, inputs
+            inputs = _inputs_of(backend, stratum)
+            forecast = costs.choose(stratum, changes, inputs)
+            return forecast.derivations_allowed
+
+        least = costs.least_budget(known)
+        if least is not None:
+            watch.allow(least, choose)
+        else:
+            allowed = choose()
+            if forecast is not None and forecast.how == "bootstrap":
+                return forecast.how, forecast.why
+            watch.allow(allowed)
+        effort = watch.effort
+        try:
+            backend.maintain(stratum, maintain, is_portable=True)
+        except BudgetExceeded as exceeded:
+            spent = watch.effort - effort
+            costs.abandoned(stratum, changes, spent, inputs)
+            return "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+        finally:
+            watch.allow(None)
+        spent = watch.effort - effort
+        costs.updated(stratum, changes, spent, inputs)
+        why = f"{changes:,} changed inputs" if forecast is None else forecast.why
+        return "update", f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_of(inputs):,}"
+
+
+def _inputs_of(backend: Backend, stratum: LogicalStratum) -> int:
+    """How many facts a stratum reads."""
+    return sum(map(backend.size_now, stratum.reads))
+
 
 def maintain(stratum: Maintenance) -> None:
     """The delta-driven Update: losses to their end, then gains in the order of their levels."""
-    stratum.lose()
-    stratum.recover()
-    stratum.gain()
+    stratum.update()

@@ -46,6 +46,8 @@ class Marks(Enum):
     NONE = "none"
     EAGER = "eager"
     LINKED = "linked"
+    AUTO = "auto"
+    """Linked ones where they pay (see `marks_choice`)."""
 
 
 @dataclass(slots=True)
@@ -101,6 +103,16 @@ class Marking:
         """U2 is known."""
         self.kind = kind
         self._upcoming = None if kind is Marks.NONE else upcoming
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether the update at work knows of another one."""
+        return self._upcoming is not None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the update at work has marks."""
+        return self._known.is_used
 
     @property
     def is_in_use(self) -> bool:

@@ -26,14 +26,13 @@ class Recompute:
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum in backend.program.strata:
-            if backend.reached(stratum) is not None:
-                began = time.perf_counter()
-                derivations = backend.rebuild(stratum)
-                seconds = time.perf_counter() - began
-                work.strata.append(
-                    StratumWork(stratum.number, stratum.relations, "bootstrap", "recompute", derivations, seconds)
-                )
+        for stratum, _ in backend.affected():
+            began = time.perf_counter()
+            derivations = backend.rebuild(stratum)
+            seconds = time.perf_counter() - began
+            work.strata.append(
+                StratumWork(stratum.number, stratum.relations, "bootstrap", "recompute", derivations, seconds)
+            )
         return work
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable
 
 from elastalog.pipeline.files.policy import BadRow, Policy, Report, quarantine_lines, refuse, report_of
@@ -17,8 +16,8 @@ class BadChanges:
         self.policy = policy
         self._bad: dict[str, list[BadRow]] = {}
         self._files: dict[str, dict[str, None]] = {}
-        self._loaded: Counter[str] = Counter()
-        self._converted: Counter[str] = Counter()
+        self._loaded: dict[str, int] = {}
+        self._converted: dict[str, int] = {}
 
     def add(self, relation: str, files: Iterable[str], loaded: int, bad: list[BadRow], converted: int = 0) -> None:
         """Takes note of rows of a relation. Raises ElastalogError if the policy does not let the bad ones pass."""
@@ -26,8 +25,8 @@ class BadChanges:
         refuse(self.policy, relation, gathered)
         self._bad[relation] = gathered
         self._files.setdefault(relation, {}).update(dict.fromkeys(files))
-        self._loaded[relation] += loaded
-        self._converted[relation] += converted
+        self._loaded[relation] = self._loaded.get(relation, 0) + loaded
+        self._converted[relation] = self._converted.get(relation, 0) + converted
 
     def set_aside(self) -> None:
         """Appends bad rows to the quarantine, if that is the policy: a service has many updates, and the rows of all
@@ -46,6 +45,8 @@ class BadChanges:
     @property
     def reports(self) -> tuple[Report, ...]:
         """What reading the update came to, by relation."""
+        if not self._bad:
+            return ()
         return tuple(
             report_of(
                 self.policy, relation, self._files[relation], self._loaded[relation], bad, self._converted[relation]

@@ -251,11 +251,18 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     if not keep_bad:
         settle(Policy(), relation, [str(path)], table.num_rows, bad)
     ops = table.column("op")
+    wrong = pc.sum(pc.invert(pc.is_in(ops, pa.array(["+", "-"])))).as_py() or 0
+    if wrong and not keep_bad:
+        raise ElastalogError([_wrong_op(path, ops, wrong)])
+    return changes_by_op(schema, table, bad, str(path), 1 if form.kind is Kind.PARQUET else 2)
+
+
+def changes_by_op(schema: Schema, table: pa.Table, bad: list[BadRow], place: str, first_line: int = 1) -> Diff:
+    """The changes that rows with a first column `op` are; those with another one than `+` and `-` are bad, too."""
+    relation, ops = schema.name, table.column("op")
     is_insertion, is_deletion = pc.equal(ops, "+"), pc.equal(ops, "-")
     if wrong := pc.indices_nonzero(pc.invert(pc.or_(is_insertion, is_deletion))).to_pylist():
-        if not keep_bad:
-            raise ElastalogError([_wrong_op(path, ops, len(wrong))])
-        bad = sorted([*bad, *_bad_ops(path, form, table, wrong, bad)], key=lambda row: row.line)
+        bad = sorted([*bad, *_bad_ops(place, first_line, table, wrong, bad)], key=lambda row: row.line)
     diff = Diff(bad={relation: bad} if bad else {})
     for side, mask in ((diff.inserted, is_insertion), (diff.deleted, is_deletion)):
         chosen = table.filter(mask)
@@ -265,15 +272,15 @@ def _read_tabular(path: Path, data: bytes, form: Format, schemas: Mapping[str, S
     return diff
 
 
-def _bad_ops(path: Path, form: Format, table: pa.Table, wrong: list[int], bad: list[BadRow]) -> Iterator[BadRow]:
+def _bad_ops(place: str, first_line: int, table: pa.Table, wrong: list[int], bad: list[BadRow]) -> Iterator[BadRow]:
     """Rows whose `op` is neither, placed in the file: between them rows are bad for other reasons."""
     taken = {row.line for row in bad}
-    lines = (line for line in count(1 if form.kind is Kind.PARQUET else 2) if line not in taken)
+    lines = (line for line in count(first_line) if line not in taken)
     numbers = list(islice(lines, table.num_rows))
     for row in wrong:
         values = [column[row].as_py() for column in table.columns]
         reason = f"`op` is {shown(values[0])}, neither `+` nor `-`"
-        yield BadRow(str(path), numbers[row], Fault(faults.OPERATION, reason), ", ".join(map(repr, values)))
+        yield BadRow(place, numbers[row], Fault(faults.OPERATION, reason), ", ".join(map(repr, values)))
 
 
 def _table(schema: Schema, rows: list[list[Any]]) -> pa.Table:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_lines import json_rows, row_of_json, table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 
+_WHITE = re.compile(r"[ \t\n\r]*")
+
 
 def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, list[BadRow]]:
     """The good facts of a list and the bad ones, which count from 1."""
-    try:
-        facts = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ElastalogError([_no_list(file, f"it is not JSON: {error}")]) from None
-    if not isinstance(facts, list):
-        raise ElastalogError([_no_list(file, "it is not a list")])
-    rows, numbers, bad = [], [], []
-    for number, fact in enumerate(facts, 1):
+    facts, rows, numbers, bad = list[Any](), [], [], []
+    for number, fact in enumerate(_elements(data, file), 1):
+        if not number & 0xFFF:
+            allowance().check()
+        facts.append(fact)
         row = row_of_json(schema, fact)
         if isinstance(row, Fault):
             bad.append(BadRow(file, number, row, json.dumps(fact, ensure_ascii=False)))
@@ -34,6 +37,39 @@ def read_json_list(schema: Schema, data: bytes, file: str) -> tuple[pa.Table, li
         return BadRow(file, numbers[index], fault, json.dumps(facts[numbers[index] - 1], ensure_ascii=False))
 
     return table_of_rows(schema, rows, bad, bad_row)
+
+
+def _elements(data: bytes, file: str) -> Iterator[Any]:
+    """The elements of a list, one by one, so that limits hold meanwhile."""
+    try:
+        text = data.decode("utf-8-sig")
+        at = _skip(text, 0)
+        if text[at : at + 1] != "[":
+            json.loads(text)
+            raise ElastalogError([_no_list(file, "it is not a list")])
+        decode = json.JSONDecoder().raw_decode
+        at = _skip(text, at + 1)
+        is_first = True
+        while text[at : at + 1] != "]" or not is_first:
+            element, at = decode(text, at)
+            yield element
+            at, is_first = _skip(text, at), False
+            if text[at : at + 1] == "]":
+                break
+            if text[at : at + 1] != ",":
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+            at = _skip(text, at + 1)
+        if _skip(text, at + 1) != len(text):
+            raise json.JSONDecodeError("Extra data", text, at + 1)
+    except (ValueError, RecursionError) as error:
+        raise ElastalogError([_no_list(file, f"it is not JSON: {error}")]) from None
+
+
+def _skip(text: str, at: int) -> int:
+    """Where what is not white begins."""
+    found = _WHITE.match(text, at)
+    assert found is not None
+    return found.end()
 
 
 def json_list_bytes(schema: Schema, table: pa.Table, form: str) -> bytes:

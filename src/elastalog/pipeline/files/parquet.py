@@ -14,6 +14,7 @@ from elastalog import late
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations.arrays import numbers_of_array
 from elastalog.relations.checks import as_base_column, columns_in_order, faults_of
 from elastalog.relations.rows import array_of_values
 from elastalog.relations.schema import Schema
@@ -30,10 +31,11 @@ BATCH = 1 << 15
 
 
 def read_parquet_table(
-    schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = ()
+    schema: Schema, table: pa.Table, file: str, apart: Sequence[str] = (), *, keeps_dictionaries: bool = False
 ) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of the table of a file and the bad ones (nulls, values out of range), which are placed by row
-    number. `apart` as in `column_order`."""
+    number. `apart` as in `column_order`. Columns of symbols that have few for their rows may keep their dictionaries,
+    of which each text is then encoded once."""
     if schema.arity == 0 and table.column_names == [NULLARY]:
         return table_of_columns(schema.arrow(), table.num_rows, []), []
     columns = columns_in_order(schema, table, file, apart)
@@ -45,11 +47,27 @@ def read_parquet_table(
         is_good[[row.line - 1 for row in bad]] = False
         columns = [array.filter(pa.array(is_good)) for array in columns]
     arrow_schema = schema.arrow()
-    columns = [
-        array.cast(kind) if column.record is None else array_of_values(column, array.to_pylist())
-        for column, array, kind in zip(schema.columns, columns, arrow_schema.types, strict=True)
-    ]
-    return table_of_columns(arrow_schema, table.num_rows - len(bad), columns), bad
+    fields = list(arrow_schema)
+    for i, (column, array) in enumerate(zip(schema.columns, columns, strict=True)):
+        if column.record is not None:
+            columns[i] = array_of_values(column, array.to_pylist())
+        elif keeps_dictionaries and _is_mostly_repeated(array):
+            columns[i] = array.unify_dictionaries()
+            fields[i] = fields[i].with_type(array.type)
+        else:
+            columns[i] = array.cast(arrow_schema.types[i])
+    return table_of_columns(pa.schema(fields), table.num_rows - len(bad), columns), bad
+
+
+def _is_mostly_repeated(array: pa.ChunkedArray) -> bool:
+    """Whether a column has dictionaries of texts, all used, and much smaller than itself."""
+    if not pa.types.is_dictionary(array.type):
+        return False
+    entries = sum(len(chunk.dictionary) for chunk in array.chunks)
+    return 4 * entries <= len(array) and all(
+        bool(np.bincount(numbers_of_array(chunk.indices), minlength=len(chunk.dictionary)).all())
+        for chunk in array.chunks
+    )
 
 
 def parquet_table(data: bytes, file: str) -> pa.Table:
@@ -77,6 +95,11 @@ def read_in_batches(data: bytes, file: str) -> pa.Table:
 def _in_batches(opened: ParquetFile, size: int, file: str) -> pa.Table:
     """All batches of an open file of some size, within the limits."""
     allowed = allowance()
+    # Arrow unpacks a page in one go: what the file says of itself is believed when it says too much.
+    groups = (opened.metadata.row_group(number) for number in range(opened.metadata.num_row_groups))
+    said = sum(max(0, group.total_byte_size) for group in groups)
+    allowed.check_expansion(file, size, said)
+    allowed.require(said)
     batches: list[pa.RecordBatch] = []
     total = 0
     for batch in opened.iter_batches(batch_size=BATCH):

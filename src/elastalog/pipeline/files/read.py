@@ -35,7 +35,8 @@ NO_PARAMETERS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class FactsRead:
-    """The facts of a relation as a table of its Arrow schema (duplicates included), and how the reading went."""
+    """The facts of a relation as a table of its Arrow schema, but that symbols may be dictionary-encoded (duplicates
+    included), and how the reading went."""
 
     table: pa.Table
     report: Report
@@ -87,8 +88,18 @@ def read_input(
         tables.append(table)
         bad += bad_here
     # An empty table is made only where there is no other: making one imports pandas where it is installed.
-    table = tables[0] if len(tables) == 1 else joined(tables or [schema.arrow().empty_table()])
+    if len(tables) == 1:
+        table = tables[0]
+    elif tables:
+        table = joined([_without_dictionaries(one) for one in tables])
+    else:
+        table = schema.arrow().empty_table()
     return FactsRead(table, settle(policy or FAIL, relation.name, files, table.num_rows, bad, converted))
+
+
+def _without_dictionaries(table: pa.Table) -> pa.Table:
+    fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(fields)) if fields != list(table.schema) else table
 
 
 def file_bytes(path: Path, is_gzip: bool) -> bytes:
@@ -122,7 +133,8 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             return *read_text(schema, data, file, form), 0
         case Kind.PARQUET:
             given = parquet_table(data, file)
-            return *read_parquet_table(schema, given, file), converted_values(schema, given)
+            table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
+            return table, bad, converted_values(schema, given)
         case Kind.JSON_LINES:
             return *read_json_lines(schema, data, file), 0
         case _:

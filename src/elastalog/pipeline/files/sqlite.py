@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.diagnostics.nearest import nearest
+from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.json_lines import table_of_rows
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.relations import faults
@@ -24,6 +25,9 @@ from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
 
 sqlite3 = late.module("sqlite3")
+
+_STEPS = 100_000
+"""After so many steps of SQLite's machine its query is looked after."""
 
 _TYPES: Final = {Base.NUMBER: "INTEGER", Base.UNSIGNED: "INTEGER", Base.FLOAT: "REAL", Base.SYMBOL: "TEXT"}
 
@@ -36,7 +40,8 @@ def database_of(parameters: Mapping[str, str], relation: str) -> str:
 def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[BadRow]]:
     """The good rows of a table or view and the bad ones. If a column has the name of an attribute, but for case,
     columns go by name; otherwise by position."""
-    with _faults_of(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with _faults_of(path), closing(sqlite3.connect(uri, uri=True)) as database, _within_limits(database):
         known = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")]
         if name not in known:
             raise ElastalogError([_no_table(path, name, known)])
@@ -49,6 +54,28 @@ def read_sqlite(schema: Schema, path: Path, name: str) -> tuple[pa.Table, list[B
         readers = [_READERS[column.base] for column in schema.columns]
         rows = [[read(row[i]) for read, i in zip(readers, order, strict=True)] for row in cursor]
     return table_of_rows(schema, rows, [], lambda i, fault: _bad(path, i, fault, rows[i]))
+
+
+@contextmanager
+def _within_limits(database: Any) -> Iterator[None]:
+    """Ends a query when time or memory have run out: a view may go on for ever."""
+    allowed = allowance()
+    reached: list[LimitReached] = []
+
+    def is_reached() -> bool:
+        try:
+            allowed.check()
+        except LimitReached as limit:
+            reached.append(limit)
+        return bool(reached)
+
+    database.set_progress_handler(is_reached, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError:
+        if reached:
+            raise reached[0] from None
+        raise
 
 
 def write_sqlite(schema: Schema, table: pa.Table, path: Path, name: str) -> None:

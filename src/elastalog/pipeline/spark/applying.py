@@ -67,10 +67,10 @@ class StreamOptions(TypedDict, total=False):
     """How a stream is applied.
 
     `checkpoint`: where Spark keeps how far it has come. `marks`: how each update prepares for the next of its
-    micro-batch, `eager` or `linked`; see `Session.announce`. `changes`: a folder for the change feed, which belongs to
-    one store. `available_now`: ends when everything there is has been applied; `interval`: how often to look, as
-    `10 seconds`. `on_update`: is called after each update, in another thread, with the update: its `changes` and
-    `stats`."""
+    micro-batch, `eager`, `linked` or `auto`; see `Session.announce`. `changes`: a folder for the change feed, which
+    belongs to one store. `available_now`: ends when everything there is has been applied; `interval`: how often to
+    look, as `10 seconds`. `on_update`: is called after each update, in another thread, with the update: its `changes`
+    and `stats`."""
 
     checkpoint: Required[str | os.PathLike[str]]
     marks: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.backends import engines
 from elastalog.backends.protocol import Backend, FactFiles
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
-from elastalog.pipeline.files.policy import Policy, Report
+from elastalog.pipeline.files.policy import BadRow, Policy, Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +71,16 @@ def read_spark_rows(schema: Schema, rows: Any, policy: Policy, spark: SparkSessi
     else:
         read = read_frame(schema, rows, policy)
     return read.table, read.report
+
+
+def good_spark_rows(schema: Schema, rows: Any) -> tuple[pa.Table, list[BadRow], str]:
+    """The facts of a DataFrame or source, the rows that are none, and where they are from."""
+    from elastalog.pipeline.spark.sources import Source, facts_of_frame, facts_of_source
+
+    if isinstance(rows, Source):
+        return facts_of_source(require_session(None), schema, rows)
+    place = f"the DataFrame of `{schema.name}`"
+    return *facts_of_frame(schema, rows, place), place
 
 
 def read_facts_folder(

@@ -43,9 +43,13 @@ class Source:
 
 def read_source(spark: SparkSession, schema: Schema, source: Source, policy: Policy | None = None) -> FactsRead:
     """The facts of a source, in the driver, and how the reading went."""
-    table, bad = _read(spark, schema, source)
-    places = [without_secrets(source.place)]
-    return FactsRead(table, settle(policy or Policy(), schema.name, places, table.num_rows, bad))
+    table, bad, place = facts_of_source(spark, schema, source)
+    return FactsRead(table, settle(policy or Policy(), schema.name, [place], table.num_rows, bad))
+
+
+def facts_of_source(spark: SparkSession, schema: Schema, source: Source) -> tuple[pa.Table, list[BadRow], str]:
+    """The facts of a source, the rows that are none, and where they are from."""
+    return *_read(spark, schema, source), without_secrets(source.place)
 
 
 def read_frame(schema: Schema, frame: DataFrame, policy: Policy | None = None) -> FactsRead:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, read_diff
+from elastalog.pipeline.files.diff import TABULAR, TEXTUAL, Diff, changes_by_op, read_diff
 from elastalog.pipeline.files.parquet import read_parquet_table
 from elastalog.pipeline.files.paths import natural_order
 from elastalog.pipeline.files.policy import Policy, settle
@@ -31,7 +32,7 @@ from elastalog.pipeline.spark.parts import BySteps, Part, Parting, Whole
 from elastalog.pipeline.spark.refusals import absolute, reading
 from elastalog.pipeline.streams.changes import OPERATION, RELATION, numbered, read_changes, relation_column
 from elastalog.relations.column_order import goes_by_name, places_by_name
-from elastalog.relations.schema import Schema, schema_named
+from elastalog.relations.schema import Column, Schema, schema_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,36 +122,34 @@ def change_feed(
     return spark.readStream.options(**EVERY_AGE).schema(schema).parquet(path)
 
 
-def _diff(schema: Schema, table: pa.Table, place: str, _pending: Any) -> Diff:
+def _diff(schema: Schema, table: pa.Table, place: str, pending: Any) -> Diff:
     """The facts to insert and those to delete."""
     operation = table.column(0)
     known = pc.is_in(operation, value_set=pa.array(["+", "-"]))
-    if not pc.all(known).as_py():
+    if not pending.keeps_bad and not pc.all(known).as_py():
         strange = table.filter(pc.invert(known)).column(0)[0].as_py()
         raise malformed(f"{place} has `{strange}` in column `op`, not `+` or `-`")
-    sides = []
-    for sign in ("+", "-"):
-        rows = table.filter(pc.equal(operation, sign)).drop_columns([OPERATION])
-        facts, bad = read_parquet_table(schema, rows, place)
+    wanted = Schema(schema.name, (Column(OPERATION, Base.SYMBOL), *schema.columns))
+    facts, bad = read_parquet_table(wanted, table, place, (OPERATION,))
+    if not pending.keeps_bad:
         settle(Policy(), schema.name, [place], facts.num_rows, bad)
-        sides.append(facts)
-    return Diff({schema.name: sides[0]}, {schema.name: sides[1]})
+    return changes_by_op(schema, facts, bad, place)
 
 
 def _mixed_diff(table: pa.Table, place: str, pending: Any) -> Diff:
     """The same for rows that say which relation they are about."""
-    return read_changes(numbered(table), pending.schemas, None, place)
+    return read_changes(numbered(table), pending.schemas, None, place, keep_bad=pending.keeps_bad)
 
 
 def _read_file(path: Path, content: Callable[[], bytes], pending: Any) -> Diff:
     """The changes of a file. Of one that is not on this machine a copy is read; its name tells the relation and the
     format."""
     if path.exists():
-        return read_diff(path, pending.schemas, pending.schemas_with)
+        return read_diff(path, pending.schemas, pending.schemas_with, keep_bad=pending.keeps_bad)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / re.sub(r".*/", "", str(path))
         copy.write_bytes(content())
-        return read_diff(copy, pending.schemas, pending.schemas_with)
+        return read_diff(copy, pending.schemas, pending.schemas_with, keep_bad=pending.keeps_bad)
 
 
 def _content(batch: DataFrame, uri: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,9 +17,12 @@ import pyarrow.compute as pc
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.nearest import nearest
 from elastalog.pipeline.files.diff import Diff
+from elastalog.pipeline.files.policy import BadRow
+from elastalog.relations import faults
 from elastalog.relations.column_order import columns_given, places_by_name
+from elastalog.relations.faults import Fault, shown
 from elastalog.relations.schema import Schema
-from elastalog.relations.tables import table_of_columns
+from elastalog.relations.tables import joined, table_of_columns
 
 OPERATION = "op"
 RELATION = "relation"
@@ -42,11 +46,15 @@ def numbered(rows: pa.Table) -> pa.Table:
     return rows.append_column(_ROW, pa.array(range(1, rows.num_rows + 1), pa.int64()))
 
 
-def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str | None, place: str) -> Diff:
+def read_changes(
+    rows: pa.Table, schemas: Mapping[str, Schema], relation: str | None, place: str, *, keep_bad: bool = False
+) -> Diff:
     """The update that numbered rows describe. `relation`: what they are about unless they say it, None if they do;
-    `place`: where they come from, for diagnostics."""
+    `place`: where they come from, for diagnostics. With `keep_bad` rows that are no changes are kept apart."""
     diff = Diff()
     named = named_relation(rows.column_names, None if relation is None else schemas.get(relation))
+    if keep_bad:
+        rows = _without_strange(rows, schemas, named, place, diff)
     if named is None:
         parts = {relation or "": rows}
     else:
@@ -65,22 +73,71 @@ def read_changes(rows: pa.Table, schemas: Mapping[str, Schema], relation: str | 
         for op, side in (("+", diff.inserted), ("-", diff.deleted)):
             chosen = part.filter(pc.equal(part.column(OPERATION).cast(pa.string()), op))
             if chosen.num_rows:
-                side[name] = _facts(place, chosen, schema, named is not None)
+                found = _facts(place, chosen, schema, named is not None, diff.bad if keep_bad else None)
+                if found.num_rows:
+                    side[name] = found
+    for bad in diff.bad.values():
+        bad.sort(key=lambda row: row.line)
     return diff
 
 
-def _facts(place: str, rows: pa.Table, schema: Schema, is_positional: bool) -> pa.Table:
+def _without_strange(
+    rows: pa.Table, schemas: Mapping[str, Schema], named: str | None, place: str, diff: Diff
+) -> pa.Table:
+    """The rows whose operation and relation there are; the others become bad rows of the diff."""
+    is_kept = pc.fill_null(pc.is_in(rows.column(OPERATION), pa.array(["+", "-"], rows.column(OPERATION).type)), False)
+    for row in rows.filter(pc.invert(is_kept)).to_pylist():
+        reason = f"`op` is {shown(str(row[OPERATION]))}, neither `+` nor `-`"
+        _set_aside(diff.bad, str(row[named]) if named else "", place, row, Fault(faults.OPERATION, reason))
+    rows = rows.filter(is_kept)
+    if named is None:
+        return rows
+    is_known = pc.fill_null(pc.is_in(rows.column(named).cast(pa.string()), pa.array(list(schemas), pa.string())), False)
+    for row in rows.filter(pc.invert(is_known)).to_pylist():
+        reason = f"no relation {shown(str(row[named]))}"
+        _set_aside(diff.bad, str(row[named]), place, row, Fault(faults.UNKNOWN, reason))
+    return rows.filter(is_known)
+
+
+def _set_aside(bad: dict[str, list[BadRow]], relation: str, place: str, row: dict[str, Any], why: Fault) -> None:
+    text = ", ".join(repr(value) for name, value in row.items() if name != _ROW)
+    bad.setdefault(relation, []).append(BadRow(place, row[_ROW], why, text))
+
+
+def _facts(
+    place: str, rows: pa.Table, schema: Schema, is_positional: bool, bad: dict[str, list[BadRow]] | None
+) -> pa.Table:
+    """Facts of rows; where `bad` is given, those that are none are added to it."""
+    columns = _columns(place, rows, schema, is_positional)
     kinds = schema.arrow()
+    try:
+        values = [column_as(place, rows, name, kind) for name, kind in zip(columns, kinds.types, strict=True)]
+    except ElastalogError as error:
+        if bad is None:
+            raise
+        if rows.num_rows == 1:
+            (row,) = rows.to_pylist()
+            code = faults.NULL if any(row[name] is None for name in columns) else faults.TYPE
+            _set_aside(bad, schema.name, place, row, Fault(code, error.diagnostics[0].message))
+            return kinds.empty_table()
+        # Bad rows are rare: halves without any are read at once.
+        middle = rows.num_rows // 2
+        halves = (rows.slice(0, middle), rows.slice(middle))
+        return joined([_facts(place, half, schema, is_positional, bad) for half in halves])
+    return table_of_columns(kinds, rows.num_rows, values)
+
+
+def _columns(place: str, rows: pa.Table, schema: Schema, is_positional: bool) -> list[str]:
+    """The columns that hold the values of facts, in order."""
     names = [f"a{i + 1}" for i in range(schema.arity)] if is_positional else list(schema.names)
-    places = places_by_name(names, rows.column_names)
     columns = []
-    for name, found, kind in zip(names, places, kinds.types, strict=True):
+    for name, found in zip(names, places_by_name(names, rows.column_names), strict=True):
         if found is None:
             message = f"`{PurePath(place).name}` has no column `{name}`"
             advice = f"`{schema.name}` needs {schema.arity} values; {columns_given(_of_facts(rows.column_names))}"
             raise fault(place, message, advice)
-        columns.append(column_as(place, rows, rows.column_names[found], kind))
-    return table_of_columns(kinds, rows.num_rows, columns)
+        columns.append(rows.column_names[found])
+    return columns
 
 
 def _of_facts(names: Sequence[str]) -> list[str]:

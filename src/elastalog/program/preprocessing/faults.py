@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
+from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
 
 
@@ -36,11 +36,9 @@ def too_deep(source: Source, span: Span, name: str, depth: int) -> Diagnostic:
     )
 
 
-def wrong_line(
-    source: Source, span: Span, message: str, advice: str | None = None, severity: Severity = "error"
-) -> Diagnostic:
+def wrong_line(source: Source, span: Span, message: str, advice: str | None = None) -> Diagnostic:
     """E0126."""
-    return Diagnostic("E0126", message, (Label(span),), help=advice, severity=severity, source=source)
+    return Diagnostic("E0126", message, (Label(span),), help=advice, source=source)
 
 
 def not_closed(source: Source, span: Span, word: str) -> Diagnostic:

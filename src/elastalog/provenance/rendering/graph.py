@@ -51,7 +51,7 @@ def _of_proof(proof: Proof) -> Graph:
 
 
 def _of_absence(absence: Absence) -> Graph:
-    nodes = [GraphNode(str(absence.fact), "fails")]
+    nodes = [GraphNode(absence.subject, "fails")]
     edges: list[tuple[int, int, str]] = []
     for found in absence.instantiations:
         rule = len(nodes)

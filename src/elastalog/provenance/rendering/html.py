@@ -62,7 +62,7 @@ def render_absence(absence: Absence) -> str:
     parts += [f"<div>{escape(note)}</div>" for note in absence.notes]
     for number, found in enumerate(absence.instantiations):
         is_open = " open" if number == 0 else ""
-        title = f"<code>{escape(str(absence.fact))}</code> <small>(R{found.rule.number_in_relation})</small>"
+        title = f"<code>{escape(absence.conclusion(found))}</code> <small>(R{found.rule.number_in_relation})</small>"
         if found.rule.text:
             written = f"<code>{escape(shortened(found.rule.text))}</code> {escape(found.rule.place)}"
             title += f" <small class='rule'>{written}</small>"

@@ -6,7 +6,7 @@ import json
 from typing import Any, assert_never
 
 from elastalog.analysis.listing import json_value
-from elastalog.provenance.absence import Absence
+from elastalog.provenance.absence import Absence, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, children_of, nodes_of
 from elastalog.provenance.rendering.label import rules_of
@@ -36,6 +36,7 @@ def render_absence(absence: Absence) -> str:
             "rule_in_relation": instantiation.rule.number_in_relation,
             "bindings": {name: json_value(value) for name, value in instantiation.bindings.items()},
             "free": list(instantiation.free),
+            **({"conclusion": absence.conclusion(instantiation)} if isinstance(absence, PatternAbsence) else {}),
             "literals": [
                 {
                     "kind": literal.kind,
@@ -49,8 +50,10 @@ def render_absence(absence: Absence) -> str:
         for instantiation in absence.instantiations
     ]
     impossible = [{"rule": rule.number, "reason": why} for rule, why in absence.impossible]
+    asked = {"present": absence.present} if isinstance(absence, PatternAbsence) else {}
     shown = {
-        "fact": _fact(absence.fact),
+        "fact": {**_fact(absence.fact), "text": absence.subject},
+        **asked,
         "instantiations": found,
         "impossible": impossible,
         "is_exhaustive": absence.is_exhaustive,

@@ -8,6 +8,7 @@ from elastalog.analysis.program import Rule
 from elastalog.provenance.proof import AggregatePremise, Condition, Member, Node, Proof, nodes_of
 
 CUT = "…"
+_WIDEST = 160
 """Stands where the depth ends."""
 
 
@@ -63,6 +64,6 @@ def legend(proof: Proof) -> str:
     return "\n".join(lines)
 
 
-def shortened(text: str, most: int = 160) -> str:
+def shortened(text: str) -> str:
     """A text that fits a line."""
-    return text if len(text) <= most else f"{text[: most - 1]}{CUT}"
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}{CUT}"

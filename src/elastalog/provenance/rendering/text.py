@@ -45,7 +45,7 @@ def render_absence(absence: Absence) -> str:
 
 def _instantiation(absence: Absence, found: Instantiation) -> Block:
     premises = [(f"{literal.text} {literal.mark}",) for literal in found.literals]
-    return _over(_beside(premises), str(absence.fact), f"R{found.rule.number_in_relation}")
+    return _over(_beside(premises), absence.conclusion(found), f"R{found.rule.number_in_relation}")
 
 
 def _block(node: Node, below: Sequence[Block]) -> Block:

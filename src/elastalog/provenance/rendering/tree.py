@@ -41,7 +41,7 @@ def render_absence(absence: Absence) -> str:
     """The failing instantiations as a tree, a literal a line."""
     lines = [absence.headline, *absence.notes]
     for number, found in enumerate(absence.instantiations, 1):
-        lines.append(f"{number}. {absence.fact}  (R{found.rule.number_in_relation})")
+        lines.append(f"{number}. {absence.conclusion(found)}  (R{found.rule.number_in_relation})")
         for position, literal in enumerate(found.literals):
             corner = "└─" if position == len(found.literals) - 1 else "├─"
             lines.append(f"   {corner} {literal.mark} {literal.text}")

@@ -43,10 +43,10 @@ async def changes(
     known = _known(since, last)
     only = frozenset(name.strip() for name in relations.split(",") if name.strip()) or None
     if only is not None:
-        await service.call(service.require_relations, only)
+        await service.call(service.reading.require_relations, only)
     most = most_rows(service, rows)
     if known is not None and known != service.epoch:
-        await service.call(service.changes_since, known)  # says so here if it is not kept
+        await service.call(service.reading.changes_since, known)  # says so here if it is not kept
     if STREAM in request.headers.get("accept", ""):
         if service.feed.listeners >= service.limits.listeners:
             raise faults.too_many_listeners(service.feed.listeners)

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from elastalog.analysis.listing import json_value
 from elastalog.debugging.answers import Suggestion
-from elastalog.web.api.models import BlameGiven, FaultsGiven, SuggestGiven
+from elastalog.web.api.models import BlameGiven, FaultsGiven, Moment, SuggestGiven
 from elastalog.web.api.parts import Asked, refusals
 from elastalog.web.api.questions import fact_as_json
 
@@ -17,23 +17,27 @@ router = APIRouter(tags=["debugging"])
 
 
 @router.post("/localise", responses=refusals(404, 409, 410, 422))
-async def localise(service: Asked, given: FaultsGiven) -> dict[str, Any]:
+async def localise(service: Asked, given: FaultsGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults."""
-    found = await service.wait(
-        lambda: service.localise(given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds).to_json()
-    )
-    return _object(found)
+
+    def ask() -> dict[str, Any]:
+        found = service.debugging.localise(
+            given.unwanted, given.missing, epochs=given.epochs, seconds=given.seconds, epoch=epoch
+        )
+        return _object(found.to_json())
+
+    return await service.wait(ask)
 
 
 @router.post("/suggest", responses=refusals(404, 409, 410, 422))
-async def suggest(service: Asked, given: SuggestGiven) -> dict[str, Any]:
+async def suggest(service: Asked, given: SuggestGiven, epoch: Moment = None) -> dict[str, Any]:
     """A smallest repair: elements of the last update, or explicit facts, whose undoing removes all faults. `undo` is
     the update that does it, to be sent to `/updates`."""
 
     def ask() -> dict[str, Any]:
-        found = service.suggest(
+        found = service.debugging.suggest(
             given.unwanted, given.missing, given.rejected, given.weights or None, epochs=given.epochs, over=given.over,
-            seconds=given.seconds,
+            seconds=given.seconds, epoch=epoch,
         )  # fmt: skip
         return {**_object(found.to_json()), "undo": undoing(found)}
 
@@ -41,11 +45,11 @@ async def suggest(service: Asked, given: SuggestGiven) -> dict[str, Any]:
 
 
 @router.post("/blame", responses=refusals(404, 409, 410, 422))
-async def blame(service: Asked, given: BlameGiven) -> dict[str, Any]:
+async def blame(service: Asked, given: BlameGiven, epoch: Moment = None) -> dict[str, Any]:
     """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
 
     def ask() -> dict[str, Any]:
-        found = service.blame(given.fact, given.seconds)
+        found = service.debugging.blame(given.fact, given.seconds, epoch)
         return {**_object(found.to_json()), "fact": fact_as_json(found.fact)}
 
     return await service.wait(ask)

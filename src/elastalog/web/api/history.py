@@ -21,7 +21,7 @@ async def epochs(
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
 ) -> dict[str, Any]:
     """What is known of every epoch, the last first."""
-    found = await service.call(service.epochs)
+    found = await service.call(service.reading.epochs)
     most = service.limits.page if limit is None else min(limit, service.limits.rows)
     return {"total": len(found), "epochs": [entry_as_json(one) for one in found[::-1][offset : offset + most]]}
 
@@ -38,8 +38,8 @@ async def diff(
     most = service.limits.event_rows if rows is None else min(rows, service.limits.rows)
 
     def told() -> dict[str, Any]:
-        found = service.diff(first, last)
-        rules = service.changed_rules(first, last)
+        found = service.reading.diff(first, last)
+        rules = service.reading.changed_rules(first, last)
         relations = {
             name: {
                 "inserted": rows_as_json(one.inserted.head(most)),
@@ -62,7 +62,7 @@ async def diff(
 @router.get("/turns", responses=refusals(410, 422))
 async def turns(service: Asked, fact: Annotated[FactText, Query()]) -> dict[str, Any]:
     """The epochs in which a fact appeared, disappeared or changed its level, oldest first."""
-    found = await service.call(service.turns, fact)
+    found = await service.call(service.reading.turns, fact)
     return {
         "fact": fact,
         "turns": [{"what": one.what, "level": one.level, "epoch": entry_as_json(one.entry)} for one in found],

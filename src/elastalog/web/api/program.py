@@ -8,7 +8,9 @@ from typing import Any
 from fastapi import APIRouter
 
 from elastalog.diagnostics.render import render_json
+from elastalog.evaluation.changes import Changes
 from elastalog.program import rule_texts
+from elastalog.web.answers import Committed
 from elastalog.web.api.models import Moment, ProgramGiven, TextGiven
 from elastalog.web.api.parts import WRITES, Asked, refusals
 from elastalog.web.api.updates import Key, commit_as_json, most_rows
@@ -23,7 +25,7 @@ async def program(service: Asked, epoch: Moment = None) -> dict[str, Any]:
     """The text of the program, and its rules by number, from 1."""
 
     def told() -> dict[str, Any]:
-        found = service.program(epoch)
+        found = service.reading.program(epoch)
         return {
             "name": found.tree.source.name, "text": found.tree.source.text, "rules": list(rule_texts(found)),
         }  # fmt: skip
@@ -34,7 +36,7 @@ async def program(service: Asked, epoch: Moment = None) -> dict[str, Any]:
 @present.post("/program/check", responses=refusals())
 async def check(service: Asked, given: TextGiven) -> dict[str, Any]:
     """The diagnostics of a whole program that might take the place of the present one, as `--format json` has them."""
-    found = await service.call(service.check_program, given.program)
+    found = await service.call(service.reading.check_program, given.program)
     return {"is_correct": all(one.severity != "error" for one in found), "diagnostics": json.loads(render_json(found))}
 
 
@@ -44,10 +46,18 @@ async def change(service: Asked, given: ProgramGiven, key: Key = None) -> dict[s
     what that would change is told."""
     if given.program is not None and (given.added or given.removed):
         raise malformed("give either a whole program or rules to add and remove")
+    writing, program = service.writing, given.program
+
+    def preview() -> Changes:
+        if program is None:
+            return writing.preview(added=given.added, removed=given.removed)
+        return writing.preview_program(program)
+
+    def commit() -> Committed:
+        if program is None:
+            return writing.apply(added=given.added, removed=given.removed, key=key, source=given.source)
+        return writing.become(program, key=key, source=given.source)
+
     if given.preview:
-        changes = await service.wait(lambda: service.preview_rules(given.added, given.removed, program=given.program))
-        return await service.call(changes_as_json, changes, most_rows(service, given.rows))
-    done = await service.wait(
-        lambda: service.change_rules(given.added, given.removed, program=given.program, key=key, source=given.source)
-    )
-    return await service.call(commit_as_json, done, service, given.rows)
+        return await service.call(changes_as_json, await service.wait(preview), most_rows(service, given.rows))
+    return await service.call(commit_as_json, await service.wait(commit), service, given.rows)

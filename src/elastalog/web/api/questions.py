@@ -15,9 +15,6 @@ from elastalog.web.api.parts import Asked, refusals
 from elastalog.web.values import malformed, parameters_from_json
 
 router = APIRouter(tags=["questions"])
-present = APIRouter(tags=["questions"])
-"""What is asked of the last epoch only."""
-
 _Fact = Annotated[FactText, Query(examples=["path(1,3)"])]
 
 
@@ -27,7 +24,7 @@ async def query(service: Asked, request: Request, given: QueryGiven, epoch: Mome
     form = form_of(request)
     parameters = parameters_from_json(given.parameters)
     page = await service.call(
-        service.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
+        service.reading.query, given.query, parameters, given.offset, given.limit, epoch, order=given.order,
         seconds=given.seconds, most=None if form == JSON else service.limits.export,
     )  # fmt: skip
     return await page_in(form, page, service)
@@ -44,7 +41,7 @@ async def proof(
     most = service.limits.depth if depth is None else depth
 
     def ask() -> dict[str, Any]:
-        with service.at(epoch) as session:
+        with service.reading.at(epoch) as session:
             found, number = session.explain(fact, most), session.epoch
         return {"epoch": number, **_object(found.to_json())}
 
@@ -56,7 +53,7 @@ async def derivations(service: Asked, fact: _Fact, epoch: Moment = None) -> dict
     """Every derivation of a fact, as proofs of one level."""
 
     def ask() -> dict[str, Any]:
-        with service.at(epoch) as session:
+        with service.reading.at(epoch) as session:
             found, number = session.derivations(fact), session.epoch
         return {"epoch": number, "fact": fact, "derivations": [_object(one.to_json()) for one in found]}
 
@@ -73,7 +70,9 @@ async def why_not(
     epoch: Moment = None,
 ) -> dict[str, Any]:
     """Why a fact does not hold: the derivations of it that fail nearest to success. `rule`, by its number in the
-    relation, and `bindings`, a JSON object of values by variable, restrict the search."""
+    relation, and `bindings`, a JSON object of values by variable, restrict the search. `fact` may be a pattern, as
+    `path(1, X)`: then how many facts fit it (`present`), and the derivations of others that fail nearest to success,
+    each with its `conclusion`."""
     try:
         values = json.loads(bindings)
     except (ValueError, RecursionError):
@@ -82,23 +81,24 @@ async def why_not(
         raise malformed("`bindings` is no JSON object")
 
     def ask() -> dict[str, Any]:
-        with service.at(epoch) as session:
+        with service.reading.at(epoch) as session:
             found, number = session.explain_absence(fact, limit, rule=rule, bindings=values), session.epoch
         return {"epoch": number, **_object(found.to_json())}
 
     return await service.call(ask)
 
 
-@present.get("/uses", responses=refusals(404, 422))
+@router.get("/uses", responses=refusals(404, 410, 422))
 async def uses(
     service: Asked,
     fact: _Fact,
     all: bool = False,  # noqa: A002  # its public name
     limit: Annotated[int | None, Query(ge=0, lt=1 << 31)] = None,
+    epoch: Moment = None,
 ) -> dict[str, Any]:
     """The facts that follow directly from a fact; with `all`, those that would go if it went. The first of them, and
     how many they are."""
-    found = await service.call(service.uses, fact, all)
+    found = await service.call(service.debugging.uses, fact, all, epoch=epoch)
     most = service.limits.page if limit is None else min(limit, service.limits.rows)
     return {"fact": fact, "total": len(found), "uses": [fact_as_json(one) for one in found[:most]]}
 

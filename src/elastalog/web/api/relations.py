@@ -29,7 +29,7 @@ def _told(one: RelationSummary) -> RelationTold:
 @router.get("/relations", responses=refusals(410))
 async def relations(service: Asked, epoch: Moment = None) -> RelationsTold:
     """Every relation: its columns, how many facts it holds, and what the last epoch changed in it."""
-    found, number = await service.call(service.relations_at, epoch)
+    found, number = await service.call(service.reading.relations_at, epoch)
     told = list(map(_told, found))
     return RelationsTold(epoch=number, relations=told)
 
@@ -56,6 +56,6 @@ async def relation_page(
     form = form_of(request)
     most = None if form == JSON else service.limits.export
     page = await service.call(
-        service.page, relation, where, order, offset, limit, epoch, annotations=annotations, most=most
+        service.reading.page, relation, where, order, offset, limit, epoch, annotations=annotations, most=most
     )
     return await page_in(form, page, service)

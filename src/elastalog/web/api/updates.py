@@ -8,12 +8,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header
 
 from elastalog.web.answers import Committed
-from elastalog.web.api.models import ChangesTold, CommitTold, PreviewGiven, UpdateGiven
+from elastalog.web.api.models import ChangesTold, CommitTold, Moment, PreviewGiven, UpdateGiven
 from elastalog.web.api.parts import WRITES, Asked, refusals
 from elastalog.web.service import Service
 from elastalog.web.values import changes_as_json, rows_from_json
 
 router = APIRouter(tags=["updates"])
+previews = APIRouter(tags=["updates"])
+"""What can be asked of any epoch."""
+
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 
 
@@ -23,8 +26,8 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
     was started again meanwhile, if it has a store."""
 
     def apply() -> Committed:
-        schemas = service.schemas()
-        return service.apply(
+        schemas = service.reading.schemas()
+        return service.writing.apply(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), key=key,
             source=given.source, added=given.added_rules, removed=given.removed_rules, after=given.after,
         )  # fmt: skip
@@ -32,15 +35,15 @@ async def update(service: Asked, given: UpdateGiven, key: Key = None) -> dict[st
     return await service.call(commit_as_json, await service.wait(apply), service, given.rows)
 
 
-@router.post("/updates/preview", response_model=ChangesTold, responses=refusals(404, 422))
-async def preview(service: Asked, given: PreviewGiven) -> dict[str, Any]:
-    """What an update would change, without an epoch."""
+@previews.post("/updates/preview", response_model=ChangesTold, responses=refusals(404, 410, 422))
+async def preview(service: Asked, given: PreviewGiven, epoch: Moment = None) -> dict[str, Any]:
+    """What an update would change, without an epoch; or what it would have changed at an earlier one."""
 
     def try_out() -> dict[str, Any]:
-        schemas = service.schemas()
-        changes = service.preview(
+        schemas = service.reading.schemas(epoch)
+        changes = service.writing.preview(
             rows_from_json(given.inserted, schemas), rows_from_json(given.deleted, schemas), given.seconds,
-            added=given.added_rules, removed=given.removed_rules,
+            added=given.added_rules, removed=given.removed_rules, epoch=epoch,
         )  # fmt: skip
         return changes_as_json(changes, most_rows(service, given.rows))
 
@@ -52,9 +55,10 @@ async def forecast(service: Asked, given: PreviewGiven) -> dict[str, Any]:
     """What would be chosen for the strata that an update reaches first: to update them, or to evaluate them anew."""
 
     def look_ahead() -> list[dict[str, Any]]:
-        schemas = service.schemas()
+        schemas = service.reading.schemas()
         inserted, deleted = (rows_from_json(side, schemas) for side in (given.inserted, given.deleted))
-        return [asdict(one) for one in service.forecast(inserted, deleted)]
+        found = service.writing.forecast(inserted, deleted, added=given.added_rules, removed=given.removed_rules)
+        return [asdict(one) for one in found]
 
     return {"strata": await service.wait(look_ahead)}
 

@@ -4,58 +4,65 @@ from __future__ import annotations
 
 from html import escape
 
-from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus
+from elastalog.analysis.findings import counted
+from elastalog.provenance.absence import Absence, Instantiation, LiteralStatus, PatternAbsence
 from elastalog.provenance.fact import Fact
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.controls import card, raw
-from elastalog.web.pages.markup import empty, html, rule_html, value_html
+from elastalog.web.pages.markup import LONG, empty, html, link, rule_html, value_html
 from elastalog.web.pages.window import Window
 
 _MARKS = {"holds": "✓", "fails": "✗", "open": "?"}
 
 
-async def build(window: Window, fact: Fact) -> None:
-    """The nearest derivations that fail, and the rules that could never derive the fact."""
-    found = await window.ask(window.bench.service.why_not, fact, 5, window.epoch)
-    with card("Why it does not hold", html(_headline(found))):
+async def build(window: Window, asked: Fact | str) -> None:
+    """The nearest derivations that fail, and the rules that could never derive the fact; or, for a pattern, why no
+    other fact fits it."""
+    found = await window.ask(window.bench.service.reading.why_not, asked, 5, window.epoch)
+    is_pattern = isinstance(found, PatternAbsence)
+    with card("Why nothing else fits it" if is_pattern else "Why it does not hold", html(_note(found))):
         if not found.instantiations and not found.impossible:
-            raw(empty("No rule derives it", f"There are no rules for {fact.relation}: it holds only if it is given."))
-        for instantiation in found.instantiations:
-            raw(_instantiation(window, instantiation), "wb-why-not")
+            raw(empty("No rule comes near", f"What is not there of {found.fact.relation} holds only if it is given."))
+        for number, instantiation in enumerate(found.instantiations):
+            title = found.conclusion(instantiation) if is_pattern else ""
+            raw(_instantiation(window, instantiation, title), "wb-why-not").props(f'data-near="{number}"')
         if found.impossible:
             items = "".join(
                 f"<li><div>{rule_html(rule)}<div class=wb-note>{html(why)}</div></div></li>"
                 for rule, why in found.impossible
             )
             raw(f'<h3>Rules that can never derive it</h3><ul class="wb-list">{items}</ul>')
-        if window.can_change and len(str(fact)) < 2_000:
-            address = escape(str(Address.of("/update", insert=str(fact))))
+        if window.can_change and not is_pattern and len(found.subject) < 2_000:
+            address = escape(str(Address.of("/update", insert=found.subject)))
             raw(f'<a class="wb-button" href="{address}">Stage its insertion</a>', "wb-row")
 
 
-def _headline(found: Absence) -> str:
+def _note(found: Absence) -> str:
+    there = f"{counted(found.present, 'fact')} there; " if isinstance(found, PatternAbsence) else ""
     if not found.instantiations:
-        return ""
-    return "the nearest derivations that fail" + ("" if found.is_exhaustive else "; the search was cut short")
+        return there.rstrip("; ")
+    return f"{there}the nearest derivations that fail" + ("" if found.is_exhaustive else "; the search was cut short")
 
 
-def _instantiation(window: Window, found: Instantiation) -> str:
+def _instantiation(window: Window, found: Instantiation, title: str) -> str:
     bound = ", ".join(
         f"{html(name)} = {value_html(value, 40)}" for name, value in found.bindings.items() if not name.startswith("@")
     )
     literals = "".join(_literal(window, literal) for literal in found.literals)
     with_values = f'<span class="wb-note">with {bound}</span>' if bound else ""
-    return f'<p class="rule">{rule_html(found.rule)} {with_values}</p><ul class="wb-literals">{literals}</ul>'
+    address = window.to("/fact", fact=title)
+    would = f"<h3>{link(address, html(title, 400), 'fact')}</h3>" if title and len(title) < LONG else ""
+    return f'{would}<p class="rule">{rule_html(found.rule)} {with_values}</p><ul class="wb-literals">{literals}</ul>'
 
 
 def _literal(window: Window, literal: LiteralStatus) -> str:
-    link = ""
+    asked = ""
     if literal.fact is not None:
         address = escape(str(window.bench.fact_address(Fact(*literal.fact), window.epoch)))
         is_there = (literal.status == "holds") == (literal.kind == "atom")
-        link = f'<a href="{address}">{"why" if is_there else "why not"}</a>'
+        asked = f'<a href="{address}">{"why" if is_there else "why not"}</a>'
     elif literal.kind == "atom":
-        address = escape(str(window.to("/facts", query=literal.text)))
-        link = f'<a href="{address}">look</a>'
+        address = escape(str(window.to("/fact", fact=literal.text)))
+        asked = f'<a href="{address}">why not</a>'
     mark = f'<span class="wb-mark">{_MARKS[literal.status]}</span>'
-    return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{link}</li>'
+    return f'<li class="{literal.status}">{mark}<code>{html(literal.text, 400)}</code>{asked}</li>'

@@ -48,16 +48,16 @@ class Bench:
     def prepare(self) -> None:
         """Proves one fact, so that the first proof that somebody wants does not wait for what is made once."""
         with suppress(ElastalogError):
-            derived = [summary for summary in self.service.relations() if summary.rules and summary.facts]
+            derived = [summary for summary in self.service.reading.relations() if summary.rules and summary.facts]
             first = min(derived, key=lambda summary: not summary.is_output, default=None)
             if first is not None:
-                row = self.service.page(first.name, limit=1).rows[0]
-                self.service.proof(Fact(first.name, tuple(row)), 1)
+                row = self.service.reading.page(first.name, limit=1).rows[0]
+                self.service.reading.proof(Fact(first.name, tuple(row)), 1)
 
     @property
     def example(self) -> str:
         """A question that can be asked of this program: a relation that is output, or else any."""
-        relations = self.service.program().checked.relations.values()
+        relations = self.service.reading.program().checked.relations.values()
         wanted = [r for r in relations if any(directive.kind == "output" for directive in r.directives)] or [*relations]
         if not wanted:
             return "a fact, or a query"
@@ -89,7 +89,7 @@ class Bench:
 
     def address_of(self, text: str, epoch: int | None = None) -> Address:
         """Where the answer to a question is shown: a fact, the facts that fit a pattern, or a query."""
-        program = self.service.program(epoch)
+        program = self.service.reading.program(epoch)
         if text in program.checked.relations:
             return Address.of("/facts", relation=text, epoch=epoch)
         try:
@@ -99,7 +99,8 @@ class Bench:
         if pattern.is_fact:
             return Address.of("/fact", fact=text, epoch=epoch)
         columns = [attribute.name for attribute in program.checked.relations[pattern.relation].attributes]
-        return Address.of("/facts", relation=pattern.relation, where=_conditions(pattern, columns), epoch=epoch)
+        where = _conditions(pattern, columns)
+        return Address.of("/facts", relation=pattern.relation, where=where, pattern=where and text, epoch=epoch)
 
 
 def _conditions(pattern: Pattern, columns: list[str]) -> str:

@@ -106,4 +106,4 @@ def open_demo(store: Path) -> Session:
 def live_through(service: Service) -> None:
     """Makes the epochs that lead to the present."""
     for source, inserted, deleted in updates():
-        service.apply(inserted, deleted, source=source)
+        service.writing.apply(inserted, deleted, source=source)

@@ -9,7 +9,7 @@ from elastalog.evaluation.statistics import Statistics
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.controls import box, card, heading, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import bar_cell, bytes_html, cell, empty, html, link, seconds_html, table
+from elastalog.web.pages.markup import bar_cell, bytes_html, cell, empty, html, link, seconds_html, table, tag
 from elastalog.web.pages.window import Window
 
 MOST_RULES = 100
@@ -24,8 +24,8 @@ async def show(window: Window, address: Address) -> None:
 
     async def build() -> None:
         service = window.bench.service
-        program = await window.ask(service.program, window.epoch)
-        statistics = await window.ask(service.statistics, window.epoch)
+        program = await window.ask(service.reading.program, window.epoch)
+        statistics = await window.ask(service.reading.statistics, window.epoch)
         body.clear()
         with body:
             _build(window, program.checked, statistics)
@@ -41,6 +41,8 @@ def _build(window: Window, program: CheckedProgram, statistics: Statistics) -> N
         is_padded=False,
     ):
         raw(_strata(window, program, statistics), "wb-graph")
+    with card("Placement", "where strata with rules are evaluated from the start, and why there", is_padded=False):
+        raw(_placement(window, statistics))
     with box("wb-stack"):
         with card("Rules", "time and derivations when they were last evaluated anew", is_padded=False):
             raw(_rules(program, statistics))
@@ -58,6 +60,7 @@ def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> 
         return empty("Too many to draw", f"The program has {len(strata):,} strata; up to {MOST_NODES} are drawn.")
     of = {name: number for number, stratum in enumerate(strata) for name in stratum.relations}
     facts = {relation.name: relation.facts for relation in statistics.relations}
+    places = {name: placed for placed in statistics.places for name in placed.relations}
     edges: dict[tuple[int, int], bool] = {}
     for rule in program.rules:
         for name, is_strict in _read(rule.body):
@@ -68,7 +71,9 @@ def _strata(window: Window, program: CheckedProgram, statistics: Statistics) -> 
     for stratum in strata:
         number = sum(facts.get(name, 0) for name in stratum.relations)
         kind = "recursive" if stratum.is_recursive else "" if stratum.rules else "explicit"
+        placed = places.get(stratum.relations[0])
         note = f"{number:,} facts" + (", recursive" if stratum.is_recursive else "")
+        note += f" · {placed.where}" if placed is not None else ""
         link = str(window.to("/facts", relation=stratum.relations[0]))
         nodes.append(Drawn(", ".join(stratum.relations), note, kind, link))
     return draw(nodes, list(edges), title="strata", weak=[i for i, is_strict in enumerate(edges.values()) if is_strict])
@@ -86,6 +91,26 @@ def _read(body: Iterable[Literal]) -> Iterable[tuple[str, bool]]:
                 yield from ((name, True) for inner in literal.bodies for name, _ in _read(inner))
             case _:
                 pass
+
+
+def _placement(window: Window, statistics: Statistics) -> str:
+    if not statistics.places:
+        return empty("No rules", "Facts that are given are held by the kernel.")
+    declared = {relation.name for relation in statistics.relations}
+    elsewhere = {one.stratum: one for one in statistics.elsewhere}
+    together: dict[tuple[str, str, str], list[str]] = {}  # what is placed alike, for the same reason, is told once
+    for placed in statistics.places:
+        there = elsewhere.get(placed.stratum)
+        cost = "" if there is None else f" {seconds_html(there.seconds)}, {bytes_html(there.peak)}"
+        names = [name for name in placed.relations if name in declared]
+        together.setdefault((placed.where, cost, placed.why), []).extend(names)
+    rows = []
+    for (where, cost, why), names in together.items():
+        links = ", ".join(link(window.to("/facts", relation=name), html(name)) for name in names)
+        look = "accent" if where == "kernel" else "amber"
+        cells = cell(links or "made to serve others", "mono inline"), cell(tag(where, look) + cost)
+        rows.append(f"<tr>{''.join(cells)}{cell(html(why), 'wb-note inline')}</tr>")
+    return table("<th>strata</th><th>where</th><th>why</th>", rows)
 
 
 def _rules(program: CheckedProgram, statistics: Statistics) -> str:

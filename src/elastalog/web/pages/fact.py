@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
 from nicegui import ui
 
+from elastalog.analysis.pattern import parse_pattern
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.provenance.fact import Fact
 from elastalog.provenance.proof import Proof
@@ -15,7 +17,7 @@ from elastalog.web.pages.address import Address
 from elastalog.web.pages.basket import Side
 from elastalog.web.pages.controls import box, button, card, choice, raw
 from elastalog.web.pages.graphs import MOST_NODES, Drawn, draw
-from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, rule_html, sign, tag
+from elastalog.web.pages.markup import LONG, empty, fact_html, faults_html, html, link, rule_html, sign, tag
 from elastalog.web.pages.proof_tree import ProofTree
 from elastalog.web.pages.window import Window
 
@@ -32,30 +34,63 @@ async def show(window: Window, address: Address) -> None:
             empty("No fact", "Write one into the field above, as in the language, or open one from a table."), "wb-card"
         )
         return
-    fact, is_there = await window.ask(_look_up, window, given)
+    # All that the first sight needs is asked for at once: every question is a way to another thread and back.
+    found = await window.ask(_look_up, window, given)
+    if found.fact is None:
+        await _pattern(window, str(given).strip().rstrip("."))
+        return
     body = box("wb-stack")
     with body:
-        await _build(window, address, fact, is_there)
+        await _build(window, address, found.fact, found.proof)
 
     async def refresh() -> None:
-        nonlocal is_there
-        _, is_still = await window.ask(_look_up, window, fact)
-        if is_still != is_there:
-            is_there = is_still
+        nonlocal found
+        now = await window.ask(_look_up, window, given)
+        if now.fact is not None and (now.proof is None) != (found.proof is None):
+            found = now
             body.clear()
             with body:
-                await _build(window, window.address, fact, is_there)
+                await _build(window, window.address, now.fact, now.proof)
 
     window.follow(refresh)
 
 
-def _look_up(window: Window, given: str | Fact) -> tuple[Fact, bool]:
-    with window.bench.service.at(window.epoch) as session:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was asked about: a fact, with its proof if it holds; neither for a pattern."""
+
+    fact: Fact | None
+    proof: Proof | None
+
+
+def _look_up(window: Window, given: str | Fact) -> _Found:
+    with window.bench.service.reading.at(window.epoch) as session:
+        if isinstance(given, str) and not parse_pattern(given, session.program.checked).is_fact:
+            return _Found(None, None)
         relation, values = session.fact(given)
-        return Fact(relation, tuple(values)), tuple(values) in session[relation]
+        fact = Fact(relation, tuple(values))
+        return _Found(fact, session.explain(fact, DEPTH) if fact.values in session[relation] else None)
 
 
-async def _build(window: Window, address: Address, fact: Fact, is_there: bool) -> None:
+async def _pattern(window: Window, pattern: str) -> None:
+    """What fits a pattern, and why nothing else does."""
+    body = box("wb-stack")
+
+    async def build() -> None:
+        there = await window.ask(window.bench.address_of, pattern, window.epoch)
+        body.clear()
+        with body:
+            with box("wb-head"):
+                with box():
+                    raw(html(pattern, LONG), "wb-fact-title", tag="h1")
+                raw(f'<a class="wb-button" href="{escape(str(there))}">Show what is there</a>', "wb-row")
+            await absence.build(window, pattern)
+
+    await build()
+    window.follow(build)
+
+
+async def _build(window: Window, address: Address, fact: Fact, proof: Proof | None) -> None:
     tags = box("wb-row")
     with box("wb-head"):
         with box():
@@ -66,9 +101,9 @@ async def _build(window: Window, address: Address, fact: Fact, is_there: bool) -
         with box("wb-row"):
             if any(isinstance(value, str) and len(value) > LONG // 4 for value in fact.values):
                 button("Show all of it", lambda: _show_all(fact))
-            mark(window, fact, "wrong" if is_there else "missing")
-    if is_there:
-        await _holds(window, address, fact, tags)
+            mark(window, fact, "missing" if proof is None else "wrong")
+    if proof is not None:
+        await _holds(window, address, proof, tags)
     else:
         with tags:
             raw(tag("does not hold", "minus"))
@@ -96,9 +131,8 @@ def mark(window: Window, fact: Fact, side: Side) -> None:
         label = raw(name(), tag="span")
 
 
-async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element) -> None:
-    service = window.bench.service
-    proof = await window.ask(service.proof, fact, DEPTH, window.epoch)
+async def _holds(window: Window, address: Address, proof: Proof, tags: ui.element) -> None:
+    service, fact = window.bench.service, proof.fact
     with tags:
         kinds = tag("given") if proof.is_explicit else tag("derived", "accent")
         height = "" if proof.height is None or proof.is_explicit else tag(f"proof of height {proof.height}")
@@ -115,18 +149,17 @@ async def _holds(window: Window, address: Address, fact: Fact, tags: ui.element)
                 raw("It was given: it is an explicit fact, and needs no proof.", "wb-note", tag="p")
 
             async def prove(below: Fact) -> Proof:
-                return await window.ask(service.proof, below, DEPTH - 1, window.epoch)
+                return await window.ask(service.reading.proof, below, DEPTH - 1, window.epoch)
 
             await ProofTree(window, prove).build(proof)
     with box("wb-columns"):
         with card("Derivations", "all that lead to it in one step"):
-            raw(_derivations(window, await window.ask(service.derivations, fact, window.epoch)))
-        if window.epoch is None:
-            with card("Used for", "what follows from it directly"):
-                raw(_uses(window, await window.ask(service.uses, fact)))
-            _what_if(window, fact)
-            with card("Since when", "by whose change"):
-                await _blame(window, fact)
+            raw(_derivations(window, await window.ask(service.reading.derivations, fact, window.epoch)))
+        with card("Used for", "what follows from it directly"):
+            raw(_uses(window, await window.ask(service.debugging.uses, fact, epoch=window.epoch)))
+        _what_if(window, fact)
+        with card("Since when", "by whose change"):
+            await _blame(window, fact)
 
 
 def _claim(proof: Proof) -> str:
@@ -134,10 +167,10 @@ def _claim(proof: Proof) -> str:
 
 
 def _graph(window: Window, fact: Fact) -> str:
-    proof = window.bench.service.proof(fact, 12, window.epoch)
+    proof = window.bench.service.reading.proof(fact, 12, window.epoch)
     graph = graph_of(proof)
     if len(graph.nodes) > MOST_NODES:
-        proof = window.bench.service.proof(fact, 4, window.epoch)
+        proof = window.bench.service.reading.proof(fact, 4, window.epoch)
         graph = graph_of(proof)
     if len(graph.nodes) > MOST_NODES:
         return empty(
@@ -189,10 +222,8 @@ def _derivations(window: Window, derivations: tuple[Proof, ...]) -> str:
 def _uses(window: Window, uses: tuple[Fact, ...]) -> str:
     if not uses:
         return '<p class="wb-note">Nothing follows from it.</p>'
-    items = [
-        f'<li><a class="fact" href="{escape(str(window.bench.fact_address(use)))}">{fact_html(*use)}</a></li>'
-        for use in uses[:FEW_USES]
-    ]
+    addresses = ((use, window.bench.fact_address(use, window.epoch)) for use in uses[:FEW_USES])
+    items = [f"<li>{link(address, fact_html(*use), 'fact')}</li>" for use, address in addresses]
     more = f'<li class="wb-note">… {len(uses) - FEW_USES:,} more</li>' if len(uses) > FEW_USES else ""
     return f'<ul class="wb-list">{"".join(items)}{more}</ul>'
 
@@ -202,7 +233,8 @@ def _what_if(window: Window, fact: Fact) -> None:
         found = box()
 
         async def ask() -> None:
-            changes = await window.attempt(lambda: window.ask(window.bench.service.uses, fact, True), found)
+            uses = window.bench.service.debugging.uses
+            changes = await window.attempt(lambda: window.ask(uses, fact, True, epoch=window.epoch), found)
             if changes is not None:
                 with found:
                     raw(_uses(window, changes) if changes else '<p class="wb-note">Nothing else would go.</p>')
@@ -216,7 +248,7 @@ def _what_if(window: Window, fact: Fact) -> None:
 
 async def _blame(window: Window, fact: Fact) -> None:
     try:
-        blame = await window.ask(window.bench.service.blame, fact)
+        blame = await window.ask(window.bench.service.debugging.blame, fact, epoch=window.epoch)
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
         return

@@ -24,7 +24,7 @@ _WHOLE = {"number", "unsigned"}
 
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
-    summaries = await window.ask(window.bench.service.relations, window.epoch)
+    summaries = await window.ask(window.bench.service.reading.relations, window.epoch)
     known = {summary.name: summary for summary in summaries}
     chosen = "" if address.get("query") else address.get("relation") or _first(summaries)
     with box("wb-facts"):
@@ -39,7 +39,7 @@ async def show(window: Window, address: Address) -> None:
                 raw(empty("No relations", "The program declares none. Write one on the page Program."), "wb-card")
 
     async def refresh() -> None:
-        listed.content = _list(window, await window.ask(window.bench.service.relations, None), chosen)
+        listed.content = _list(window, await window.ask(window.bench.service.reading.relations, None), chosen)
 
     window.follow(refresh)
 
@@ -70,13 +70,16 @@ async def _relation(window: Window, address: Address, summary: RelationSummary |
     with card(name, "" if summary is None else html(_columns(summary.schema)), is_padded=False) as header:
         with header:
             levels = address.with_(levels=None if address.get("levels") else True, page=None)
+            if address.get("pattern"):
+                why = window.to("/fact", fact=address.get("pattern"))
+                raw(link(why, "Why nothing else?", "wb-button small", 'data-action="why-not"'))
             raw(link(levels, "Hide levels" if address.get("levels") else "Show levels", "wb-button small"))
         with box("wb-body"):
             filtered = address.get("where")
 
             def narrow(text: str) -> None:
                 if text.strip() != filtered:
-                    window.go(address.with_(where=text.strip(), page=None))
+                    window.go(address.with_(where=text.strip(), pattern=None, page=None))
 
             field(filtered, narrow, label="filter", hint=_example(summary))
         table = box()
@@ -117,11 +120,13 @@ async def _page(window: Window, address: Address, relation: str | None) -> Page:
     offset = ROWS * ((address.number("page", 1) or 1) - 1)
     service, order = window.bench.service, address.get("order")
     if relation is None:
-        return await window.ask(service.query, address.get("query"), None, offset, ROWS, window.epoch, order=order)
-    schemas = await window.ask(service.schemas, window.epoch)
+        return await window.ask(
+            service.reading.query, address.get("query"), None, offset, ROWS, window.epoch, order=order
+        )
+    schemas = await window.ask(service.reading.schemas, window.epoch)
     where, parameters = _filter(address.get("where"), schemas.get(relation))
     return await window.ask(
-        service.page, relation, where, order, offset, ROWS, window.epoch,
+        service.reading.page, relation, where, order, offset, ROWS, window.epoch,
         parameters=parameters, annotations=bool(address.get("levels")),
     )  # fmt: skip
 

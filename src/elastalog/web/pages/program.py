@@ -23,8 +23,8 @@ from elastalog.web.pages.window import Window
 async def show(window: Window, address: Address) -> None:
     """Builds the page."""
     service = window.bench.service
-    program = await window.ask(service.program, window.epoch)
-    statistics = await window.ask(service.statistics, window.epoch)
+    program = await window.ask(service.reading.program, window.epoch)
+    statistics = await window.ask(service.reading.statistics, window.epoch)
     heading("Program", "Rules can be changed while facts stay: see what would come and go, then commit it as an epoch.")
     with box("wb-columns wb-wide-left"):
         page = _Program(window, program, statistics, address.number("line", 1))
@@ -68,7 +68,7 @@ class _Program:
             self._editor.element.reveal_line(self._line)
 
     async def _look(self, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
-        findings = await self._window.ask(self._window.bench.service.check_program, text)
+        findings = await self._window.ask(self._window.bench.service.reading.check_program, text)
         self._findings.content = _summary(findings)
         line = self._line if text == self._text else None
         return marks_of(text, findings, line), hints_of(findings, self._notes if text == self._text else {})
@@ -81,7 +81,7 @@ class _Program:
         service = self._window.bench.service
 
         async def ask() -> Changes:
-            return await self._window.ask(service.preview_rules, program=self._editor.text)
+            return await self._window.ask(service.writing.preview_program, self._editor.text)
 
         changes = await self._window.attempt(ask, self._result)
         if changes is not None:
@@ -93,7 +93,7 @@ class _Program:
         service = self._window.bench.service
 
         async def ask() -> Committed:
-            return await self._window.ask(service.change_rules, program=self._editor.text, source="workbench")
+            return await self._window.ask(service.writing.become, self._editor.text, source="workbench")
 
         done = await self._window.attempt(ask, self._result)
         if done is None:
@@ -105,12 +105,12 @@ class _Program:
     async def committed(self) -> None:
         """Somebody has committed something: a text that nobody is changing here follows the program."""
         service = self._window.bench.service
-        program = await self._window.ask(service.program, None)
+        program = await self._window.ask(service.reading.program, None)
         text = program.tree.source.text
         if text == self._text:
             return
         is_untouched = self._editor.text == self._text
-        self._text, self._notes = text, _notes(program, await self._window.ask(service.statistics, None))
+        self._text, self._notes = text, _notes(program, await self._window.ask(service.reading.statistics, None))
         self._news.clear()
         if is_untouched or self._editor.text == text:
             await self._editor.show(text)

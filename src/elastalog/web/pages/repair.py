@@ -81,6 +81,7 @@ class _Repair:
             missing=short[1],
             over=self._over if self._over != "update" else None,
             rejected=self._rejected,
+            epoch=self._window.epoch,
         ).with_(**changes)
 
     async def committed(self) -> None:
@@ -112,7 +113,7 @@ class _Repair:
 
     def _fault(self, fact: str, side: Side) -> None:
         with box(tag="li"):
-            address = Address.of("/fact", fact=fact)
+            address = self._window.to("/fact", fact=fact)
             raw(
                 f"{tag(side, 'minus' if side == 'wrong' else 'amber')} {link(address, html(fact, 300), 'fact')}",
                 "wb-row",
@@ -156,7 +157,12 @@ class _Repair:
         faults = self._window.bench.faults
 
         async def ask() -> Localisation:
-            return await self._window.ask(self._window.bench.service.localise, list(faults.wrong), list(faults.missing))
+            return await self._window.ask(
+                self._window.bench.service.debugging.localise,
+                list(faults.wrong),
+                list(faults.missing),
+                epoch=self._window.epoch,
+            )
 
         found = await self._window.attempt(ask, self._answer)
         if found is not None:
@@ -175,11 +181,12 @@ class _Repair:
 
         async def ask() -> Suggestion:
             return await self._window.ask(
-                self._window.bench.service.suggest,
+                self._window.bench.service.debugging.suggest,
                 list(faults.wrong),
                 list(faults.missing),
                 list(self._rejected),
                 over=self._over,
+                epoch=self._window.epoch,
             )
 
         found = await self._window.attempt(ask, self._answer)
@@ -240,7 +247,7 @@ class _Repair:
         service = self._window.bench.service
 
         async def ask() -> Committed:
-            return await self._window.ask(service.undo, suggestion)
+            return await self._window.ask(service.writing.undo, suggestion)
 
         done = await self._window.attempt(ask, place)
         if done is None:
@@ -258,7 +265,7 @@ class _Repair:
         raw("The proofs behind it", tag="h3")
 
         async def prove(fact: Fact) -> Proof:
-            return await self._window.ask(self._window.bench.service.proof, fact, 2)
+            return await self._window.ask(self._window.bench.service.reading.proof, fact, 2, self._window.epoch)
 
         for proof in found.proofs[:5]:
             await ProofTree(self._window, prove).build(proof)
@@ -266,7 +273,7 @@ class _Repair:
 
 def _checked(window: Window, text: str, side: Side) -> str:
     """A fact as it is written, if it is what it is said to be: a wrong fact is there, a missing one is not."""
-    with window.bench.service.at() as session:
+    with window.bench.service.reading.at(window.epoch) as session:
         relation, values = session.fact(text)
         fact, is_there = Fact(relation, tuple(values)), tuple(values) in session[relation]
     if is_there == (side == "wrong"):

@@ -25,7 +25,7 @@ async def show(window: Window, address: Address) -> None:
     body = box("wb-stack")
 
     async def build() -> None:
-        entries = await window.ask(window.bench.service.epochs)
+        entries = await window.ask(window.bench.service.reading.epochs)
         body.clear()
         with body:
             await _build(window, window.address, entries)
@@ -63,8 +63,8 @@ async def _compared(window: Window, first: int, last: int) -> None:
         return
     service = window.bench.service
     try:
-        differences = await window.ask(service.diff, first, last)
-        rules = await window.ask(service.changed_rules, first, last)
+        differences = await window.ask(service.reading.diff, first, last)
+        rules = await window.ask(service.reading.changed_rules, first, last)
     except ElastalogError as error:
         raw(faults_html(error.diagnostics))
         return

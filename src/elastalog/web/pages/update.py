@@ -1,7 +1,8 @@
-"""The page Update: insertions and deletions are staged, previewed, committed, and undone as a new epoch."""
+"""The page Update: changes of facts and rules are staged, previewed, committed as one epoch, and undone as another."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from nicegui import events, ui
@@ -11,15 +12,16 @@ from elastalog.analysis.listing import show_value
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.changes import Changes
 from elastalog.evaluation.costs import Forecast
-from elastalog.pipeline.files.diff import parse_diff
-from elastalog.relations.schema import Schema
+from elastalog.program import Program, rule_texts, shown_rule
+from elastalog.relations.schema import schemas_of
 from elastalog.web.answers import Committed
 from elastalog.web.pages.address import Address
 from elastalog.web.pages.changes import changes_html
 from elastalog.web.pages.controls import box, button, card, heading, raw, select
 from elastalog.web.pages.editor import Editor
-from elastalog.web.pages.markup import cell, faults_html, html, table, tag, told
+from elastalog.web.pages.markup import cell, faults_html, html, sign, table, tag, told
 from elastalog.web.pages.program import show_commit
+from elastalog.web.pages.staged import RULE, Staged, lines_of, staged_in, without_line
 from elastalog.web.pages.tables import NUMBERS
 from elastalog.web.pages.window import Window
 
@@ -27,7 +29,8 @@ LONGEST = 1_500
 """Characters of an update that the address holds."""
 LARGEST_FILE = 16 << 20
 """Bytes of a file that can be staged; more is for `elastalog apply` or the interface over HTTP."""
-_FILE = "update"
+MOST_LISTED = 50
+"""Staged changes that are listed one by one."""
 
 
 async def show(window: Window, address: Address) -> None:
@@ -35,13 +38,14 @@ async def show(window: Window, address: Address) -> None:
     heading(
         "Update", "Stage what comes and what goes, one change a line; see what would follow; commit it as one epoch."
     )
-    schemas = await window.ask(window.bench.service.schemas, window.epoch)
+    program = await window.ask(window.bench.service.reading.program, window.epoch)
     if not window.can_change:
         raw(told("Nothing can be changed here: this is an earlier epoch, or you may read and not write."))
         return
     with box("wb-columns wb-wide-left"):
-        page = _Update(window, schemas)
+        page = _Update(window, program)
         await page.build(_staged(address))
+    window.follow(page.committed)
 
 
 def _staged(address: Address) -> str:
@@ -55,10 +59,18 @@ def _staged(address: Address) -> str:
 class _Update:
     """The page while it is shown."""
 
-    def __init__(self, window: Window, schemas: dict[str, Schema]) -> None:
+    def __init__(self, window: Window, program: Program) -> None:
         self._window = window
-        self._schemas = schemas
-        self._relation = next(iter(schemas), "")
+        self._program = program
+        self._schemas = schemas_of(program.checked)
+        self._relation = next(iter(self._schemas), "")
+
+    async def committed(self) -> None:
+        """Rules may have been changed by somebody else."""
+        program = await self._window.ask(self._window.bench.service.reading.program, None)
+        if program is not self._program:
+            self._program, self._schemas = program, schemas_of(program.checked)
+            await self._editor.look()
 
     async def build(self, text: str) -> None:
         with box("wb-stack"):
@@ -69,6 +81,7 @@ class _Update:
                     button("Commit", self._commit, "primary").props('data-action="commit"')
                 self._editor = Editor(text, self._look, keys=(("Mod-Enter", self._preview), ("Mod-s", self._commit)))
                 self._findings = raw("", "wb-body").props('aria-live="polite"')
+                self._lines = box("wb-body wb-flush")
             with card("What would change"):
                 self._result = box("wb-stack")
                 with self._result:
@@ -80,6 +93,8 @@ class _Update:
         with box("wb-stack"):
             with card("Add a fact"):
                 self._form()
+            with card("Add a rule, or remove one"):
+                self._rule_form()
             with card("Add a file", "a diff file"):
                 ui.upload(
                     on_upload=self._file,
@@ -111,23 +126,49 @@ class _Update:
                 )
                 self._values.append(made.classes("wb-input"))
 
-    async def _add(self, sign: str) -> None:
+    async def _add(self, way: str) -> None:
         schema = self._schemas[self._relation]
         written = [
             _as_written(made.value or "", column.type_name)
             for made, column in zip(self._values, schema.columns, strict=True)
         ]
-        line = f"{sign}{self._relation}({', '.join(written)})."
-        self._wrong.clear()
-        try:
-            parse_diff(line, _FILE, self._schemas)
-        except ElastalogError as error:
-            with self._wrong:
-                raw(faults_html(error.diagnostics))
-            return
-        await self._append(line)
-        for made in self._values:
-            made.value = ""
+        line = f"{way}{self._relation}({', '.join(written)})."
+        if await self._is_staged(line, self._wrong):
+            for made in self._values:
+                made.value = ""
+
+    def _rule_form(self) -> None:
+        written = ui.textarea(placeholder="path(x, y) :- edge(x, y).").props("outlined dense autogrow spellcheck=false")
+        written.props["aria-label"] = "a rule"
+        written.classes("wb-input mono")
+        texts = [shown_rule(text) for text in rule_texts(self._program)]
+        names = {"": "a rule to remove", **{text: text if len(text) <= 80 else f"{text[:79]}…" for text in texts}}
+        wrong = box()
+
+        async def add() -> None:
+            rules = " ".join((written.value or "").split())
+            if rules and await self._is_staged(f"+{RULE}{rules}", wrong):
+                written.value = ""
+
+        async def remove(text: str) -> None:
+            if text:
+                await self._is_staged(f"-{RULE}{text}", wrong)
+                chosen.value = ""
+
+        with box("wb-row"):
+            button("+ Add", add).props('data-action="add-rule"')
+        chosen = select("", names, remove, label="a rule to remove")
+
+    async def _is_staged(self, line: str, wrong: ui.element) -> bool:
+        """Stages a change, unless it is wrong by itself; then that is said in a place."""
+
+        async def check() -> Staged:
+            return await self._window.ask(staged_in, line, self._program)
+
+        is_fine = await self._window.attempt(check, wrong) is not None
+        if is_fine:
+            await self._append(line)
+        return is_fine
 
     async def _file(self, event: events.UploadEventArguments) -> None:
         try:
@@ -148,21 +189,44 @@ class _Update:
         await self._editor.show("")
         self._result.clear()
 
+    def _list(self, text: str) -> None:
+        """The staged changes, each of which can be taken away."""
+        self._lines.clear()
+        lines = lines_of(text)
+        self._lines.set_visibility(bool(lines))
+        with self._lines, box("wb-list wb-staged", tag="ul"):
+            for number, line in lines[:MOST_LISTED]:
+                with box(tag="li"):
+                    raw(f'{sign(line[:1] == "+")}<span class="fact">{html(line[1:].strip(), 300)}</span>', "wb-row")
+                    with box("end"):
+                        taken = partial(self._take_away, number, line)
+                        button("Remove", taken, "quiet", "small").props(f'data-action="unstage" data-line="{number}"')
+            if len(lines) > MOST_LISTED:
+                raw(f"… {len(lines) - MOST_LISTED:,} more, in the text above", "wb-note", tag="li")
+
+    async def _take_away(self, number: int, line: str) -> None:
+        text = self._editor.text
+        if (number, line) in lines_of(text):  # otherwise the text has changed meanwhile
+            await self._editor.show(without_line(text, number))
+
     async def _look(self, text: str) -> tuple[list[dict[str, Any]], dict[int, str]]:
         is_short = len(text) <= LONGEST
         self._window.note(Address.of("/update", text=text if is_short else None))
+        self._list(text)
         if not text.strip():
             self._findings.content = f'<div class="wb-note">Nothing is staged. {self._example()}</div>'
             return [], {}
         try:
-            diff = await self._window.ask(parse_diff, text, _FILE, self._schemas)
+            staged = await self._window.ask(staged_in, text, self._program)
         except ElastalogError as error:
             self._findings.content = faults_html(error.diagnostics)
             return _marks(text, _bad_lines(error.diagnostics)), {}
-        came, went = (sum(table.num_rows for table in side.values()) for side in (diff.inserted, diff.deleted))
-        self._findings.content = (
-            f'<div class="wb-row">{tag(f"{came:,} to insert", "plus")} {tag(f"{went:,} to delete", "minus")}</div>'
-        )
+        came, went = staged.facts
+        facts = [(came, "to insert", "plus"), (went, "to delete", "minus")]
+        parts = [(f"{number:,} {what}", look) for number, what, look in facts if number]
+        rules = [(staged.added, "to add", "plus"), (staged.removed, "to remove", "minus")]
+        parts += [(f"{counted(len(texts), 'rule')} {what}", look) for texts, what, look in rules if texts]
+        self._findings.content = f'<div class="wb-row">{" ".join(tag(text, look) for text, look in parts)}</div>'
         return _marks(text, frozenset()), {}
 
     def _example(self) -> str:
@@ -171,26 +235,22 @@ class _Update:
             return ""
         values = ", ".join("1" if column.type_name in NUMBERS else '"a"' for column in schema.columns)
         fact = f"{html(schema.name)}({values})."
-        return f"A line is <code>+{fact}</code> or <code>-{fact}</code>"
+        rule = f"<code>+{RULE}head(x) :- body(x).</code>"
+        return f"A line is <code>+{fact}</code> or <code>-{fact}</code>, or for rules {rule}, likewise with a minus."
 
     # --- asking and committing -------------------------------------------------------------------------------------
 
-    def _diff(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        diff = parse_diff(self._editor.text, _FILE, self._schemas)
-        if diff.changes_rules:
-            wrong = Diagnostic(
-                "E0952", "rules are changed on the page Program", help="leave the lines with `rule:` out"
-            )
-            raise ElastalogError([wrong])
-        return dict(diff.inserted), dict(diff.deleted)
+    async def _staged(self) -> Staged:
+        return await self._window.ask(staged_in, self._editor.text, self._program)
 
     async def _preview(self) -> None:
-        service = self._window.bench.service
+        writing = self._window.bench.service.writing
 
         async def ask() -> tuple[Changes, tuple[Forecast, ...]]:
-            inserted, deleted = self._diff()
-            changes = await self._window.ask(service.preview, inserted, deleted)
-            return changes, await self._window.ask(service.forecast, inserted, deleted)
+            staged = await self._staged()
+            facts, added, removed = (staged.inserted, staged.deleted), staged.added, staged.removed
+            changes = await self._window.ask(writing.preview, *facts, added=added, removed=removed)
+            return changes, await self._window.ask(writing.forecast, *facts, added=added, removed=removed)
 
         found = await self._window.attempt(ask, self._result)
         if found is not None:
@@ -204,7 +264,15 @@ class _Update:
         service = self._window.bench.service
 
         async def ask() -> Committed:
-            return await self._window.ask(service.apply, *self._diff(), source="workbench")
+            staged = await self._staged()
+            return await self._window.ask(
+                service.writing.apply,
+                staged.inserted,
+                staged.deleted,
+                added=staged.added,
+                removed=staged.removed,
+                source="workbench",
+            )
 
         done = await self._window.attempt(ask, self._result)
         if done is not None:

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from elastalog.backends.protocol import StratumElsewhere
+from elastalog.backends.kernel.execution.aggregates import Folded
+from elastalog.backends.protocol import Placed, StratumElsewhere
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -35,10 +36,12 @@ class Begun:
 
 class OtherPlace(Protocol):
     """Where strata may be evaluated for the kernel. `costs`: what the last evaluation of a stratum there cost, by its
-    number."""
+    number; `placed`: where it was evaluated, and why."""
 
     @property
     def costs(self) -> Mapping[int, StratumElsewhere]: ...
+    @property
+    def placed(self) -> Mapping[int, Placed]: ...
 
     def evaluate(
         self,
@@ -50,3 +53,9 @@ class OtherPlace(Protocol):
         """What follows from facts: the explicit ones of the stratum's relations, all of those that it reads. `levels`:
         those of the latter, if levels are global; then it goes to the end. None: it is better evaluated here, or could
         not be there."""
+
+    def fold(
+        self, stratum: LogicalStratum, members: npt.NDArray[np.int32], levels: npt.NDArray[np.int32] | None
+    ) -> Folded | None:
+        """What an aggregate makes of all members of its groups; with their levels, if these are global. None: it is
+        better folded here, or could not be there."""

@@ -7,8 +7,7 @@ through in ascending order, and one is taken if every one of its keys is still f
 the relation has the same values in the columns of the key. So the outcome depends on values alone. Facts that are
 given hold whatever their keys, and take them.
 
-Subsumption takes away, at the end of every round, the facts that another dominates; of two that dominate each other
-the lesser stays. Facts that are given stay, too.
+Subsumption takes away, at the end of every round, the facts that another dominates (see `dominance`).
 """
 
 from __future__ import annotations
@@ -18,18 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from elastalog.analysis.program import Base
-from elastalog.analysis.subsumptions import MARK
+from elastalog.backends.kernel.bootstrap.dominance import Dominance, Leaving
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.store.selectivity import KernelStatistics
-from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum, StoredRelation
-from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of
 from elastalog.relations.words import Dictionary
 
@@ -51,23 +46,26 @@ def evaluate_chosen(
         for relation in own
         if stored[relation.name].choices
     }
-    dominance = Dominance(stratum, relations, variants.dictionary, source, watch, record)
+    dominance = Dominance(stratum, relations, stored, variants.dictionary, source, watch, record)
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
     while True:
         found = _candidates(variants, relations, own, Bounds(start, stop), iteration == 1, watch)
-        start = stop
+        came: dict[str, tuple[Matrix, Vector]] = {}
         for relation in own:
-            rows, counts = _new_ones(relation, found[relation.name])
+            rows, counts = dominance.new_ones(relation, found[relation.name])
             chooser = choosers.get(relation.name)
             if chooser is not None:
                 taken = chooser.choose(rows)
                 rows, counts = rows[taken], counts[taken]
-            _append(relation, rows, counts, iteration)
+            came[relation.name] = rows, counts
+        came = dominance.settle(came, iteration)
+        start = {relation.name: relation.used for relation in own}
+        for relation in own:
+            _append(relation, *came[relation.name], iteration)
             relation.extend_indexes()
         stop = {relation.name: relation.used for relation in own}
-        start, stop = dominance.prune(start, stop, stored)
         new = sum(stop.values()) - sum(start.values())
         watch.iteration(stratum.number, iteration, new)
         watch.check()
@@ -75,6 +73,7 @@ def evaluate_chosen(
             break
         variants.adapt()
         iteration += 1
+    dominance.finish()
     for relation in own:
         relation.present = relation.used
         relation.trim()
@@ -115,121 +114,12 @@ def _candidates(
     return found
 
 
-def _new_ones(relation: KernelRelation, found: KernelRelation) -> tuple[Matrix, Vector]:
-    rows = found.rows[: found.used]
-    is_new = relation.find(rows) < 0
-    return rows[is_new], found.count[: found.used][is_new]
-
-
 def _append(relation: KernelRelation, rows: Matrix, counts: Vector, level: int) -> None:
     first = relation.used
     relation.insert(np.ascontiguousarray(rows), 0, len(rows), first)
     if relation.is_annotated:
         relation.level[first : relation.used] = level
         relation.count[first : relation.used] = counts
-
-
-class Dominance:
-    """The facts of a stratum that others dominate."""
-
-    def __init__(
-        self,
-        stratum: LogicalStratum,
-        relations: Mapping[str, KernelRelation],
-        dictionary: Dictionary,
-        source: Source,
-        watch: Watch,
-        record: Leaving | None = None,
-    ) -> None:
-        self._record = record
-        self._relations = relations
-        self._dictionary = dictionary
-        self._watch = watch
-        self._given = {name: relations[name].used for name in stratum.relations}
-        own = frozenset(stratum.relations)
-        statistics = KernelStatistics(relations)
-        self._variants = [
-            BoundVariant(plan_from_goal(clause, goal, statistics), own, dictionary, source)
-            for clause in stratum.dominance
-            for goal in clause.recursive_goals
-        ]
-
-    def prune(
-        self, start: Mapping[str, int], stop: Mapping[str, int], stored: Mapping[str, StoredRelation]
-    ) -> tuple[dict[str, int], dict[str, int]]:
-        """Takes the dominated facts away; gives the first new row of every relation, and the end, as they are then."""
-        first, last = dict(start), dict(stop)
-        for name, pairs in self._pairs(Bounds(start, stop)).items():
-            relation = self._relations[name]
-            pairs = self._valid(pairs, relation.width, stored[name].bases)
-            rows = relation.find(np.ascontiguousarray(pairs[:, : relation.width]))
-            is_kept = np.ones(relation.used, np.bool_)
-            is_kept[rows] = False
-            is_kept[: self._given[name]] = True
-            kept = np.flatnonzero(is_kept)
-            if len(kept) < relation.used:
-                if self._record is not None:
-                    is_leaving = ~is_kept[rows]
-                    self._record.note(relation, rows[is_leaving], pairs[is_leaving, relation.width :])
-                _keep(relation, kept)
-                first[name] = int(np.searchsorted(kept, start[name]))
-                last[name] = len(kept)
-        return first, last
-
-    def _pairs(self, bounds: Bounds) -> dict[str, Matrix]:
-        """By relation: facts beside facts that dominate them, those that came in this round among them."""
-        found: dict[str, list[Matrix]] = {}
-        scratch = Scratch()
-        for variant in self._variants:
-            name = variant.gather.relation
-            assert name is not None
-            width = self._relations[name].width
-            pairs = found.setdefault(variant.clause.head.removesuffix(MARK), [])
-
-            def collect(block: Matrix, used: int, width: int = width, pairs: list[Matrix] = pairs) -> None:
-                pairs.append(block[:used, : 2 * width].copy())
-
-            if bounds.start[name] < bounds.stop[name]:
-                variant.run(self._relations, bounds.start[name], bounds.stop[name], bounds, scratch, collect)
-        self._watch.derived(scratch.derivations)
-        return {name: np.concatenate(blocks) for name, blocks in found.items() if blocks}
-
-    def _valid(self, pairs: Matrix, width: int, bases: tuple[Base, ...]) -> Matrix:
-        """Without facts beside themselves, and of two that dominate each other without the lesser as dominated."""
-        pairs = pairs[(pairs[:, :width] != pairs[:, width:]).any(axis=1)]
-        swapped = np.concatenate((pairs[:, width:], pairs[:, :width]), axis=1)
-        is_spared = np.zeros(len(pairs), np.bool_)
-        for place in np.flatnonzero(are_in(swapped, pairs)).tolist():
-            one, other = (order_of(side.tolist(), bases, self._dictionary) for side in np.split(pairs[place], 2))
-            is_spared[place] = one < other
-        return pairs[~is_spared]
-
-
-class Leaving:
-    """The facts that have left a stratum under evaluation, each as it was when it first left, with one that dominated
-    it."""
-
-    def __init__(self) -> None:
-        self.facts: dict[str, dict[tuple[int, ...], tuple[int, tuple[int, ...]]]] = {}
-
-    def note(self, relation: KernelRelation, rows: Vector, dominating: Matrix) -> None:
-        """Some rows leave, dominated by facts."""
-        known = self.facts.setdefault(relation.name, {})
-        levels = relation.level[rows].tolist()
-        words = relation.rows[rows].tolist()
-        for row, level, by in zip(words, levels, dominating.tolist(), strict=True):
-            known.setdefault(tuple(row), (level, tuple(by)))
-
-
-def _keep(relation: KernelRelation, kept: Vector) -> None:
-    """Drops all other rows of a relation under evaluation; rows get new numbers."""
-    relation.rows[: len(kept)] = relation.rows[kept]
-    if relation.is_annotated:
-        relation.level[: len(kept)] = relation.level[kept]
-        relation.count[: len(kept)] = relation.count[kept]
-    relation.used = len(kept)
-    relation.indexes.clear()
-    relation.reset_table()
 
 
 class _Chooser:

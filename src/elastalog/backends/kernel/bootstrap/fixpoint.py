@@ -42,7 +42,7 @@ class StratumVariants:
         self._relations = relations
         self.dictionary = dictionary
         self._bind = lambda planned: BoundVariant(planned, frozenset(stratum.relations), dictionary, source)
-        statistics = KernelStatistics(relations)
+        statistics = self._statistics = KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
         self.by_delta = [
@@ -74,7 +74,7 @@ class StratumVariants:
     def restart(self) -> None:
         """Nothing has been derived by these variants yet."""
         for variant in self:
-            variant.derivations, variant.seconds = 0, 0.0
+            variant.derivations, variant.start_rows, variant.seconds = 0, 0, 0.0
 
     def indexes_of(self, relation: str) -> set[tuple[int, ...]]:
         """The columns by which the variants that follow a delta look facts of a relation up."""
@@ -91,14 +91,14 @@ class StratumVariants:
         if self.still_planned_for > 0:
             return
         self._planned_size = self._size()
-        statistics = KernelStatistics(self._relations)
         for i, variant in enumerate(self.by_delta):
             goal = variant.gather.goal
             assert goal is not None
-            planned = plan_from_goal(variant.clause, goal, statistics)
+            planned = plan_from_goal(variant.clause, goal, self._statistics)
             if planned != variant.planned:
                 renewed = self.by_delta[i] = self._bind(planned)
-                renewed.derivations, renewed.seconds = variant.derivations, variant.seconds
+                renewed.derivations, renewed.start_rows = variant.derivations, variant.start_rows
+                renewed.seconds = variant.seconds
         self._drop_unused_indexes()
 
     def _drop_unused_indexes(self) -> None:
@@ -185,13 +185,14 @@ class Workers:
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch) -> None:
         self.relations = relations
         self.watch = watch
-        self.scratch = Scratch()
+        self.scratch = Scratch(watch.step)
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
         insert = self._sink(variant, counted)
         with self._measured(variant):
             variant.run(self.relations, start, stop, bounds, self.scratch, insert)
+        variant.start_rows += stop - start
 
     def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         head = self.relations[variant.clause.head]

@@ -24,6 +24,7 @@ matrix_at = array_at(types.int32, 2)
 words_at = array_at(types.int32, 1)
 numbers_at = array_at(types.int64, 1)
 keys_at = array_at(types.uint64, 1)
+table_at = array_at(types.uint32, 1)
 
 
-__all__ = ["address_of", "keys_at", "matrix_at", "numbers_at", "piece", "words_at"]
+__all__ = ["address_of", "keys_at", "matrix_at", "numbers_at", "piece", "table_at", "words_at"]

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import flattened, group_of_keys, group_of_numbers, increment_atomically, prefetch
+from elastalog.jit.intrinsics import (
+    flattened,
+    group_of_keys,
+    group_of_numbers,
+    halves_of,
+    increment_atomically,
+    prefetch,
+)
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, Operator, inlined, mix, operator
 
 # As operators convert numbers. In Python they would warn of what is meant: numbers that run over.
@@ -19,6 +26,7 @@ uint64: Any = np.uint64
 MATRIX = types.Array(types.int32, 2)
 WORDS = types.Array(types.int32, 1)
 KEYS = types.Array(types.uint64, 1)
+TABLE = types.Array(types.uint32, 1)
 COLUMNS = types.Array(types.int64, 1)
 STATE = COLUMNS
 FLAG = types.boolean
@@ -65,11 +73,13 @@ __all__ = [
     "NONE",
     "ONE",
     "STATE",
+    "TABLE",
     "WORDS",
     "Operator",
     "flattened",
     "group_of_keys",
     "group_of_numbers",
+    "halves_of",
     "hash_columns",
     "hash_row",
     "increment_atomically",

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers, evaluate
-from elastalog.backends.kernel.compile.signatures import INT, KEYS, MATRIX, STATE, WORDS, operator, types
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, STATE, TABLE, WORDS, operator, types
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.bookkeeping import LISTED
@@ -113,7 +113,7 @@ class _Hits:
         )
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
 def count_heads(block, used, rows, table, shift, hits, listed_rows, state):  # type: ignore[no-untyped-def]
     """Inserts heads and counts, for every row, how often it was met; lists each row that was met once."""
     rows_used = state[USED]

@@ -6,7 +6,8 @@ count 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,9 +23,23 @@ from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT
+from elastalog.late import dataclass
 from elastalog.planning.logical import AggregateRule, LogicalProgram
 from elastalog.planning.steps import ROW as ROW_NUMBER
 from elastalog.relations.words import Dictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """One row `groups..., result` for every group that has members. `levels`: one more than the highest level of its
+    members, for each of them; None if these have none."""
+
+    rows: Matrix
+    levels: Vector | None
+
+
+FoldElsewhere: TypeAlias = Callable[[Matrix, Vector | None], Folded | None]
+"""See `OtherPlace.fold`."""
 
 _ONE_GROUP: Matrix = np.zeros((1, 1), np.int32)
 _NO_GROUPS: Matrix = np.zeros((1, 0), np.int32)
@@ -36,25 +51,46 @@ def evaluate(
     dictionary: Dictionary,
     program: LogicalProgram,
     is_global: bool,
+    elsewhere: FoldElsewhere | None = None,
 ) -> None:
-    """Fills the aggregate's relation, which is empty, but for numbers that were given before."""
-    members = relations[rule.members]
+    """Fills the aggregate's relation, which is empty, but for numbers that were given before. `elsewhere` may fold it
+    in another place."""
+    members, target = relations[rule.members], relations[rule.relation]
     rows = present_now(members)
     if rule.is_numbering:
         number_all(rule, members.rows[rows], relations, dictionary, program)
         return
-    results = fold(rule, members.rows[rows], dictionary, program.checked.source)
+    results, levels = _folded(rule, members, rows, dictionary, program, is_global, elsewhere)
     empty = _NO_GROUPS
     if rule.domain is not None:
         domain = relations[rule.domain]
         empty = domain.rows[present_now(domain)]
     defaults = _defaults(rule, empty, results, dictionary)
-    target = relations[rule.relation]
     target.load(np.concatenate((results, defaults)))
     if target.is_annotated:
-        levels = _levels(rule, members, rows, results, is_global)
         target.level[: target.used] = _with_defaults(levels, len(defaults), is_global)
         note_levels(target)
+
+
+def _folded(
+    rule: AggregateRule,
+    members: KernelRelation,
+    rows: Vector,
+    dictionary: Dictionary,
+    program: LogicalProgram,
+    is_global: bool,
+    elsewhere: FoldElsewhere | None,
+) -> tuple[Matrix, Vector]:
+    """The results of all groups that have members, and their levels; 1 where none are kept."""
+    is_global = is_global and members.is_annotated
+    words = members.rows[rows]
+    found = None
+    if elsewhere is not None:
+        found = elsewhere(words, levels_now(members, rows) if is_global else None)
+    if found is None:
+        results = fold(rule, words, dictionary, program.checked.source)
+        return results, _levels(rule, members, rows, results, is_global)
+    return found.rows, np.ones(len(found.rows), np.int32) if found.levels is None else found.levels
 
 
 def refold(

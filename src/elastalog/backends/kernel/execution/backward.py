@@ -11,6 +11,7 @@ from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.protocol import ClauseDerivations
+from elastalog.backends.watch import Watch
 from elastalog.planning.logical import Clause, LogicalProgram
 from elastalog.planning.steps import ROW
 from elastalog.planning.variants import plan_backward
@@ -24,10 +25,11 @@ _SAMPLE = 1024
 
 
 class BackwardEvaluation:
-    """Plans each clause once, when first asked for. The facts need not be present."""
+    """Plans each clause once, when first asked for. The facts need not be present. Raises LimitReached when the time of
+    the watch is over."""
 
     def __init__(
-        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary
+        self, program: LogicalProgram, relations: Mapping[str, KernelRelation], dictionary: Dictionary, watch: Watch
     ) -> None:
         self._relations = relations
         self._dictionary = dictionary
@@ -38,7 +40,7 @@ class BackwardEvaluation:
                 self._clauses.setdefault(clause.head, []).append(clause)
         self._statistics = KernelStatistics(relations, _SAMPLE)
         self._variants: dict[int, BoundVariant] = {}
-        self._scratch = Scratch()
+        self._scratch = Scratch(watch.step)
 
     def derivations(
         self, relation: str, words: Matrix, is_sought: Callable[[Clause], bool] | None = None

@@ -15,7 +15,7 @@ from elastalog.backends.kernel.expressions.actions import compile_actions
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.memory import NO_KEYS, NO_MATRIX, NO_WORDS, Matrix, Vector, state_vector
 from elastalog.backends.kernel.store.postings import EVERY
-from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.relation import MANY_ROWS, KernelRelation
 from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -69,11 +69,13 @@ _NO_LIMIT: Final = 1 << 62
 
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
-    still go through before they raise TooManyRows."""
+    still go through before they raise TooManyRows. `look`: called for every block, also of rows that come to nothing;
+    it may raise."""
 
-    __slots__ = ("_blocks", "_states", "derivations", "rows_left")
+    __slots__ = ("_blocks", "_states", "derivations", "look", "rows_left")
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+        self.look = look
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0
@@ -119,10 +121,11 @@ class Bounds:
 
 class BoundVariant:
     """One variant of a clause in batch evaluation. `own` are the relations of the clause's stratum, bounded by row
-    numbers."""
+    numbers. `derivations`, `start_rows` and `seconds` say what it has done, and how long that took."""
 
     __slots__ = (
-        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_transform",
+        "clause", "derivations", "gather", "gather_take", "own", "planned", "probes", "seconds", "start_rows",
+        "start_transform",
     )  # fmt: skip
 
     is_negated_start: ClassVar[bool] = False
@@ -136,6 +139,7 @@ class BoundVariant:
         self.start_transform = bind_actions(planned.gather.actions, planned.gather.slots, dictionary, source)
         self.probes = [bind_probe(probe, own, dictionary, source) for probe in planned.probes]
         self.derivations = 0
+        self.start_rows = 0
         self.seconds = 0.0
 
     def prepare(self, relations: Mapping[str, KernelRelation]) -> None:
@@ -160,7 +164,9 @@ class BoundVariant:
             self._pass_on(relations, 0, block, 1, self.start_transform, bounds, scratch, sink)
             return
         relation = relations[gather.relation]
-        if gather.is_direct and relation.is_settled:
+        # Rows that somebody refers to cannot become more where they are: not so a large relation that is to grow.
+        is_growing = gather.relation == self.clause.head and relation.used >= MANY_ROWS
+        if gather.is_direct and relation.is_settled and not is_growing:
             self._probe(relations, 0, relation.rows, start, stop, bounds, scratch, sink)
             return
         take, place = self.gather_take
@@ -237,6 +243,7 @@ class BoundVariant:
             kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
         is_checked = not relation.is_settled
         while True:
+            scratch.look()
             state[FILLED] = 0
             if probe.is_member:
                 row_operators.member(

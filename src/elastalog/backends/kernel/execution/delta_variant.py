@@ -203,7 +203,7 @@ class DeltaVariant:
         seen = phase.view_of(probe.relation, probe.is_negated, probe.is_before)
         slots, pool = NO_MATRIX, NO_WORDS
         if probe.is_member:
-            kind, keys, shift = MEMBER, relation.table, relation.shift
+            kind, keys, shift = MEMBER, relation.paired_slots, relation.shift
         elif probe.key_columns:
             index = relation.indexes.get(probe.key_columns) or relation.index(probe.key_columns)
             kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool

@@ -11,7 +11,6 @@ from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
     GROUP,
-    HALF,
     INT,
     KEYS,
     LOW,
@@ -22,6 +21,7 @@ from elastalog.backends.kernel.compile.signatures import (
     WORDS,
     flattened,
     group_of_keys,
+    halves_of,
     hash_columns,
     inlined,
     int64,
@@ -43,7 +43,7 @@ from elastalog.backends.kernel.store.postings import (
     hash_key,
     index_key,
 )
-from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, fetch_row, find_key_from
+from elastalog.backends.kernel.store.set_table import FILLED, NEXT, WITHIN, fetch_row, find_key_from, has_tag, row_in
 
 MEMBER = 3
 """How rows are found, besides DIRECT, HASHED and EVERY of `join`: by the set table, every column being bound."""
@@ -96,7 +96,7 @@ def level_before(level, touched, row, is_loss, is_flat):  # type: ignore[no-unty
 
 @inlined
 def _join_members(  # type: ignore[no-untyped-def]
-    left, start, stop, key, keys, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place, take,
+    left, start, stop, key, table, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place, take,
     take_place, out, state,
 ):  # fmt: skip
     """`join_levels` by the set table, in groups: where to look is asked for, then what is found there, then it is
@@ -116,11 +116,11 @@ def _join_members(  # type: ignore[no-untyped-def]
             value = hash_columns(left, i + g, key)
             homes[g] = value >> high
             tags[g] = value & LOW
-            prefetch(keys, int64(homes[g]))
+            prefetch(table, int64(homes[g]))
         for g in range(size):
-            homes[g] = fetch_row(keys, homes[g], tags[g], flat_rows, width)
+            homes[g] = fetch_row(table, homes[g], tags[g], flat_rows, width)
         for g in range(size):
-            row = find_key_from(left, i + g, key, rows, keys, homes[g], tags[g])
+            row = find_key_from(left, i + g, key, rows, table, homes[g], tags[g])
             if row < 0 or row >= limit or not (view >> state_of(level, touched, row)) & 1:
                 continue
             for c in range(keep.shape[0]):
@@ -147,8 +147,9 @@ def join_levels(  # type: ignore[no-untyped-def]
     view, is_loss, is_flat, is_negated, keep, keep_place, take, take_place, out, state,
 ):  # fmt: skip
     """As `join.join`, over the rows below `limit` that are in `view`. `is_flat`: the relation is of a lower stratum and
-    its facts count as level 0. With kind MEMBER, `keys` is the set table and the key is every column; `is_negated` then
-    keeps rows whose fact is not found, or found in a state of the view. Column -1 of the right is the row number."""
+    its facts count as level 0. With kind MEMBER, `keys` is the set table, two slots a number, and the key is every
+    column; `is_negated` then keeps rows whose fact is not found, or found in a state of the view. Column -1 of the
+    right is the row number."""
     filled = state[FILLED]
     room = out.shape[0]
     first_within = state[WITHIN]
@@ -158,13 +159,15 @@ def join_levels(  # type: ignore[no-untyped-def]
     left_width = left.shape[1]
     out_width = out.shape[1]
     mask = uint64(keys.shape[0] - 1)
+    table = halves_of(keys)
+    table_mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
     flat_slots = flattened(slots)
     flat_rows = flattened(rows)
     width = rows.shape[1]
     if kind == MEMBER and not is_negated:
         _join_members(
-            left, start, stop, key, keys, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place,
+            left, start, stop, key, table, high, rows, limit, level, touched, view, is_loss, is_flat, keep, keep_place,
             take, take_place, out, state,
         )  # fmt: skip
         return
@@ -172,7 +175,7 @@ def join_levels(  # type: ignore[no-untyped-def]
         # What later rows will look at is asked for now: first where to look, then what is found there.
         if i + AHEAD < stop:
             if kind == MEMBER:
-                prefetch(keys, int64(hash_columns(left, i + AHEAD, key) >> high))
+                prefetch(table, int64(hash_columns(left, i + AHEAD, key) >> high))
             elif kind == DIRECT:
                 word = int64(left[i + AHEAD, key[0]])
                 if word >= 0 and word < slots.shape[0]:
@@ -185,9 +188,9 @@ def join_levels(  # type: ignore[no-untyped-def]
             if kind == MEMBER:
                 # Most slots hold another fact, whose row would only be in the way.
                 value = hash_columns(left, i + AHEAD // 2, key)
-                entry = keys[value >> high]
-                if (entry >> HALF) == (value & LOW):
-                    place = int64(entry & LOW) - 1
+                taken_slot = uint64(table[value >> high])
+                if has_tag(taken_slot, value & LOW, table_mask):
+                    place = row_in(taken_slot, table_mask)
             elif kind == DIRECT:
                 word = int64(left[i + AHEAD // 2, key[0]])
                 if word >= 0 and word < slots.shape[0]:
@@ -208,7 +211,7 @@ def join_levels(  # type: ignore[no-untyped-def]
         place = int64(0)
         if kind == MEMBER:
             value = hash_columns(left, i, key)
-            place = find_key_from(left, i, key, rows, keys, value >> high, value & LOW)
+            place = find_key_from(left, i, key, rows, table, value >> high, value & LOW)
             length = int64(1) if place >= 0 else int64(0)
         elif kind == DIRECT:
             word = int64(left[i, key[0]])

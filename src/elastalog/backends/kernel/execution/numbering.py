@@ -28,13 +28,14 @@ def number_all(
 ) -> None:
     """Fills the relation of numbers. What it holds already are numbers that were given before."""
     before = relations[rule.relation]
+    first = _next_number(relations, dictionary, program)
     groups = KernelRelation("", rule.groups, is_annotated=False)
     groups.load(members)
     known = before.rows[: before.used]
     known = known[groups.find(np.ascontiguousarray(known[:, : rule.groups])) >= 0]
     target = relations[rule.relation] = KernelRelation(before.name, before.width, before.is_annotated)
     target.load(known)
-    target.load(_new_numbers(rule, members, known, relations, dictionary, program))
+    target.load(_new_numbers(rule, members, known, first, dictionary, program))
     if target.is_annotated:
         target.level[: target.used] = 1
 
@@ -51,14 +52,15 @@ def numbered(
     groups = KernelRelation("", rule.groups, is_annotated=False)
     groups.load(members)
     kept = known[groups.find(np.ascontiguousarray(known[:, : rule.groups])) >= 0]
-    return np.concatenate((kept, _new_numbers(rule, members, kept, relations, dictionary, program)))
+    first = _next_number(relations, dictionary, program)
+    return np.concatenate((kept, _new_numbers(rule, members, kept, first, dictionary, program)))
 
 
 def _new_numbers(
     rule: AggregateRule,
     members: Matrix,
     known: Matrix,
-    relations: Mapping[str, KernelRelation],
+    first: int,
     dictionary: Dictionary,
     program: LogicalProgram,
 ) -> Matrix:
@@ -67,7 +69,6 @@ def _new_numbers(
     new = members[lookup.find(members) < 0]
     bases = program.relations[rule.members].bases
     order = sorted(range(len(new)), key=lambda i: order_of(new[i].tolist(), bases, dictionary))
-    first = _next_number(relations, dictionary, program)
     found = np.empty((len(new), rule.groups + 1), np.int32)
     found[:, : rule.groups] = new[order]
     found[:, rule.groups] = dictionary.from_integers(np.arange(first, first + len(new), dtype=np.int64))

@@ -140,6 +140,12 @@ class StratumMaintenance:
     def _make_run(self, watch: Watch) -> MachineRun:
         return MachineRun(self.plan, self.workspace, self.relations, self.own, watch)
 
+    def update(self) -> None:
+        """Brings the stratum to its new fixpoint: losses to their end, then gains in the order of their levels."""
+        self.lose()
+        self.recover()
+        self.gain()
+
     def lose(self) -> None:
         """Takes away the old derivations through deleted facts and what changed below, and so on to the end."""
         if self._concerned & machine_inputs.MAY_LOSE or (self.deleted and self.plan.reads_own):

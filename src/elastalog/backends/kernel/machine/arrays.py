@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numbers_at, words_at
+from elastalog.backends.kernel.compile.addresses import matrix_at, numbers_at, table_at, words_at
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.jit.operators import view
 
@@ -14,7 +14,7 @@ def rows_of(relation):  # type: ignore[no-untyped-def]
 
 @view
 def table_of(relation):  # type: ignore[no-untyped-def]
-    return keys_at(relation.table, relation.table_size)
+    return table_at(relation.table, relation.table_size)
 
 
 @view

@@ -29,7 +29,7 @@ class Code:
     facts that lost their last derivation too. `carried`: words that rows of bindings have behind their slots.
 
     `transforms` are the actions to be run in Python, with the width of their blocks; `widths` those of the widest block
-    of each step."""
+    of each step; `places` is where its tables lie, in the order of the fields of `Machine` from `variants` on."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class Code:
         for action, encoded in zip(self.actions, self._actions, strict=True):
             action.kind, action.first, action.second = encoded
         self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
-        self.operands = address_of(self._operand_vector)
+        tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
+        self.places = *tables, address_of(self._operand_vector)
 
     def _encode(self, variant: Variant, code: layout.VariantCode) -> None:
         """Writes the code of a variant."""

@@ -112,7 +112,7 @@ def _probe(machine, probe, frame, following):  # type: ignore[no-untyped-def]
         progress[WITHIN] = 0
     else:
         kind = probe.kind
-        keys = table_of(relation)
+        keys = keys_at(relation.table, relation.table_size // 2)
         shift = relation.shift
         slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
         pool = words_at(relation.rows, 0)

@@ -24,12 +24,11 @@ def begin(address):  # type: ignore[no-untyped-def]
         _set_delta(relation, 0)
 
 
-@operator(INT, INT)
-def look(address):  # type: ignore[no-untyped-def]
+@piece
+def look_at_inputs(machine):  # type: ignore[no-untyped-def]
     """Notes which inputs take something away (facts gone or raised) and which bring something. Whether a variant can
     start at what was lost (MAY_LOSE), and at what was gained (MAY_GAIN): most changes go one way, and then half of the
     work is not there."""
-    machine = machine_at(address, 0)
     concerned = 0
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
@@ -50,6 +49,12 @@ def look(address):  # type: ignore[no-untyped-def]
     return concerned
 
 
+@operator(INT, INT)
+def look(address):  # type: ignore[no-untyped-def]
+    """See `look_at_inputs`."""
+    return look_at_inputs(machine_at(address, 0))
+
+
 @piece
 def _set_delta(relation, length):  # type: ignore[no-untyped-def]
     relation.listed_in = DELTA_LIST
@@ -57,11 +62,10 @@ def _set_delta(relation, length):  # type: ignore[no-untyped-def]
     relation.delta_end = length
 
 
-@operator(types.void, INT)
-def start_losing(address):  # type: ignore[no-untyped-def]
+@piece
+def list_losses(machine):  # type: ignore[no-untyped-def]
     """The inputs are the delta of losses; no other relation has one. A derivation through a fact that is only lower
     than before is not lost: it stays where it is counted, or its head is lowered too (both of which gains see to)."""
-    machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -77,10 +81,9 @@ def start_losing(address):  # type: ignore[no-untyped-def]
         _set_delta(relation, listed)
 
 
-@operator(types.void, INT)
-def await_gains(address):  # type: ignore[no-untyped-def]
+@piece
+def list_gains(machine):  # type: ignore[no-untyped-def]
     """The inputs will be the delta of gains, and are marked as such already."""
-    machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
@@ -91,32 +94,57 @@ def await_gains(address):  # type: ignore[no-untyped-def]
             entry_of(touched, i).deltas = entries[i]
 
 
-@operator(types.void, INT)
-def start_gaining(address):  # type: ignore[no-untyped-def]
+@piece
+def set_gains(machine):  # type: ignore[no-untyped-def]
     """The inputs, listed before, are the delta of gains; no other relation has one."""
-    machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         _set_delta(relation, relation.inputs_number)
 
 
-@operator(types.void, INT, INT)
-def start_recovering(address, column):  # type: ignore[no-untyped-def]
+@piece
+def set_deltas(machine, column):  # type: ignore[no-untyped-def]
     """What is looked for backwards is in a list of the touched table; no relation has anything there yet."""
-    machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         _set_delta(relation, 0)
         relation.listed_in = column
 
 
-@operator(types.void, INT)
-def unmark(address):  # type: ignore[no-untyped-def]
+@piece
+def take_marks_off(machine):  # type: ignore[no-untyped-def]
     """Takes the marks of an update of this stratum off its inputs."""
-    machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
         touched = touched_of(relation)
         entries = inputs_of(relation)
         for i in range(entries.shape[0]):
             entry_of(touched, entries[i]).marks &= ~(DELTA | LOST)
+
+
+# The same as operators: for a course that is begun in Python, where explicit facts of the stratum change.
+
+
+@operator(types.void, INT)
+def start_losing(address):  # type: ignore[no-untyped-def]
+    list_losses(machine_at(address, 0))
+
+
+@operator(types.void, INT)
+def await_gains(address):  # type: ignore[no-untyped-def]
+    list_gains(machine_at(address, 0))
+
+
+@operator(types.void, INT)
+def start_gaining(address):  # type: ignore[no-untyped-def]
+    set_gains(machine_at(address, 0))
+
+
+@operator(types.void, INT, INT)
+def start_recovering(address, column):  # type: ignore[no-untyped-def]
+    set_deltas(machine_at(address, 0), column)
+
+
+@operator(types.void, INT)
+def unmark(address):  # type: ignore[no-untyped-def]
+    take_marks_off(machine_at(address, 0))

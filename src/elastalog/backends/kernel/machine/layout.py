@@ -23,11 +23,15 @@ GO_ON = -1
 OPENING, RUNNING = range(2)
 """Stages of a round: what it needs is brought up to date; its variants run."""
 
+ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END = range(8)
+"""Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end
+included (see `course`). The odd ones are between phases."""
+
 GO, ACTED, SINK = range(3)
 """Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head."""
 
-FORWARDS, AGAINST = 1, 2
-"""Variants start at facts of a relation that come, and at those that go."""
+FORWARDS, AGAINST, SOUGHT = 1, 2, 4
+"""Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
 
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
@@ -38,14 +42,19 @@ FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
 
 @record
 class Machine(Structure):
-    """Where a run is, where its tables are, and its queue. `at`: the next place in the delta that a variant starts at,
-    -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins
-    (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    """Where a run is, where its tables are, and its queue. `part`: how far the course of an update is; `may_gain`:
+    inputs bring something; `is_marked`: they have marks, to be taken off in the end. `at`: the next place in the delta
+    that a variant starts at, -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the
+    state vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
     rows of a block are not put off."""
 
+    part: int
+    is_global: int
+    may_gain: int
+    is_marked: int
     phase: int
     stage: int
     variant: int
@@ -96,8 +105,9 @@ class Relation(Structure):
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
-    losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS and AGAINST. `is_checked`:
-    some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are none."""
+    losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
+    `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
+    none."""
 
     rows: int
     width: int

@@ -8,7 +8,7 @@ from elastalog.backends.kernel.compile.addresses import keys_at, matrix_at, numb
 from elastalog.backends.kernel.compile.signatures import int64
 from elastalog.backends.kernel.execution import delta_variant, join_levels
 from elastalog.backends.kernel.execution.join_levels import level_before, level_now
-from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, table_of, touched_of
+from elastalog.backends.kernel.machine.arrays import block_of, levels_of, operands, rows_of, touched_of
 from elastalog.backends.kernel.machine.layout import BLOCK, INDEXED, LOSING, index_at, relation_at
 from elastalog.backends.kernel.store.annotations import ABSENT, entry_of
 from elastalog.backends.kernel.store.memory import STATE_SIZE
@@ -92,7 +92,7 @@ def probe_levels(machine, probe, frame, following, phase, limit):  # type: ignor
     block of that step is full."""
     relation = relation_at(machine.relations, probe.relation)
     kind = probe.kind
-    keys = table_of(relation)
+    keys = keys_at(relation.table, relation.table_size // 2)
     shift = relation.shift
     slots = matrix_at(relation.rows, 0, SLOT_WIDTH)
     pool = words_at(relation.rows, 0)

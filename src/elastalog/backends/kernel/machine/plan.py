@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
-from weakref import ref
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import c_int64
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
@@ -12,15 +11,12 @@ from elastalog.backends.kernel.execution.join_levels import LEVELS
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.code import Code, IndexKey, Variant, is_indexed, start_of
 from elastalog.backends.kernel.store.index import Index
-from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 from elastalog.relations.words import Dictionary
 
 _NEVER = 1 << 40
 """How far an index goes that this update does not need."""
-
-_Known: TypeAlias = Callable[[], Vector | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,8 @@ class MachinePlan:
 
     `positive` and `negative` are the relations that some variant starts at, as facts and as absences; `reads_own`: some
     of them are of the stratum. `backward` and `recovering` are the heads that can be looked for backwards, if they were
-    explicit, and if they lost their last derivation. `carried`: words that rows of bindings have behind their slots."""
+    explicit, and if they lost their last derivation. `places`: where the tables lie, in the order of the fields of
+    `Machine` from `relations` on. `carried`: words that rows of bindings have behind their slots."""
 
     def __init__(
         self,
@@ -76,13 +73,19 @@ class MachinePlan:
             places = self._indexes_of.get(name, ())
             row.is_flat = name in flat
             row.is_own = name in self._own
-            row.starts = layout.FORWARDS * (name in self.positive) | layout.AGAINST * (name in self.negative)
+            row.starts = (
+                layout.FORWARDS * (name in self.positive)
+                | layout.AGAINST * (name in self.negative)
+                | layout.SOUGHT * (name in self.recovering)
+            )
             row.first_index = min(places, default=0)
             row.indexes_end = max(places, default=-1) + 1
-        # Weak, so that arrays which have been replaced are not kept until the next update.
-        self._seen: list[tuple[_Known, ...]] = [(_unknown,) * 5] * len(self.names)
-        self._seen_indexes: list[tuple[_Known, ...]] = [(_unknown,) * 3] * len(self._indexed)
-        self._used = [(-1, -1)] * len(self.names)
+        tables = self.relations.address, len(self.names), self.indexes.address, *self.code.places
+        self.places = (c_int64 * len(tables))(*tables)
+        self._seen = [-1] * len(self.names)
+        self._seen_indexes = [-1] * len(self._indexed)
+        self._used = [-1] * len(self.names)
+        self._touched_used = [-1] * len(self.names)
         self._done = [0] * len(self._indexed)
         self._all = variants
         self._everything = _Reach(tuple(enumerate(self.names)), tuple(enumerate(self._keys)), ())
@@ -105,16 +108,26 @@ class MachinePlan:
         first round; None: of all, because explicit facts of the stratum go. Indexes are made when they are first
         needed."""
         reach = self._everything if changed is None else self._reach(frozenset(changed), is_first_round)
+        # Whoever looks at these lines: they run for every relation that a stratum reads, in every update.
+        seen, used, touched_used = self._seen, self._used, self._touched_used
         for number, name in reach.relations:
             relation = relations[name]
-            self.refresh_relation(number, relation)
-            used = relation.used, relation.touched_used
-            if used != self._used[number]:
-                row = self.relations[number]
-                row.used, row.touched_used = used
-                self._used[number] = used
+            if relation.stamp != seen[number]:
+                self.refresh_relation(number, relation)
+            if relation.used != used[number]:
+                self.relations[number].used = relation.used
+                used[number] = relation.used
+            if relation.touched_used != touched_used[number]:
+                self.relations[number].touched_used = relation.touched_used
+                touched_used[number] = relation.touched_used
+        stamps, done = self._seen_indexes, self._done
         for place, (name, columns) in reach.indexes:
-            self.refresh_index(place, relations[name].index(columns))
+            relation = relations[name]
+            index = relation.indexes.get(columns)
+            if index is None or index.done < relation.used:
+                index = relation.index(columns)
+            if index.stamp != stamps[place] or index.done != done[place]:
+                self.refresh_index(place, index)
         for place in reach.unneeded:
             if self._done[place] != _NEVER:
                 self.indexes[place].added = self._done[place] = _NEVER
@@ -142,38 +155,28 @@ class MachinePlan:
         return found
 
     def refresh_relation(self, number: int, relation: KernelRelation) -> None:
-        """Writes where a relation is, if it has moved."""
-        rows, table, level, count, touched = self._seen[number]
-        if (
-            touched() is not relation.touched
-            or rows() is not relation.rows
-            or table() is not relation.table
-            or level() is not relation.level
-            or count() is not relation.count
-        ):
-            row = self.relations[number]
-            row.rows, row.width, row.room = address_of(relation.rows), relation.width, relation.room
-            row.table, row.table_size = address_of(relation.table), len(relation.table)
-            row.shift = relation.shift
-            row.level, row.count = address_of(relation.level), address_of(relation.count)
-            row.touched, row.touched_room = address_of(relation.touched), len(relation.touched)
-            row.is_annotated = relation.is_annotated
-            # Last, here and below: Ctrl-C may come in between, and then all of it is to be written again.
-            arrays = (relation.rows, relation.table, relation.level, relation.count, relation.touched)
-            self._seen[number] = tuple(map(ref, arrays))
+        """Writes where a relation is."""
+        stamp, row = relation.stamp, self.relations[number]
+        row.rows, row.width, row.room = address_of(relation.rows), relation.width, relation.room
+        row.table, row.table_size = address_of(relation.table), len(relation.table)
+        row.shift = relation.shift
+        row.level, row.count = address_of(relation.level), address_of(relation.count)
+        row.touched, row.touched_room = address_of(relation.touched), len(relation.touched)
+        row.is_annotated = relation.is_annotated
+        # Last, here and below: Ctrl-C may come in between, and then all of it is to be written again.
+        self._seen[number] = stamp
 
     def refresh_index(self, place: int, index: Index) -> None:
         """Writes where an index is, if it has moved, and how far it goes."""
-        keys, slots, pool = self._seen_indexes[place]
-        row = self.indexes[place]
-        if pool() is not index.pool or slots() is not index.slots or keys() is not index.keys:
+        stamp, row = index.stamp, self.indexes[place]
+        if stamp != self._seen_indexes[place]:
             row.columns, row.columns_number = address_of(index.columns), len(index.columns)
             row.kind = index.kind
             row.keys, row.keys_size, row.shift = address_of(index.keys), len(index.keys), index.shift
             row.slots, row.slots_size = address_of(index.slots), len(index.slots)
             row.pool, row.pool_size = address_of(index.pool), len(index.pool)
             row.state, row.state_size = address_of(index.state), len(index.state)
-            self._seen_indexes[place] = tuple(map(ref, (index.keys, index.slots, index.pool)))
+            self._seen_indexes[place] = stamp
         if index.done != self._done[place]:
             row.added = self._done[place] = index.done
 
@@ -195,21 +198,19 @@ class MachinePlan:
         """Tells the stratum's relations and their indexes how far they go now. What was not told because something
         interrupted it is told the next time."""
         for name in own:
-            relation = relations[name]
             number = self.number[name]
             row = self.relations[number]
-            used = row.used, row.touched_used
-            if used != self._used[number]:
-                relation.used, relation.touched_used = used
+            if row.used != self._used[number]:
+                relations[name].used = row.used
+                self._used[number] = row.used
+            if row.touched_used != self._touched_used[number]:
+                relation = relations[name]
+                relation.touched_used = row.touched_used
                 if relation.touched_used:
                     relation.is_settled = False
-                self._used[number] = used
+                self._touched_used[number] = row.touched_used
             for place in self._indexes_of[name]:
                 added = self.indexes[place].added
                 if added != self._done[place]:
                     self._index_at(place, relations).done = added
                     self._done[place] = added
-
-
-def _unknown() -> None:
-    """Where no array has been seen yet."""

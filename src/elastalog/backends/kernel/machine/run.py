@@ -8,7 +8,6 @@ from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store.bookkeeping import room
 from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
@@ -82,7 +81,7 @@ class MachineRun:
             case layout.NO_ROOM:
                 head = self.relations[self.plan.names[machine.full]]
                 head.reserve(head.used + max(rows, 1))
-                head.touched = room(head.touched, head.touched_used + rows)
+                head.reserve_touched(rows)
                 self.plan.refresh_relation(machine.full, head)
             case layout.NO_NODES:
                 self.workspace.reserve_nodes(rows)

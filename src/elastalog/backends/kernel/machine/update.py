@@ -8,6 +8,7 @@ from elastalog.backends.kernel.compile.signatures import INT, int64, operator
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
+from elastalog.backends.kernel.machine.course import go_on
 from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
 from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
@@ -163,5 +164,14 @@ _drive = driver(_open, _starts, runner(_gather, probe_seen, _sink), _close)
 
 @operator(INT, INT)
 def advance(address):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round; returns why it stops (see `layout.DONE`)."""
-    return _drive(machine_at(address, 0))
+    """Runs a phase on, round after round, or the whole course of an update; returns why it stops (`layout.DONE`)."""
+    machine = machine_at(address, 0)
+    while True:
+        if machine.part & 1:  # between phases
+            reason = go_on(machine)
+            if reason != layout.GO_ON:
+                return reason
+        reason = _drive(machine)
+        if reason != layout.DONE or machine.part == layout.ALONE:
+            return reason
+        machine.part += 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ctypes import Structure, addressof
+from ctypes import Structure, addressof, memmove, sizeof
 
 import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
-from elastalog.backends.kernel.machine.layout import BLOCK, Frame, Machine, Node
+from elastalog.backends.kernel.machine.layout import ALONE, BLOCK, Frame, Machine, Node
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
 
@@ -20,6 +20,7 @@ class Workspace:
     def __init__(self, words: int = 0) -> None:
         self.machine = Machine()
         self.address = addressof(self.machine)
+        self._places = self.address + Machine.relations.offset  # type: ignore[attr-defined]
         self.frames = Table(Frame, 1)
         self._progress: Vector = state_vector()
         self.machine.progress = address_of(self._progress)
@@ -30,21 +31,16 @@ class Workspace:
 
     def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:
         """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
-        machine, code = self.machine, plan.code
-        self._reserve_blocks(code.widths)
-        machine.relations, machine.relations_number = plan.relations.address, len(plan.relations)
-        machine.indexes = plan.indexes.address
-        machine.variants, machine.variants_number = code.variants.address, len(code.variants)
-        machine.probes = code.probes.address
-        machine.actions = code.actions.address
-        machine.operands = code.operands
+        machine = self.machine
+        if plan.code.widths not in self._prepared:
+            self._reserve_blocks(plan.code.widths)
+        memmove(self._places, plan.places, sizeof(plan.places))
         machine.task = 0 if task is None else addressof(task)
         machine.is_narrow = 0
+        machine.part = ALONE
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
         """Makes room for blocks of at least so many columns, step by step."""
-        if widths in self._prepared:
-            return
         blocks = list(self._blocks)
         blocks.extend(np.empty(0, np.int32) for _ in range(len(widths) - len(blocks)))
         for depth, width in enumerate(widths):

@@ -23,7 +23,7 @@ class EntryLists:
     def begin(self, relation: KernelRelation, used: int) -> tuple[Vector, Vector]:
         """The list of a relation and the state vector, with room for `used` more rows."""
         relation.is_settled = False
-        relation.touched = room(relation.touched, relation.touched_used + used)
+        relation.reserve_touched(used)
         listed = self._listed.get(relation.name, 0)
         array = room(self._lists.get(relation.name, NO_WORDS), listed + used)
         self._lists[relation.name] = array

@@ -11,7 +11,7 @@ from elastalog.backends.kernel.sets import set_operators
 from elastalog.backends.kernel.sets.set_facts import TouchedFacts
 from elastalog.backends.kernel.sets.set_operators import ASSURED, IF_CERTAIN, IF_QUESTIONED, IF_TOUCHED, MARKED, NOTHING
 from elastalog.backends.kernel.store import bookkeeping
-from elastalog.backends.kernel.store.annotations import COUNT, DERIVED, IS, NEW, REFERENCE, WAS
+from elastalog.backends.kernel.store.annotations import COUNT, IS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.sets import Evaluation, Facts, Mark
@@ -42,7 +42,7 @@ class LookAhead(TouchedFacts):
         self._noted = NOTHING
         self._is_explored = False
         self._is_assuring = False
-        self._assured: list[tuple[str, Vector]] = []
+        self._assured: list[tuple[str, Vector, Vector]] = []
 
     def expect_deletion(self, relation: str, deleted: Matrix, inserted: Matrix | None) -> Facts:
         stored = self._relations[relation]
@@ -52,7 +52,7 @@ class LookAhead(TouchedFacts):
             rows[np.isin(rows, kept)] = -1
             kept = NO_WORDS
         stored.is_settled = False
-        stored.touched = bookkeeping.room(stored.touched, stored.touched_used + len(rows))
+        stored.reserve_touched(len(rows))
         entries = np.empty(len(rows), np.int32)
         state = self._lists.state
         state[bookkeeping.TOUCHED_USED] = stored.touched_used
@@ -95,8 +95,8 @@ class LookAhead(TouchedFacts):
         if not self._is_assuring:
             return {}
         self._is_assuring = False
-        for name, entries in self._assured:
-            self._relations[name].touched[entries, NEW] = DERIVED | ASSURED
+        for name, entries, levels in self._assured:
+            self._relations[name].touched[entries, NEW] = levels
         return self._take_noted(ASSURED, 0, WAS)[0]
 
     def marked(self, any_of: Mark) -> tuple[Facts, Facts]:
@@ -120,12 +120,12 @@ class LookAhead(TouchedFacts):
         return min(self._noted, IF_TOUCHED), self._flat
 
     def _pass_on_assurance(self, name: str, entries: Vector) -> None:
-        """Facts that are being deleted and will certainly be back count as certain."""
+        """Facts that are being deleted and will certainly be back count as certain, until `returning`."""
         touched = self._relations[name].touched
         certain = entries[touched[entries, NEW] & ASSURED != 0]
         if len(certain):
+            self._assured.append((name, certain, touched[certain, NEW]))  # whether one is explicit is known there only
             touched[certain, NEW] = 0
-            self._assured.append((name, certain))
 
     def _take_noted(self, noted: int, presence: int, any_of: int) -> tuple[Facts, Facts]:
         found: Facts = {}

@@ -13,9 +13,9 @@ import numpy as np
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     INT,
-    KEYS,
     MATRIX,
     STATE,
+    TABLE,
     WORDS,
     int64,
     np_int32,
@@ -38,7 +38,7 @@ _MOST = 1 << 25
 _STORED = FILLED
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, COLUMNS, WORDS, MATRIX, STATE)
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, COLUMNS, WORDS, MATRIX, STATE)
 def remember(block, used, rows, table, shift, words, latest, store, state):  # type: ignore[no-untyped-def]
     """Stores the derivations of a block, whose first words are the head; `words` are those with the rows of body facts.
     `latest` is the last derivation of each head."""

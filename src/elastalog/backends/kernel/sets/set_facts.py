@@ -51,16 +51,8 @@ class TouchedFacts:
     def having(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK) -> Facts:
         return self._select(facts, int(required) | int(excluded), int(required))
 
-    def move(
-        self,
-        facts: Facts,
-        required: Mark,
-        excluded: Mark = NO_MARK,
-        *,
-        added: Mark = NO_MARK,
-        removed: Mark = NO_MARK,
-    ) -> Facts:
-        return self._select(facts, int(required) | int(excluded), int(required), int(added), int(removed))
+    def move(self, facts: Facts, required: Mark, excluded: Mark = NO_MARK, *, added: Mark) -> Facts:
+        return self._select(facts, int(required) | int(excluded), int(required), int(added))
 
     def mark(self, facts: Facts, added: Mark, removed: Mark = NO_MARK) -> None:
         self._mark(facts, int(added), int(removed))
@@ -81,13 +73,13 @@ class TouchedFacts:
         for name, entries in facts.items():
             bookkeeping.mark(entries, self._relations[name].touched, added, removed)
 
-    def _select(self, facts: Facts, looked_at: int, wanted: int, added: int = 0, removed: int = 0) -> Facts:
-        """Those with the marks wanted among those looked at; their marks change."""
+    def _select(self, facts: Facts, looked_at: int, wanted: int, added: int = 0) -> Facts:
+        """Those with the marks wanted among those looked at; they have more marks then."""
         chosen = {}
         for name, entries in facts.items():
             found = np.empty(len(entries), np.int32)
             touched = self._relations[name].touched
-            number = set_operators.select(entries, touched, looked_at, wanted, added, removed, found)
+            number = set_operators.select(entries, touched, looked_at, wanted, added, found)
             if number:
                 chosen[name] = found[:number]
         return chosen

@@ -19,9 +19,9 @@ from elastalog.backends.kernel.compile.signatures import (
     FLAG,
     GROUP,
     INT,
-    KEYS,
     MATRIX,
     STATE,
+    TABLE,
     WORDS,
     int64,
     np_int32,
@@ -69,7 +69,7 @@ def gather_seen(rows, start, stop, level, touched, view, take, place, out, state
 
 
 @operator(
-    types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
+    types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, MATRIX, INT, INT, FLAG, FLAG, INT, INT, WORDS, STATE
 )
 def apply_heads(  # type: ignore[no-untyped-def]
     block, used, rows, table, shift, level, count, touched, column, step, is_new, is_gain, noted, stamp,
@@ -171,14 +171,14 @@ def take_noted(touched, used, noted, presence, any_of, entries, counts):  # type
     return number
 
 
-@operator(INT, WORDS, MATRIX, INT, INT, INT, INT, WORDS)
-def select(entries, touched, looked_at, wanted, added, removed, chosen):  # type: ignore[no-untyped-def]
-    """Lists the entries whose marks, as far as they are looked at, are those wanted, and changes their marks."""
+@operator(INT, WORDS, MATRIX, INT, INT, INT, WORDS)
+def select(entries, touched, looked_at, wanted, added, chosen):  # type: ignore[no-untyped-def]
+    """Lists the entries whose marks, as far as they are looked at, are those wanted, and adds marks to them."""
     number = 0
     for i in range(entries.shape[0]):
         fact = entry_of(touched, entries[i])
         if fact.marks & looked_at == wanted:
-            fact.marks = (fact.marks & ~removed) | added
+            fact.marks |= added
             chosen[number] = entries[i]
             number += 1
     return number

@@ -9,11 +9,9 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import (
     INT,
-    KEYS,
-    LOW,
     MATRIX,
-    NONE,
     STATE,
+    TABLE,
     WORDS,
     flattened,
     hash_row,
@@ -37,11 +35,14 @@ from elastalog.backends.kernel.store.annotations import (
     WAS,
     entry_of,
 )
-from elastalog.backends.kernel.store.set_table import USED, add_row, find_row
+from elastalog.backends.kernel.store.set_table import USED, add_row, find_row, row_in
 
 # Fields of the state vector, after USED.
 TOUCHED_USED = 1  # entries in the touched table
 LISTED = 2  # entries in the list that the operator appends to
+
+# Fields of the state vector of a commit.
+GROWN, LOWEST, HIGHEST = range(3)
 
 _AHEAD = 16
 """How many facts before they are looked for their memory is asked for."""
@@ -105,7 +106,7 @@ def settle_at(fact, level):  # type: ignore[no-untyped-def]
     return True
 
 
-@operator(types.void, MATRIX, INT, MATRIX, KEYS, INT, WORDS, WORDS, STATE)
+@operator(types.void, MATRIX, INT, MATRIX, TABLE, INT, WORDS, WORDS, STATE)
 def insert_lowest(block, used, rows, table, shift, level, count, state):  # type: ignore[no-untyped-def]
     """Inserts the heads of derivations, each at its lowest level with the number of derivations of that level. Explicit
     facts, at level 0, stay as they are."""
@@ -114,10 +115,11 @@ def insert_lowest(block, used, rows, table, shift, level, count, state):  # type
     width = rows.shape[1]
     flat_rows = flattened(rows)
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     for i in range(used):
         if i + _AHEAD < used:
             prefetch(table, int64(hash_row(block, i + _AHEAD, width) >> high))
-            known = int64(table[hash_row(block, i + _AHEAD // 2, width) >> high] & LOW) - 1
+            known = row_in(uint64(table[hash_row(block, i + _AHEAD // 2, width) >> high]), mask)
             if known >= 0:
                 prefetch(flat_rows, known * width)
                 prefetch(level, known)
@@ -186,45 +188,75 @@ def make_explicit(entries, touched):  # type: ignore[no-untyped-def]
         fact.marks = (fact.marks & ~PENDING) | IS | DELTA | FIXED
 
 
+@inlined
+def finish_entry(fact, is_level_change):  # type: ignore[no-untyped-def]
+    """The update of a fact's stratum has ended: keeps only WAS and IS, sets the level before for those who read it
+    next; whether the fact changed (membership, or also level)."""
+    fact.marks &= WAS | IS
+    old = fact.old if fact.marks & WAS else np_int32(ABSENT)
+    new = fact.new if fact.marks & IS else np_int32(ABSENT)
+    fact.other = old if new < old else np_int32(ABSENT)
+    return (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new)
+
+
 @operator(INT, MATRIX, INT, types.boolean, WORDS)
 def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-def]
-    """Ends the update of a relation's stratum: keeps only WAS and IS, sets the level before for those who read it next,
-    lists the entries that changed (membership, or also level)."""
+    """Ends the update of a relation's stratum; lists the entries that changed."""
     listed = 0
     for entry in range(used):
-        fact = entry_of(touched, entry)
-        fact.marks &= WAS | IS
-        old = fact.old if fact.marks & WAS else np_int32(ABSENT)
-        new = fact.new if fact.marks & IS else np_int32(ABSENT)
-        fact.other = old if new < old else np_int32(ABSENT)
-        if (old < ABSENT) != (new < ABSENT) or (is_level_change and old != new):
+        if finish_entry(entry_of(touched, entry), is_level_change):
             changed[listed] = entry
             listed += 1
     return listed
 
 
-@operator(INT, WORDS, MATRIX, WORDS)
-def came_and_went(entries, touched, rows):  # type: ignore[no-untyped-def]
-    """Lists the rows of facts that came from the front, and of those that went from the back; returns how many came,
-    in the lower half of a number, and how many went, in the upper one."""
+@operator(types.void, WORDS, WORDS, WORDS, MATRIX, types.boolean, STATE)
+def change_explicit(wanted, level, count, touched, is_present, state):  # type: ignore[no-untyped-def]
+    """Explicit facts of a relation without rules come, or go: their rows are touched, and are as their stratum leaves
+    them."""
+    used = state[TOUCHED_USED]
+    for i in range(wanted.shape[0]):
+        row = wanted[i]
+        if level[row] < REFERENCE:
+            touch(row, level, count, touched, used, ABSENT, ABSENT)
+            used += 1
+        fact = entry_of(touched, level[row] - REFERENCE)
+        fact.new = np_int32(0) if is_present else np_int32(ABSENT)
+        fact.count = 1 if is_present else 0
+        fact.marks = fact.marks | IS if is_present else fact.marks & ~IS
+        finish_entry(fact, False)
+    state[TOUCHED_USED] = used
+
+
+@operator(INT, WORDS, MATRIX, MATRIX, MATRIX)
+def came_and_went(entries, touched, rows, facts):  # type: ignore[no-untyped-def]
+    """Copies the facts that came to the front, and those that went to the back; returns how many came, in the lower
+    half of a number, and how many went, in the upper one."""
     came = 0
-    first_gone = rows.shape[0]
+    first_gone = facts.shape[0]
     for i in range(entries.shape[0]):
         fact = entry_of(touched, entries[i])
         marks = fact.marks & (WAS | IS)
         if marks == IS:
-            rows[came] = fact.row
+            at = came
             came += 1
         elif marks == WAS:
             first_gone -= 1
-            rows[first_gone] = fact.row
-    return (rows.shape[0] - first_gone) << 32 | came
+            at = first_gone
+        else:
+            continue
+        for column in range(rows.shape[1]):
+            facts[at, column] = rows[fact.row, column]
+    return (facts.shape[0] - first_gone) << 32 | came
 
 
-@operator(INT, MATRIX, INT, WORDS, WORDS)
-def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
-    """Makes current annotations those of the epoch; returns by how much the number of present facts grew."""
+@operator(types.void, MATRIX, INT, WORDS, WORDS, STATE)
+def commit(touched, used, level, count, state):  # type: ignore[no-untyped-def]
+    """Makes current annotations those of the epoch; says by how much the number of present facts grew, and between
+    which levels the touched ones are, if any is left."""
     grown = 0
+    lowest = int64(ABSENT)
+    highest = int64(0)
     for entry in range(used):
         fact = entry_of(touched, entry)
         row = fact.row
@@ -232,11 +264,15 @@ def commit(touched, used, level, count):  # type: ignore[no-untyped-def]
             level[row] = fact.new
             count[row] = fact.count
             grown += 0 if fact.marks & WAS else 1
+            lowest = min(lowest, int64(fact.new))
+            highest = max(highest, int64(fact.new))
         else:
             level[row] = ABSENT
             count[row] = 0
             grown -= 1 if fact.marks & WAS else 0
-    return grown
+    state[GROWN] = grown
+    state[LOWEST] = lowest
+    state[HIGHEST] = highest
 
 
 @operator(types.void, MATRIX, INT, WORDS)
@@ -263,6 +299,6 @@ def fetch(block, start, stop, rows, table, shift, level):  # type: ignore[no-unt
     for i in range(start, stop):
         prefetch(table, int64(hash_row(block, i, width) >> uint64(shift)))
     for i in range(start, stop):
-        entry = table[int64(hash_row(block, i, width) >> uint64(shift))]
-        if entry != NONE:
-            prefetch(level, int64(entry & LOW) - 1)
+        row = row_in(uint64(table[int64(hash_row(block, i, width) >> uint64(shift))]), uint64(table.shape[0] - 1))
+        if row >= 0:
+            prefetch(level, row)

@@ -5,25 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from elastalog.backends.kernel.store import postings
-from elastalog.backends.kernel.store.memory import NO_KEYS, Matrix, Vector, cleared, power_of_two, state_vector
+from elastalog.backends.kernel.store.memory import (
+    NO_KEYS,
+    STAMPS,
+    Matrix,
+    Vector,
+    cleared,
+    grown,
+    power_of_two,
+    state_vector,
+)
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
 _MANY_SLOTS = 1_000_000
+_MANY_ROWS = 1 << 10
+"""Rows that are worth being packed."""
+
+_EXACT_COLUMNS = 2
+"""Keys of more columns are hashes (see `postings`), which packing does not verify."""
+
+_LARGE_POOL = 1 << 20
 
 
 class Index:
-    """The rows of a matrix by the words in some columns. `done` rows have been added."""
+    """The rows of a matrix by the words in some columns. `done` rows have been added. `stamp`: see `memory.STAMPS`."""
 
-    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "state")
+    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "stamp", "state")
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
+        self.stamp = next(STAMPS)
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
         self.shift = 58
-        self.state: Vector = state_vector()
+        self.state: Vector = state_vector(postings.INDEX_STATE_SIZE)
         self.kind = DIRECT if len(columns) == 1 and _is_dense(rows[:used, columns[0]]) else HASHED
         if self.kind == DIRECT:
             top = int(rows[:used, columns[0]].max()) + 1 if used else 16
@@ -36,16 +53,19 @@ class Index:
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
         other = object.__new__(Index)
+        other.stamp = next(STAMPS)
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
         other.slots = cleared(self.slots.shape, np.int32)
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
-        other.state = state_vector()
+        other.state = state_vector(postings.INDEX_STATE_SIZE)
         return other
 
     def extend(self, rows: Matrix, used: int) -> None:
         """Adds the rows up to `used`."""
+        if self.done == 0 and used >= _MANY_ROWS and len(self.columns) <= _EXACT_COLUMNS and self._pack(rows, used):
+            return
         while self.done < used:
             is_direct = self.kind == DIRECT
             self.done = postings.append(
@@ -63,7 +83,31 @@ class Index:
             if self.done < used:
                 self._make_room(rows, used)
 
+    def _pack(self, rows: Matrix, used: int) -> bool:
+        """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
+        added."""
+        self.stamp = next(STAMPS)
+        is_direct = self.kind == DIRECT
+        done = 0
+        while True:
+            done = postings.measure(
+                rows, done, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.state
+            )
+            if done >= used:
+                break
+            if is_direct:
+                self.slots.fill(0)
+                return False
+            self._widen_table()
+        packed = postings.lay_out(self.slots)
+        self.pool = np.empty(packed + packed // 16 + 64, np.int32)
+        postings.fill(rows, used, self.columns, is_direct, self.keys, self.shift, self.slots, self.pool)
+        self.state[postings.POOL_USED] = self.state[postings.PACKED] = packed
+        self.done = used
+        return True
+
     def _make_room(self, rows: Matrix, used: int) -> None:
+        self.stamp = next(STAMPS)
         if self.kind == DIRECT:
             word = int(rows[self.done, self.columns[0]])
             if not 0 <= word < len(self.slots):
@@ -77,13 +121,25 @@ class Index:
                     self.slots = wider
                 return
         elif self.state[postings.KEYS_USED] >= len(self.keys) * 5 // 8:
-            factor = 2 if len(self.keys) > 1 << 20 else 4
-            self._widen_table(len(self.keys) * factor)
+            self._widen_table()
             return
-        wider_pool = np.empty(max(len(self.pool) * 3 // 2, len(self.pool) + 4 * (used - self.done)), np.int32)
-        taken = int(self.state[postings.POOL_USED])
-        wider_pool[:taken] = self.pool[:taken]
-        self.pool = wider_pool
+        self._lengthen_pool()
+
+    def _lengthen_pool(self) -> None:
+        """Makes room in the pool: by moving blocks together if that gives much."""
+        if self.state[postings.LEFT] * 3 >= self.state[postings.POOL_USED]:
+            needed = postings.room_for_blocks(self.slots)
+            pool = np.empty(needed + max(needed // 8, 64), np.int32)
+            postings.move_together(self.slots, self.pool, pool, self.state)
+            self.pool = pool
+            return
+        size = len(self.pool)
+        size += max(size // (4 if size < _LARGE_POOL else 16), 64)
+        try:
+            # The system moves pages, not their content.
+            self.pool.resize(size)
+        except ValueError:
+            self.pool = grown(self.pool, int(self.state[postings.POOL_USED]), size)
 
     def _wider(self, words: int) -> int:
         """How many slots there are to be, so that `words` are among them and not every new word needs more."""
@@ -91,7 +147,8 @@ class Index:
             return power_of_two(words)
         return max(words, len(self.slots) + len(self.slots) // 8)
 
-    def _widen_table(self, size: int) -> None:
+    def _widen_table(self) -> None:
+        size = len(self.keys) * (2 if len(self.keys) > 1 << 20 else 4)
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()

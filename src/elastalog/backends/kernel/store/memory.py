@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,11 +23,15 @@ NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 STATE_SIZE = 8
 
+STAMPS = count()
+"""Whoever holds arrays takes a number from here before one of them is replaced or moves, so that those who have written
+down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
 
-def state_vector() -> Vector:
+
+def state_vector(size: int = STATE_SIZE) -> Vector:
     """What operators note of their work from call to call; those who do name its fields (see `set_table`, `postings`,
     `bookkeeping`)."""
-    return np.zeros(STATE_SIZE, np.int64)
+    return np.zeros(size, np.int64)
 
 
 def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
@@ -34,6 +39,11 @@ def cleared(shape: int | tuple[int, ...], dtype: Any) -> Vector:
     array = np.empty(shape, dtype)
     array.fill(0)
     return array
+
+
+def empty_table(slots: int) -> Vector:
+    """A set table without facts (see `set_table`)."""
+    return cleared(slots, np.uint32)
 
 
 def power_of_two(size: int) -> int:

@@ -2,8 +2,10 @@
 
 An index is *direct* when its key is one column of small non-negative words: the slot is the word. Otherwise it is a
 hash table of keys (exact for up to two columns, verified for more). Each slot has two numbers: where its rows are, and
-how many. One row is kept in the slot itself; more are in a block of a pool, whose size is 4 and doubles when it is
-full. Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
+how many. One row is kept in the slot itself; more are in a block of a pool, of size 4, or when that is full 6, 8, 12,
+16, 24 and so on. Blocks that were left for larger ones are used again; when they are a third of the pool, the others
+are moved together. Rows that come at once are *packed*: their blocks, at the front of the pool, have no room for more.
+Since rows ascend, the facts before a round of semi-naive evaluation are a bound on row numbers.
 """
 
 from __future__ import annotations
@@ -43,8 +45,12 @@ PLACE, LENGTH = range(2)
 SLOT_WIDTH = 2
 
 # Fields of the state vector.
+LEFT = 4  # places of the pool in blocks that were left
 POOL_USED = 5
 KEYS_USED = 6
+PACKED = 7  # blocks before this place are packed
+FREE = 8  # and the following: of blocks of each size that were left, the first one's place + 1; it holds the next one's
+INDEX_STATE_SIZE = FREE + 64
 
 _AHEAD = 12
 _FIRST_BLOCK = 4
@@ -80,6 +86,8 @@ def first_row(slots, slot, pool):  # type: ignore[no-untyped-def]
 def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, state):  # type: ignore[no-untyped-def]
     """Adds rows [start, stop); returns the first row not added, because something is full."""
     pool_used = state[POOL_USED]
+    packed = state[PACKED]
+    left = state[LEFT]
     keys_used = state[KEYS_USED]
     limit = keys.shape[0] * 5 // 8
     is_hashed = columns.shape[0] > 2
@@ -129,24 +137,160 @@ def append(rows, start, stop, columns, is_direct, keys, shift, slots, pool, stat
             slots[slot, LENGTH] = 1
         else:
             place = slots[slot, PLACE]
-            if length == 1 or (length >= _FIRST_BLOCK and length & (length - 1) == 0):
-                wider = _FIRST_BLOCK if length == 1 else length * 2
-                if pool_used + wider > pool.shape[0]:
+            lowest = length & -length
+            if length == 1 or place < packed or (length >= _FIRST_BLOCK and (length == lowest or length == 3 * lowest)):
+                size = _FIRST_BLOCK
+                kind = 0  # of sizes, this one
+                while size <= length:
+                    size = size // 3 * 4 if kind & 1 else size // 2 * 3
+                    kind += 1
+                wider = state[FREE + kind] - 1
+                if wider >= 0:
+                    state[FREE + kind] = pool[wider]
+                    left -= size
+                elif pool_used + size <= pool.shape[0]:
+                    wider = pool_used
+                    pool_used += size
+                else:
                     break
                 if length == 1:
-                    pool[pool_used] = place
+                    pool[wider] = place
                 else:
                     for j in range(length):
-                        pool[pool_used + j] = pool[place + j]
-                slots[slot, PLACE] = pool_used
-                place = np_int32(pool_used)
-                pool_used += wider
+                        pool[wider + j] = pool[place + j]
+                    left += length
+                    if kind > 0:
+                        pool[place] = state[FREE + kind - 1]
+                        state[FREE + kind - 1] = place + 1
+                slots[slot, PLACE] = wider
+                place = np_int32(wider)
             pool[place + length] = row
             slots[slot, LENGTH] = length + 1
         row += 1
     state[POOL_USED] = pool_used
+    state[LEFT] = left
     state[KEYS_USED] = keys_used
     return row
+
+
+@inlined
+def _size_for(length):  # type: ignore[no-untyped-def]
+    """Of the smallest block for so many rows."""
+    size = int64(_FIRST_BLOCK)
+    while size < length:
+        larger = size // 2 * 3
+        size = larger if larger >= length else size * 2
+    return size
+
+
+@operator(INT, MATRIX)
+def room_for_blocks(slots):  # type: ignore[no-untyped-def]
+    """How long a pool must be that `move_together` fills."""
+    room = int64(0)
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            room += _size_for(slots[slot, LENGTH])
+    return room
+
+
+@operator(types.void, MATRIX, WORDS, WORDS, STATE)
+def move_together(slots, pool, other, state):  # type: ignore[no-untyped-def]
+    """Copies all blocks to another pool, in which none has been left and none is packed."""
+    used = int64(0)
+    for slot in range(slots.shape[0]):
+        length = slots[slot, LENGTH]
+        if length > 1:
+            place = slots[slot, PLACE]
+            for j in range(length):
+                other[used + j] = pool[place + j]
+            slots[slot, PLACE] = used
+            used += _size_for(length)
+    for i in range(FREE, state.shape[0]):
+        state[i] = 0
+    state[PACKED] = 0
+    state[LEFT] = 0
+    state[POOL_USED] = used
+
+
+@operator(INT, MATRIX, INT, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, STATE)
+def measure(rows, start, stop, columns, is_direct, keys, shift, slots, state):  # type: ignore[no-untyped-def]
+    """Counts the rows [start, stop) under their keys, of at most two columns, and notes the first of each; returns the
+    first row not counted, because the table of keys is full, or a word has no slot."""
+    keys_used = state[KEYS_USED]
+    limit = keys.shape[0] * 5 // 8
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
+    row = start
+    while row < stop:
+        if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+            if slot < 0 or slot >= slots.shape[0]:
+                break
+        else:
+            if keys_used >= limit:
+                break
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                if keys[home] == NONE:
+                    keys[home] = key
+                    keys_used += 1
+                    break
+                home = (home + ONE) & mask
+            slot = int64(home)
+        if slots[slot, LENGTH] == 0:
+            slots[slot, PLACE] = row
+        slots[slot, LENGTH] += 1
+        row += 1
+    state[KEYS_USED] = keys_used
+    return row
+
+
+@operator(INT, MATRIX)
+def lay_out(slots):  # type: ignore[no-untyped-def]
+    """Gives the keys that were measured, and have more than one row, their blocks; returns where these end."""
+    end = int64(0)
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            slots[slot, PLACE] = end
+            end += slots[slot, LENGTH]
+    return end
+
+
+@operator(types.void, MATRIX, INT, COLUMNS, FLAG, KEYS, INT, MATRIX, WORDS)
+def fill(rows, stop, columns, is_direct, keys, shift, slots, pool):  # type: ignore[no-untyped-def]
+    """Writes rows [0, stop), which were measured, into the blocks laid out for them."""
+    high = uint64(shift)
+    mask = uint64(keys.shape[0] - 1)
+    flat = flattened(slots)
+    for row in range(stop):
+        if is_direct:
+            if row + _AHEAD < stop:
+                prefetch(flat, int64(rows[row + _AHEAD, columns[0]]) * SLOT_WIDTH)
+            slot = int64(rows[row, columns[0]])
+        else:
+            if row + _AHEAD < stop:
+                home = hash_key(index_key(rows, row + _AHEAD, columns)) >> high
+                prefetch(keys, int64(home))
+                prefetch(flat, int64(home) * SLOT_WIDTH)
+            key = index_key(rows, row, columns)
+            home = hash_key(key) >> high
+            while keys[home] != key:
+                home = (home + ONE) & mask
+            slot = int64(home)
+        if slots[slot, LENGTH] > 1:
+            pool[slots[slot, PLACE]] = row
+            slots[slot, PLACE] += 1
+    for slot in range(slots.shape[0]):
+        if slots[slot, LENGTH] > 1:
+            slots[slot, PLACE] -= slots[slot, LENGTH]
 
 
 @operator(types.void, KEYS, MATRIX, KEYS, MATRIX, INT)

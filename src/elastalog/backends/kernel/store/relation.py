@@ -12,9 +12,10 @@ from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.memory import (
     NO_WORDS,
+    STAMPS,
     Matrix,
     Vector,
-    cleared,
+    empty_table,
     grown,
     rows_for,
     slots_at_once,
@@ -30,7 +31,9 @@ _SLACK = 16
 """A relation that was filled has room for one more row in so many."""
 
 _FEW_ROWS = 4096
-_MANY_ROWS = 1 << 22
+MANY_ROWS = 1 << 20
+"""From so many rows on a relation grows by less, and only where it is."""
+
 IN_UPDATES = 1.1
 """Growth of a relation to which an update adds rows."""
 
@@ -40,14 +43,17 @@ class KernelRelation:
 
     `counts` and `levels` are empty arrays unless the relation is annotated. `touched` are the entries of the update
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
-    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers."""
+    levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
+    `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
+    another one, or elsewhere (see `memory.STAMPS`)."""
 
     __slots__ = (
-        "_state", "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
-        "name", "present", "rows", "shift", "table", "touched", "touched_used", "used", "width",
+        "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
+        "name", "present", "rows", "shift", "stamp", "state", "table", "touched", "touched_used", "used", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
+        self.stamp = next(STAMPS)
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
@@ -57,33 +63,41 @@ class KernelRelation:
         self.lowest = 0
         self.highest = 0
         self.rows: Matrix = np.empty((_FIRST_ROWS, width), np.int32)
-        self.take_table(cleared(_FIRST_TABLE, np.uint64))
+        self.take_table(empty_table(_FIRST_TABLE))
         self.level: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.count: Vector = np.empty(_FIRST_ROWS, np.int32) if is_annotated else NO_WORDS
         self.touched: Matrix = np.empty((16, TOUCHED_WIDTH), np.int32)
         self.touched_used = 0
         self.is_settled = True
         self.indexes: dict[tuple[int, ...], Index] = {}
-        self._state: Vector = state_vector()
+        self.state: Vector = state_vector()
 
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
         if size > _MOST_ROWS:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
+        self.reserve_rows(size, growth)
+        if size > self.full:
+            self.forget_table()
+            self._fill_table(empty_table(slots_for(size)))
+
+    def reserve_rows(self, size: int, growth: float | None = None) -> None:
+        """The same, but for the set table."""
         capacity = len(self.rows)
         if size > capacity:
-            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < _MANY_ROWS else 1.25))))
+            capacity = max(size + size // _SLACK, int(capacity * (growth or (1.6 if capacity < MANY_ROWS else 1.0625))))
             self._lengthen(capacity)
-        if size > self.full:
-            if not self.is_annotated:
-                # Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of
-                # them any more. So the old table can go before the new one, twice its size, is there.
-                self.take_table(cleared(_FIRST_TABLE, np.uint64), 0)
-            self._fill_table(cleared(slots_for(size), np.uint64))
+
+    def forget_table(self) -> None:
+        """Facts without annotations are only ever evaluated as a whole: if that fails, nobody looks for one of them any
+        more. So the old table can go before the new one, twice its size, is there."""
+        if not self.is_annotated:
+            self.take_table(empty_table(_FIRST_TABLE), 0)
 
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
         Rows last: memory may end, or Ctrl-C come, in between."""
+        self.stamp = next(STAMPS)
         # Not in a loop: numpy wants to see no more than one reference.
         if self.is_annotated:
             try:
@@ -99,6 +113,14 @@ class KernelRelation:
         except ValueError:
             self.rows = grown(self.rows, self.used, capacity)
 
+    def reserve_touched(self, more: int) -> None:
+        """Makes room for more entries of the update under way."""
+        used = self.touched_used + more
+        if used > len(self.touched):
+            wider = grown(self.touched, len(self.touched), max(used, 2 * len(self.touched)))
+            self.stamp = next(STAMPS)
+            self.touched = wider
+
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
         row_operators.rebuild(self.rows, self.used, table, 65 - len(table).bit_length())
         self.take_table(table, full)
@@ -107,12 +129,18 @@ class KernelRelation:
         """From now on facts are found in a table that has all rows, until it has `full`."""
         shift = 65 - len(table).bit_length()
         full = rows_for(len(table)) if full is None else full
+        self.stamp = next(STAMPS)
         # Without a call in between, at which Ctrl-C might come.
         self.table, self.shift, self.full = table, shift, full
 
+    @property
+    def paired_slots(self) -> Vector:
+        """The set table as the keys of an index are given to operators, two slots a number."""
+        return self.table.view(np.uint64)
+
     def reset_table(self) -> None:
         """Makes the table of facts anew, after rows were moved."""
-        self._fill_table(cleared(slots_for(max(self.used, 64)), np.uint64))
+        self._fill_table(empty_table(slots_for(max(self.used, 64))))
 
     def trim(self) -> None:
         """Gives back room for rows that an evaluation has not used, but for what the next updates may need. Nothing is
@@ -120,6 +148,7 @@ class KernelRelation:
         capacity = self.used + self.used // _SLACK + _FIRST_ROWS
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
+        self.stamp = next(STAMPS)
         # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
         with contextlib.suppress(ValueError):
             self.rows.resize((capacity, self.width))
@@ -134,7 +163,7 @@ class KernelRelation:
 
     def insert(self, block: Matrix, start: int, stop: int, counted_from: int) -> None:
         """Inserts rows of a block, each fact once, counting how often facts from row `counted_from` on are met."""
-        state = self._state
+        state = self.state
         state[row_operators.USED] = self.used
         while start < stop:
             if self.used >= self.full:
@@ -156,7 +185,7 @@ class KernelRelation:
         size = self.used + len(block) + 64
         if size > self.full:
             slots, full = slots_at_once(size)
-            self._fill_table(cleared(slots, np.uint64), full)
+            self._fill_table(empty_table(slots), full)
         self.reserve(size)
         self.insert(np.ascontiguousarray(block, np.int32), 0, len(block), self.used)
         if self.is_annotated:
@@ -227,10 +256,11 @@ class KernelRelation:
         rows = grown(self.rows[kept], len(kept), size)
         level = grown(self.level[kept], len(kept), size)
         count = grown(self.count[kept], len(kept), size)
-        table = cleared(slots_for(size), np.uint64)
+        table = empty_table(slots_for(size))
         row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
+        self.stamp = next(STAMPS)
         self.rows, self.level, self.count, self.touched = rows, level, count, touched
         self.take_table(table)
         self.used = self.present = len(kept)

@@ -23,7 +23,7 @@ class Rows(Protocol):
 
 
 class KernelStatistics:
-    """Estimates from a sample of rows, made when first asked for.
+    """Estimates from a sample of rows, made when first asked for, and again when a relation has grown.
 
     The fan-out of some columns is what a fact that is there expects to meet: 1 + (rows - 1) times the chance that two
     facts agree on them. That weighs frequent values as joins do, and sees columns that depend on each other."""
@@ -31,8 +31,8 @@ class KernelStatistics:
     def __init__(self, relations: Mapping[str, Rows], sample: int = _SAMPLE) -> None:
         self._relations = relations
         self._sample_size = sample
-        self._fanouts: dict[tuple[str, tuple[int, ...]], float] = {}
-        self._samples: dict[str, Matrix] = {}
+        self._fanouts: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
+        self._samples: dict[str, tuple[int, Matrix]] = {}
 
     def rows(self, relation: str) -> float:
         return float(self._relations[relation].used or self._typical())
@@ -41,10 +41,11 @@ class KernelStatistics:
         if not columns:
             return self.rows(relation)
         key = (relation, columns)
+        used = self._relations[relation].used
         known = self._fanouts.get(key)
-        if known is None:
-            known = self._fanouts[key] = self._estimate(relation, columns)
-        return known
+        if known is None or known[0] != used or used == 0:
+            known = self._fanouts[key] = used, self._estimate(relation, columns)
+        return known[1]
 
     def _typical(self) -> float:
         """The size of a relation of which nothing is known yet: it is about to be derived."""
@@ -65,13 +66,13 @@ class KernelStatistics:
         return 1.0 + (used - 1) * agreeing
 
     def _sample(self, relation: str) -> Matrix:
-        sample = self._samples.get(relation)
-        if sample is None:
-            stored = self._relations[relation]
+        stored = self._relations[relation]
+        known = self._samples.get(relation)
+        if known is None or known[0] != stored.used:
             rows = stored.rows[: stored.used]
             size = self._sample_size
             if stored.used > size:
                 chosen = np.random.default_rng(stored.used).choice(stored.used, size, replace=False, shuffle=False)
                 rows = rows[chosen]
-            sample = self._samples[relation] = rows
-        return sample
+            known = self._samples[relation] = stored.used, rows
+        return known[1]

@@ -1,8 +1,9 @@
 """Operators on the rows of a relation and its set table.
 
-The set table finds the row of a fact: open addressing, one 64-bit word a slot, 0 when empty, else the low half of the
-fact's hash above the row number + 1; the home slot is the high bits of the hash. Rows are never moved, so row numbers
-identify facts.
+The set table finds the row of a fact: open addressing, one 32-bit word a slot, 0 when empty. The home slot is the high
+bits of the fact's hash. A table of 2^k slots has fewer than 2^k rows, so the row number + 1 takes the k low bits of a
+slot; the others are a *tag*, bits of the hash that tell most other facts apart without a look at their rows. Rows are
+never moved, so row numbers identify facts.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     FLAG,
     GROUP,
-    HALF,
     INT,
-    KEYS,
     LOW,
     MATRIX,
     NONE,
     ONE,
     STATE,
+    TABLE,
     WORDS,
     flattened,
     group_of_keys,
@@ -29,6 +29,7 @@ from elastalog.backends.kernel.compile.signatures import (
     operator,
     prefetch,
     types,
+    uint32,
     uint64,
 )
 from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, entry_of
@@ -51,6 +52,24 @@ def is_present(level, touched, row):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def has_tag(entry, tag, mask):  # type: ignore[no-untyped-def]
+    """Whether a slot that is taken has the tag of a hash, given by its lower half."""
+    return (entry ^ tag) <= mask
+
+
+@inlined
+def row_in(entry, mask):  # type: ignore[no-untyped-def]
+    """The row of a slot; -1 if it is empty."""
+    return int64(entry & mask) - 1
+
+
+@inlined
+def entry_for(tag, row, mask):  # type: ignore[no-untyped-def]
+    """What a slot holds for a row."""
+    return uint32((tag & ~mask) | uint64(row + 1))
+
+
+@inlined
 def find_row(block, i, rows, table, shift):  # type: ignore[no-untyped-def]
     """The row of a fact, or -1 - its empty slot."""
     value = hash_row(block, i, rows.shape[1])
@@ -62,11 +81,11 @@ def find_from(block, i, rows, table, slot, tag):  # type: ignore[no-untyped-def]
     """The same, from a slot on that is not behind it; the tag is the lower half of the fact's hash."""
     mask = uint64(table.shape[0] - 1)
     while True:
-        entry = table[slot]
+        entry = uint64(table[slot])
         if entry == NONE:
             return -1 - int64(slot)
-        if (entry >> HALF) == tag:
-            row = int64(entry & LOW) - 1
+        if has_tag(entry, tag, mask):
+            row = row_in(entry, mask)
             is_same = True
             for c in range(rows.shape[1]):
                 if rows[row, c] != block[i, c]:
@@ -81,11 +100,11 @@ def find_key_from(left, i, key, rows, table, slot, tag):  # type: ignore[no-unty
     """As `find_from`, for a fact whose words are in some columns of a row of bindings."""
     mask = uint64(table.shape[0] - 1)
     while True:
-        entry = table[slot]
+        entry = uint64(table[slot])
         if entry == NONE:
             return -1 - int64(slot)
-        if (entry >> HALF) == tag:
-            row = int64(entry & LOW) - 1
+        if has_tag(entry, tag, mask):
+            row = row_in(entry, mask)
             is_same = True
             for c in range(key.shape[0]):
                 if rows[row, c] != left[i, key[c]]:
@@ -100,11 +119,11 @@ def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-de
     """The first slot, from one on, that is empty or has the tag of a fact; asks for the memory of the row there."""
     mask = uint64(table.shape[0] - 1)
     while True:
-        entry = table[slot]
+        entry = uint64(table[slot])
         if entry == NONE:
             return slot
-        if (entry >> HALF) == tag:
-            prefetch(flat_rows, (int64(entry & LOW) - 1) * width)
+        if has_tag(entry, tag, mask):
+            prefetch(flat_rows, row_in(entry, mask) * width)
             return slot
         slot = (slot + ONE) & mask
 
@@ -115,12 +134,12 @@ def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
     said of its annotations."""
     width = rows.shape[1]
     tag = hash_row(block, i, width) & LOW
-    table[slot] = (tag << HALF) | uint64(row + 1)
+    table[slot] = entry_for(tag, row, uint64(table.shape[0] - 1))
     for c in range(width):
         rows[row, c] = block[i, c]
 
 
-@operator(types.void, MATRIX, INT, KEYS, INT)
+@operator(types.void, MATRIX, INT, TABLE, INT)
 def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
     """Fills an empty set table with the first rows."""
     width = rows.shape[1]
@@ -138,13 +157,13 @@ def rebuild(rows, used, table, shift):  # type: ignore[no-untyped-def]
             prefetch(table, int64(slots[g]))
         for g in range(size):
             slot = slots[g]
-            while table[slot] != NONE:
+            while table[slot] != 0:
                 slot = (slot + ONE) & mask
-            table[slot] = (tags[g] << HALF) | uint64(row + g + 1)
+            table[slot] = entry_for(tags[g], row + g, mask)
         row += size
 
 
-@operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, WORDS, INT, STATE)
+@operator(types.void, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, STATE)
 def insert(block, start, stop, rows, table, shift, count, counted_from, state):  # type: ignore[no-untyped-def]
     """Inserts block[start:stop] (its first columns), each fact once. `count`, unless empty, counts how often each row
     from `counted_from` on was met. Returns early, with NEXT, when rows or table are full."""
@@ -153,6 +172,7 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
     full = MOST_TAKEN_AT_ONCE if table.shape[0] >= LARGE_TABLE else MOST_TAKEN
     room = min(rows.shape[0], table.shape[0] * full // 16)
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     tags = group_of_keys()
     slots = group_of_keys()
     flat = flattened(rows)
@@ -173,7 +193,7 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
         for g in range(size):
             row = find_from(block, i + g, rows, table, slots[g], tags[g])
             if row < 0:
-                table[-1 - row] = (tags[g] << HALF) | uint64(used + 1)
+                table[-1 - row] = entry_for(tags[g], used, mask)
                 for c in range(width):
                     rows[used, c] = block[i + g, c]
                 if is_counting:
@@ -186,19 +206,20 @@ def insert(block, start, stop, rows, table, shift, count, counted_from, state): 
     state[NEXT] = i
 
 
-@operator(types.void, MATRIX, MATRIX, KEYS, INT, WORDS)
+@operator(types.void, MATRIX, MATRIX, TABLE, INT, WORDS)
 def find(block, rows, table, shift, found):  # type: ignore[no-untyped-def]
     """The row of each fact of a block (its first columns), -1 where there is none."""
     for i in range(block.shape[0]):
         found[i] = max(find_row(block, i, rows, table, shift), -1)
 
 
-@operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, KEYS, INT, WORDS)
+@operator(types.void, MATRIX, INT, FLAG, WORDS, MATRIX, INT, TABLE, INT, WORDS)
 def match(rows, used, is_annotated, level, others, others_used, table, shift, found):  # type: ignore[no-untyped-def]
     """The row in another relation of each fact in rows[:used], -1 where it holds none, -2 where the row is absent. Two
     evaluations find most facts in the same order, so the row after the last match is tried first."""
     width = rows.shape[1]
     high = uint64(shift)
+    mask = uint64(table.shape[0] - 1)
     slots = group_of_keys()
     tags = group_of_keys()
     flat = flattened(others)
@@ -214,9 +235,9 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
                 tags[g] = value & LOW
                 prefetch(table, int64(slots[g]))
             for g in range(size):
-                entry = table[slots[g]]
-                if (entry >> HALF) == tags[g]:
-                    prefetch(flat, (int64(entry & LOW) - 1) * width)
+                entry = uint64(table[slots[g]])
+                if has_tag(entry, tags[g], mask):
+                    prefetch(flat, row_in(entry, mask) * width)
         misses = 0
         for g in range(size):
             if is_annotated and level[i + g] >= ABSENT:
@@ -245,7 +266,7 @@ def match(rows, used, is_annotated, level, others, others_used, table, shift, fo
 
 
 @operator(
-    types.void, MATRIX, INT, INT, COLUMNS, KEYS, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
+    types.void, MATRIX, INT, INT, COLUMNS, TABLE, INT, MATRIX, INT, FLAG, WORDS, MATRIX, FLAG, COLUMNS,
     COLUMNS, INT, MATRIX, STATE,
 )  # fmt: skip
 def member(  # type: ignore[no-untyped-def]
@@ -282,11 +303,11 @@ def member(  # type: ignore[no-untyped-def]
             is_found = False
             row = int64(-1)
             while True:
-                entry = table[slot]
+                entry = uint64(table[slot])
                 if entry == NONE:
                     break
-                if (entry >> HALF) == tags[g]:
-                    row = int64(entry & LOW) - 1
+                if has_tag(entry, tags[g], mask):
+                    row = row_in(entry, mask)
                     is_same = True
                     for c in range(width):
                         if rows[row, c] != left[i + g, key[c]]:

@@ -44,8 +44,8 @@ Shift = tuple[RelationShift, ...]
 
 def before_commit(relation: KernelRelation) -> RelationShift:
     """The shift back from the update that is about to be committed."""
-    entries = relation.touched[: relation.touched_used]
-    rows = entries[:, ROW].copy()
+    entries = relation.touched[: relation.touched_used, : OLD + 1].copy()
+    rows = entries[:, ROW]
     return RelationShift(
-        relation, relation.generation, rows, entries[:, OLD].copy(), relation.count[rows], relation.present
+        relation, relation.generation, rows, entries[:, OLD], relation.count.take(rows), relation.present
     )

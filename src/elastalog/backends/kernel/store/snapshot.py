@@ -12,7 +12,7 @@ import numpy as np
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store import transaction
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, OLD, REFERENCE, ROW, WAS
-from elastalog.backends.kernel.store.memory import Vector, cleared, slots_at_once
+from elastalog.backends.kernel.store.memory import Vector, empty_table, slots_at_once
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import levels_now, note_levels
 from elastalog.backends.protocol import GONE, StateChanges
@@ -179,7 +179,7 @@ def _filled(name: str, width: int, facts: FactWords, is_annotated: bool) -> Kern
         relation.count = np.require(facts.count, np.int32, ["C", "W"])
         note_levels(relation)
     slots, full = slots_at_once(size + 64)
-    table = cleared(slots, np.uint64)
+    table = empty_table(slots)
     row_operators.rebuild(relation.rows, size, table, 65 - slots.bit_length())
     relation.take_table(table, full)
     return relation

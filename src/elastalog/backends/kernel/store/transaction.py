@@ -10,7 +10,7 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
-from elastalog.backends.kernel.store.memory import Matrix, Vector, state_vector
+from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.late import dataclass
@@ -35,9 +35,9 @@ def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: i
     if not len(rows):
         return np.empty(0, np.int32)
     relation.is_settled = False
-    relation.touched = bookkeeping.room(relation.touched, relation.touched_used + len(rows))
+    relation.reserve_touched(len(rows))
     entries = np.empty(len(rows), np.int32)
-    state = state_vector()
+    state = relation.state
     state[bookkeeping.TOUCHED_USED] = relation.touched_used
     try:
         bookkeeping.touch_rows(rows, relation.level, relation.count, relation.touched, absent, other, entries, state)
@@ -63,6 +63,19 @@ def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
         relation.extend_indexes()
         found = relation.find(words)
     return found
+
+
+def change_explicit(relation: KernelRelation, rows: Vector, is_present: bool) -> None:
+    """Explicit facts of a relation without rules come, or go, by their rows, and need nothing more."""
+    relation.is_settled = False
+    relation.reserve_touched(len(rows))
+    state = relation.state
+    state[bookkeeping.TOUCHED_USED] = relation.touched_used
+    try:
+        bookkeeping.change_explicit(rows, relation.level, relation.count, relation.touched, is_present, state)
+    finally:
+        # As above.
+        relation.touched_used = state.item(bookkeeping.TOUCHED_USED)
 
 
 def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | int, is_present: bool) -> None:
@@ -101,14 +114,14 @@ def commit(relation: KernelRelation, is_new: bool) -> None:
     """The current state becomes that of the epoch. `is_new`: the relation was evaluated anew in this update."""
     if not relation.touched_used:
         return
-    grown = bookkeeping.commit(relation.touched, relation.touched_used, relation.level, relation.count)
-    levels = relation.touched[: relation.touched_used, NEW]
-    levels = levels[levels < ABSENT]
-    if len(levels):
-        relation.lowest = min(relation.lowest, int(levels.min()))
-        relation.highest = max(relation.highest, int(levels.max()))
+    state = relation.state
+    bookkeeping.commit(relation.touched, relation.touched_used, relation.level, relation.count, state)
+    if (lowest := state.item(bookkeeping.LOWEST)) < relation.lowest:
+        relation.lowest = lowest
+    if (highest := state.item(bookkeeping.HIGHEST)) > relation.highest:
+        relation.highest = highest
     if not is_new:
-        relation.present += int(grown)
+        relation.present += state.item(bookkeeping.GROWN)
     end(relation)
 
 
@@ -136,15 +149,15 @@ def changed_words(
     changes = {}
     for name, entries in changed.items():
         relation = relations[name]
-        rows = np.empty(len(entries), np.int32)
-        numbers = int(bookkeeping.came_and_went(entries, relation.touched, rows))
+        size = len(entries)
+        facts = np.empty((size, relation.width), np.int32)
+        numbers = bookkeeping.came_and_went(entries, relation.touched, relation.rows, facts)
         if numbers:
-            came, went = numbers & 0xFFFFFFFF, numbers >> 32
-            changes[name] = (relation.rows[rows[:came]], relation.rows[rows[len(rows) - went :]])
+            changes[name] = facts[: numbers & 0xFFFFFFFF], facts[size - (numbers >> 32) :]
     return changes
 
 
 __all__ = [
-    "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
+    "REFERENCE", "Transaction", "add_rows", "change_explicit", "changed_entries", "changed_words", "commit", "end",
     "receive", "rollback", "set_annotation", "touch",
 ]  # fmt: skip

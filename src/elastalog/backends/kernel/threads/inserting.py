@@ -1,12 +1,11 @@
-"""Operators of evaluation in several threads: inserting into one set table at once, without locks.
+"""Operators of evaluation in several threads: inserting into one relation at once, without locks.
 
-The facts of a relation fall into *parts* by the highest bits of their hash, so a part is a range of home slots of the
-set table, however large the table is. Every thread first sorts what it derives into parts (`scatter`, `sift`); then
-every part is inserted by one thread, which reads and writes no slot but those of the part (`insert_part`). A fact whose
-chain of slots leaves the part is put off and inserted later, by one thread alone.
+A thread that finds no slot with its fact writes the fact to a row of its own and then, in one step, the row to the slot
+that was empty. If another thread was faster, the fact of that one is looked at, and the row is used for the next fact.
+So a slot never refers to a row that is not written, and no fact is there twice.
 
-The rows that several threads add at once are dealt out in turns of TURN rows, so that little is left unused when some
-have added more rows than others; `close_gaps` moves the last rows there.
+Rows are given out in turns of TURN, each to the thread that asks for it; `close_gaps` moves the last rows to where
+threads have not used up their turns.
 """
 
 from __future__ import annotations
@@ -14,18 +13,16 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.signatures import (
     COLUMNS,
     GROUP,
-    HALF,
     INT,
-    KEYS,
     LOW,
     MATRIX,
     NONE,
     ONE,
     STATE,
+    TABLE,
     WORDS,
     flattened,
     group_of_keys,
-    group_of_numbers,
     hash_row,
     increment_atomically,
     inlined,
@@ -35,224 +32,129 @@ from elastalog.backends.kernel.compile.signatures import (
     types,
     uint64,
 )
-from elastalog.backends.kernel.store.set_table import fetch_row, find_from
+from elastalog.backends.kernel.store.set_table import entry_for, fetch_row, has_tag, row_in
+from elastalog.jit.intrinsics import put_if_zero, take_number
 
 TURN = 256
-"""Rows a thread adds before it is the next one's turn."""
+"""Rows that a thread is given at a time."""
 
 # Fields of the state vector of a thread that inserts.
-ADDED = 0  # rows added since all threads met
-PUT_OFF = 1  # candidates of the part that were put off
+OWN = 0  # the next row of its turn
+OWN_END = 1  # where its turn ends
 
 
 @inlined
-def row_of_turn(base, i, owner, owners):  # type: ignore[no-untyped-def]
-    """The row of the i-th fact that a thread adds."""
-    return base + ((i // TURN) * owners + owner) * TURN + i % TURN
+def _is_row(block, i, rows, row):  # type: ignore[no-untyped-def]
+    is_same = True
+    for c in range(rows.shape[1]):
+        if rows[row, c] != block[i, c]:
+            is_same = False
+    return is_same
 
 
-@operator(INT, MATRIX, INT, INT, INT, INT, MATRIX, COLUMNS)
-def scatter(block, start, stop, part_shift, capacity, out, filled):  # type: ignore[no-untyped-def]
-    """Copies block[start:stop] (its first columns) to the parts of the facts: part p is out[p * capacity:][:filled[p]].
-    Returns where it stopped, early when a part is full."""
-    width = out.shape[1]
-    high = uint64(part_shift)
-    for i in range(start, stop):
-        part = int64(hash_row(block, i, width) >> high)
-        position = filled[part]
-        if position >= capacity:
-            return i
-        target = part * capacity + position
-        for c in range(width):
-            out[target, c] = block[i, c]
-        filled[part] = position + 1
-    return stop
-
-
-@operator(INT, MATRIX, INT, INT, INT, INT, MATRIX, COLUMNS, MATRIX, KEYS, INT, WORDS, INT)
-def sift(  # type: ignore[no-untyped-def]
-    block, start, stop, part_shift, capacity, out, filled, rows, table, shift, count, counted_from
-):  # fmt: skip
-    """As `scatter`, but leaves out the facts that the relation holds already, which it counts as `rows.insert` does."""
-    width = out.shape[1]
-    part_high = uint64(part_shift)
+@operator(INT, MATRIX, INT, INT, MATRIX, TABLE, INT, WORDS, INT, INT, COLUMNS, STATE)
+def insert_together(  # type: ignore[no-untyped-def]
+    block, start, stop, rows, table, shift, count, counted_from, room, given, state
+):
+    """Inserts block[start:stop] as `set_table.insert` does, while other threads do the same. given[0] is the next row
+    that nobody has been given; there are turns below `room`. Returns where it stopped, early when all are given."""
+    width = rows.shape[1]
     high = uint64(shift)
-    hashes = group_of_keys()
+    mask = uint64(table.shape[0] - 1)
+    tags = group_of_keys()
     slots = group_of_keys()
     flat = flattened(rows)
     is_counting = count.shape[0] > 0
     i = start
     while i < stop:
-        group = min(GROUP, stop - i)
-        for g in range(group):
+        size = min(GROUP, stop - i)
+        for g in range(size):
             value = hash_row(block, i + g, width)
-            hashes[g] = value
+            tags[g] = value & LOW
             slots[g] = value >> high
             prefetch(table, int64(value >> high))
-        for g in range(group):
-            slots[g] = fetch_row(table, slots[g], hashes[g] & LOW, flat, width)
-        for g in range(group):
-            row = find_from(block, i + g, rows, table, slots[g], hashes[g] & LOW)
-            if row >= 0:
-                if is_counting and row >= counted_from:
-                    increment_atomically(count, row)
-                continue
-            part = int64(hashes[g] >> part_high)
-            position = filled[part]
-            if position >= capacity:
-                return i + g
-            target = part * capacity + position
-            for c in range(width):
-                out[target, c] = block[i + g, c]
-            filled[part] = position + 1
-        i += group
+        for g in range(size):
+            slots[g] = fetch_row(table, slots[g], tags[g], flat, width)
+        for g in range(size):
+            slot = slots[g]
+            while True:
+                entry = uint64(table[slot])
+                if entry == NONE:
+                    if state[OWN] == state[OWN_END]:
+                        turn = take_number(given, 0, TURN)
+                        if turn + TURN > room:
+                            return i + g
+                        state[OWN] = turn
+                        state[OWN_END] = turn + TURN
+                    row = state[OWN]
+                    for c in range(width):
+                        rows[row, c] = block[i + g, c]
+                    if is_counting:
+                        count[row] = 1
+                    entry = uint64(put_if_zero(table, int64(slot), entry_for(tags[g], row, mask)))
+                    if entry == NONE:
+                        state[OWN] = row + 1
+                        break
+                if has_tag(entry, tags[g], mask):
+                    row = row_in(entry, mask)
+                    if _is_row(block, i + g, rows, row):
+                        if is_counting and row >= counted_from:
+                            increment_atomically(count, row)
+                        break
+                slot = (slot + ONE) & mask
+        i += size
     return stop
 
 
-@operator(types.void, MATRIX, INT, INT, MATRIX, KEYS, INT, INT, WORDS, INT, INT, INT, INT, STATE)
-def insert_part(  # type: ignore[no-untyped-def]
-    candidates, first, size, rows, table, shift, last, count, counted_from, base, owner, owners, state
-):  # fmt: skip
-    """Inserts candidates[first:first + size], all of one part, whose slots end before `last`. Counts as `rows.insert`
-    does. What is put off is moved to the front of the part."""
+@operator(types.void, MATRIX, INT, INT, TABLE, INT)
+def rebuild_together(rows, start, stop, table, shift):  # type: ignore[no-untyped-def]
+    """Enters rows [start, stop) into a set table that has none of them, while other threads enter others."""
     width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
     high = uint64(shift)
-    slots = group_of_numbers()
+    slots = group_of_keys()
     tags = group_of_keys()
-    flat = flattened(rows)
-    is_counting = count.shape[0] > 0
-    added = state[ADDED]
-    put_off = 0
-    i = first
-    end = first + size
-    while i < end:
-        group = min(GROUP, end - i)
-        for g in range(group):
-            value = hash_row(candidates, i + g, width)
-            slots[g] = int64(value >> high)
+    row = start
+    while row < stop:
+        size = min(GROUP, stop - row)
+        for g in range(size):
+            value = hash_row(rows, row + g, width)
+            slots[g] = value >> high
             tags[g] = value & LOW
-            prefetch(table, slots[g])
-        for g in range(group):
+            prefetch(table, int64(slots[g]))
+        for g in range(size):
             slot = slots[g]
-            while slot < last:
-                entry = table[slot]
-                if entry == NONE:
-                    break
-                if (entry >> HALF) == tags[g]:
-                    prefetch(flat, (int64(entry & LOW) - 1) * width)
-                    break
-                slot += 1
-            slots[g] = slot
-        for g in range(group):
-            slot = slots[g]
-            tag = tags[g]
-            is_done = False
-            while slot < last and not is_done:
-                entry = table[slot]
-                if entry == NONE:
-                    row = row_of_turn(base, added, owner, owners)
-                    table[slot] = (tag << HALF) | uint64(row + 1)
-                    for c in range(width):
-                        rows[row, c] = candidates[i + g, c]
-                    if is_counting:
-                        count[row] = 1
-                    added += 1
-                    is_done = True
-                elif (entry >> HALF) == tag:
-                    row = int64(entry & LOW) - 1
-                    is_done = True
-                    for c in range(width):
-                        if rows[row, c] != candidates[i + g, c]:
-                            is_done = False
-                    if is_done and is_counting and row >= counted_from:
-                        count[row] += 1
-                slot += 1
-            if not is_done:
-                for c in range(width):
-                    candidates[first + put_off, c] = candidates[i + g, c]
-                put_off += 1
-        i += group
-    state[ADDED] = added
-    state[PUT_OFF] = put_off
-
-
-@operator(INT, MATRIX, INT, KEYS, INT, INT, INT, COLUMNS)
-def rebuild_part(rows, used, table, shift, first, last, put_off):  # type: ignore[no-untyped-def]
-    """Clears the slots from `first` to `last` and fills them with those of the first rows that are at home there.
-    Returns how many were put off; they are noted as far as there is room."""
-    width = rows.shape[1]
-    high = uint64(shift)
-    slots = group_of_numbers()
-    entries = group_of_keys()
-    waiting = 0
-    for slot in range(first, last):
-        table[slot] = NONE
-    row = 0
-    while row < used:
-        group = 0
-        while row < used and group < GROUP:
-            value = hash_row(rows, row, width)
-            slot = int64(value >> high)
-            row += 1
-            if first <= slot < last:
-                slots[group] = slot
-                entries[group] = ((value & LOW) << HALF) | uint64(row)
-                prefetch(table, slot)
-                group += 1
-        for g in range(group):
-            slot = slots[g]
-            while slot < last and table[slot] != NONE:
-                slot += 1
-            if slot < last:
-                table[slot] = entries[g]
-            else:
-                if waiting < put_off.shape[0]:
-                    put_off[waiting] = int64(entries[g] & LOW) - 1
-                waiting += 1
-    return waiting
-
-
-@operator(types.void, MATRIX, KEYS, INT, COLUMNS)
-def enter(rows, table, shift, chosen):  # type: ignore[no-untyped-def]
-    """Enters some rows into the set table, whichever slots are free."""
-    mask = uint64(table.shape[0] - 1)
-    for i in range(chosen.shape[0]):
-        value = hash_row(rows, chosen[i], rows.shape[1])
-        slot = value >> uint64(shift)
-        while table[slot] != NONE:
-            slot = (slot + ONE) & mask
-        table[slot] = ((value & LOW) << HALF) | uint64(chosen[i] + 1)
-
-
-@operator(types.void, MATRIX, KEYS, INT, WORDS, INT, COLUMNS)
-def close_gaps(rows, table, shift, count, base, added):  # type: ignore[no-untyped-def]
-    """Makes the rows from `base` on dense again, of which thread t has added added[t]."""
-    owners = added.shape[0]
-    end = base + added.sum()
-    width = rows.shape[1]
-    mask = uint64(table.shape[0] - 1)
-    high = uint64(shift)
-    is_counting = count.shape[0] > 0
-    filler = 0  # the thread whose unused rows are being filled
-    unused = added[0]
-    for owner in range(owners):
-        i = added[owner] - 1
-        while i >= 0:
-            source = row_of_turn(base, i, owner, owners)
-            if source < end:
-                break
-            target = row_of_turn(base, unused, filler, owners)
-            while target >= end:
-                filler += 1
-                unused = added[filler]
-                target = row_of_turn(base, unused, filler, owners)
-            unused += 1
-            for c in range(width):
-                rows[target, c] = rows[source, c]
-            if is_counting:
-                count[target] = count[source]
-            slot = hash_row(rows, source, width) >> high
-            while (table[slot] & LOW) != uint64(source + 1):
+            entry = entry_for(tags[g], row + g, mask)
+            while table[slot] != 0 or put_if_zero(table, int64(slot), entry) != 0:
                 slot = (slot + ONE) & mask
-            table[slot] = (table[slot] & ~LOW) | uint64(target + 1)
-            i -= 1
+        row += size
+
+
+@operator(INT, MATRIX, TABLE, INT, WORDS, INT, COLUMNS)
+def close_gaps(rows, table, shift, count, end, gaps):  # type: ignore[no-untyped-def]
+    """Makes rows dense that end before `end`, except for gaps: the i-th is from gaps[2 * i] to gaps[2 * i + 1], and
+    they ascend. The last rows are moved there; returns where the rows end now."""
+    width = rows.shape[1]
+    mask = uint64(table.shape[0] - 1)
+    last = gaps.shape[0] - 2
+    for i in range(0, gaps.shape[0], 2):
+        target = gaps[i]
+        while True:
+            # Gaps at the end are not filled, but cut off.
+            while last >= i and gaps[last + 1] == end:
+                end = min(end, gaps[last])
+                last -= 2
+            if last < i or target >= gaps[i + 1]:
+                break
+            end -= 1
+            for c in range(width):
+                rows[target, c] = rows[end, c]
+            if count.shape[0] > 0:
+                count[target] = count[end]
+            slot = hash_row(rows, end, width) >> uint64(shift)
+            while row_in(uint64(table[slot]), mask) != end:
+                slot = (slot + ONE) & mask
+            table[slot] = entry_for(uint64(table[slot]), target, mask)
+            target += 1
+            gaps[i] = target
+    return end

@@ -15,7 +15,10 @@ from elastalog.backends.kernel.threads.shareable import is_shareable
 from elastalog.backends.watch import Watch
 
 LEAST_ROWS = 20_000
-"""Fewer start rows, or fewer rows to add to indexes, are left to one thread."""
+"""Fewer start rows of a variant of which nothing is known, or fewer rows to add to indexes, are left to one thread."""
+
+LEAST_WORK = 50_000
+"""The same for a variant that has run before: start rows, and derivations to judge by those so far."""
 
 
 class ParallelWorkers(Workers):
@@ -23,16 +26,11 @@ class ParallelWorkers(Workers):
 
     def __init__(self, relations: Mapping[str, KernelRelation], watch: Watch, jobs: int) -> None:
         super().__init__(relations, watch)
-        parts = _parts(jobs)
-        self._threads = [
-            WorkerThread(number, parts, self.scratch if number == 0 else Scratch()) for number in range(jobs)
-        ]
-        # Relations of which hardly anything derived lately was new.
-        self._repeating: set[str] = set()
+        self._threads = [WorkerThread(number, self.scratch if number == 0 else Scratch()) for number in range(jobs)]
 
     def run(self, variant: BoundVariant, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs a variant over a range of start rows; what it derives goes into the head's relation."""
-        if stop - start < LEAST_ROWS or not is_shareable(variant):
+        if not _is_worth_it(variant, stop - start) or not is_shareable(variant):
             super().run(variant, start, stop, bounds, counted)
             return
         _make_indexes(variant, self.relations)
@@ -40,10 +38,10 @@ class ParallelWorkers(Workers):
         began = time.perf_counter()
         before = sum(thread.scratch.derivations for thread in self._threads)
         SharedRun(
-            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch,
-            self._repeating,
+            self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch
         ).run()  # fmt: skip
         variant.seconds += time.perf_counter() - began
+        variant.start_rows += stop - start
         variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
@@ -72,10 +70,11 @@ class ParallelWorkers(Workers):
         in_threads(min(len(self._threads), len(waiting)), work, waiting.clear)
 
 
-def _parts(jobs: int) -> int:
-    """A power of two, so that parts are ranges of slots; several for each thread when it can not be one for each."""
-    power = 1 << (jobs - 1).bit_length()
-    return power if power == jobs else 4 * power
+def _is_worth_it(variant: BoundVariant, rows: int) -> bool:
+    """Whether a run over so many start rows is long enough to be shared out."""
+    if not variant.start_rows:
+        return rows >= LEAST_ROWS
+    return rows + variant.derivations * rows // variant.start_rows >= LEAST_WORK
 
 
 def _make_indexes(variant: BoundVariant, relations: Mapping[str, KernelRelation]) -> None:

@@ -1,0 +1,153 @@
+"""The facts that rounds find, on their way to this process while further rounds go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from elastalog.backends.gpu.arrays import Array, Arrays
+from elastalog.backends.gpu.carrying import Carrier
+from elastalog.backends.gpu.packing import Keys
+from elastalog.late import dataclass
+from elastalog.relations.facts import FactWords
+
+Vector = npt.NDArray[np.int32]
+
+PIECE = 1 << 22
+"""Facts that are brought at a time, and for which it is worth while to bring them before the end."""
+_AHEAD = 16
+"""Room is taken for as many times the facts that are there: it is memory only where facts are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Facts of one round, or of several: `sizes[i]` of them have the level `levels[i]`."""
+
+    keys: Keys
+    counts: Array
+    levels: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def levels_between(self, begin: int, end: int) -> int | Vector:
+        """The levels of some of its facts; one for all, if they are of one round."""
+        if len(self.levels) == 1:
+            return self.levels[0]
+        return np.repeat(np.array(self.levels, np.int32), self.sizes)[begin:end]
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where facts are put in this process."""
+
+    words: npt.NDArray[np.int32]
+    levels: Vector
+    counts: Vector
+
+    def facts(self, begin: int, end: int) -> FactWords:
+        return FactWords(self.words[begin:end], self.levels[begin:end], self.counts[begin:end])
+
+
+class Found:
+    """The facts of a relation in the order of the rounds they were found in; explicit ones first, each with the count
+    1. `columns` gives the words of facts by their keys."""
+
+    def __init__(self, carrier: Carrier, arrays: Arrays, width: int, columns: Callable[[Keys], list[Array]]) -> None:
+        self._carrier = carrier
+        self._arrays = arrays
+        self._width = width
+        self._columns = columns
+        self._room = _made(0, width)
+        self._sent = 0
+        self._waiting: list[_Piece] = []
+        self._held = 0
+        """Facts that wait."""
+
+    def add(self, keys: Keys, counts: Array | None, level: int) -> None:
+        """Facts of a round; each was found once if there are no counts."""
+        size = len(keys[0])
+        if not size:
+            return
+        numbers = self._arrays.module.ones(size, np.int32) if counts is None else counts.astype(np.int32)
+        self._waiting.append(_Piece(keys, numbers, (level,), (size,)))
+        self._held += size
+        if self._held >= PIECE:
+            self.send(_AHEAD)
+
+    def brought(self) -> FactWords:
+        """All of them in this process; nothing is left here."""
+        self.send()
+        self._carrier.finish()
+        return self._room.facts(0, self._sent)
+
+    def send(self, ahead: int = 1) -> None:
+        """Starts to bring what waits. `ahead`: there will be so many times more."""
+        if len(self._room.words) < self._sent + self._held:
+            self._grow(ahead)
+        self._arrays.claim((8 * self._width + 12) * min(self._held, PIECE))
+        for piece in self._together():
+            size = len(piece.keys[0])
+            for begin in range(0, size, PIECE):
+                end = min(begin + PIECE, size)
+                place = self._room.facts(self._sent + begin, self._sent + end)
+                self._carrier.start(partial(self._bring, piece, begin, end, place))
+            self._sent += size
+        self._waiting, self._held = [], 0
+
+    def _together(self) -> Iterator[_Piece]:
+        """What waits, small pieces together: each that is brought costs launches."""
+        few: list[_Piece] = []
+        number = 0
+        for piece in self._waiting:
+            size = len(piece.keys[0])
+            if few and number + size > PIECE:
+                yield self._joined(few)
+                few, number = [], 0
+            few.append(piece)
+            number += size
+        if few:
+            yield self._joined(few)
+
+    def _joined(self, pieces: list[_Piece]) -> _Piece:
+        if len(pieces) == 1:
+            return pieces[0]
+        concatenate = self._arrays.module.concatenate
+        return _Piece(
+            tuple(concatenate(parts) for parts in zip(*(piece.keys for piece in pieces), strict=True)),
+            concatenate([piece.counts for piece in pieces]),
+            tuple(level for piece in pieces for level in piece.levels),
+            tuple(size for piece in pieces for size in piece.sizes),
+        )
+
+    def _grow(self, ahead: int) -> None:
+        self._carrier.finish()  # what is under way goes to where it was told
+        before, size = self._room, self._sent + self._held
+        try:
+            self._room = _made(size * ahead, self._width)
+        except MemoryError:  # there is not as much to be had
+            self._room = _made(size, self._width)
+        for begin in range(0, self._sent, PIECE):
+            end = min(begin + PIECE, self._sent)
+            self._carrier.start(partial(_copy, before.facts(begin, end), self._room.facts(begin, end)))
+
+    def _bring(self, piece: _Piece, begin: int, end: int, place: FactWords) -> None:
+        assert place.level is not None
+        assert place.count is not None
+        rows = self._arrays.module.stack(self._columns(tuple(part[begin:end] for part in piece.keys)), axis=1)
+        self._arrays.copy_out(rows, place.words)
+        self._arrays.copy_out(piece.counts[begin:end], place.count)
+        place.level[:] = piece.levels_between(begin, end)
+
+
+def _made(size: int, width: int) -> _Room:
+    return _Room(np.empty((size, width), np.int32), np.empty(size, np.int32), np.empty(size, np.int32))
+
+
+def _copy(origin: FactWords, target: FactWords) -> None:
+    np.copyto(target.words, origin.words)
+    for one, other in ((origin.level, target.level), (origin.count, target.count)):
+        assert one is not None
+        assert other is not None
+        np.copyto(other, one)

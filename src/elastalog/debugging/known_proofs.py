@@ -1,0 +1,163 @@
+"""The part of the derivation graph that proofs have led through so far: what follows from it follows, and there may be
+more. So what it takes to cut all proofs in it is a lower bound of what it takes to cut all there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from elastalog.debugging.open_switches import NOTHING, Concern, OpenSwitches
+from elastalog.provenance.reading import WordFact
+
+EXPLICIT = -1
+"""Stands for a derivation of an explicit fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCondition:
+    """At least one of the switches must stand differently from how it stands where exactly those in `flipped` are
+    flipped, or a further explicit fact of one of the relations must be deleted."""
+
+    concern: Concern
+    flipped: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A derivation of a fact from others. It is one wherever `guard` stands as in the state in which it was met, where
+    the switches in `flipped` were flipped."""
+
+    head: WordFact
+    bodies: tuple[WordFact, ...]
+    guard: Concern
+    flipped: frozenset[int]
+
+
+class KnownProofs:
+    """Grows by derivations."""
+
+    def __init__(self, switches: OpenSwitches) -> None:
+        self._switches = switches
+        self._derivations: list[Guarded] = []
+        self._met: set[tuple[WordFact, tuple[WordFact, ...], Concern, frozenset[int]]] = set()
+        self._uses: dict[WordFact, list[int]] = {}
+        self._bare: list[int] = []
+        self._leaves: dict[WordFact, int | None] = {}
+
+    def add_explicit(self, fact: WordFact) -> None:
+        """A fact that is explicit in a state."""
+        if fact not in self._leaves:
+            self._leaves[fact] = self._switches.number(fact)
+
+    def add(self, derivation: Guarded) -> None:
+        flipped = derivation.flipped if derivation.guard else frozenset[int]()
+        key = derivation.head, derivation.bodies, derivation.guard, flipped
+        if key in self._met:
+            return
+        self._met.add(key)
+        number = len(self._derivations)
+        self._derivations.append(derivation)
+        for body in set(derivation.bodies):
+            self._uses.setdefault(body, []).append(number)
+        if not derivation.bodies:
+            self._bare.append(number)
+
+    def state(self, flipped: frozenset[int]) -> KnownState:
+        """What follows where some switches are flipped."""
+        by: dict[WordFact, int] = {}
+        missing = [len(set(derivation.bodies)) for derivation in self._derivations]
+        pending = [fact for fact, switch in self._leaves.items() if self._is_on(switch, flipped)]
+        by.update(dict.fromkeys(pending, EXPLICIT))
+        for number in self._bare:
+            self._fire(number, flipped, by, pending)
+        place = 0
+        while place < len(pending):  # first in, first out: proofs are low
+            for number in self._uses.get(pending[place], ()):
+                missing[number] -= 1
+                if not missing[number]:
+                    self._fire(number, flipped, by, pending)
+            place += 1
+        return KnownState(self, flipped, by)
+
+    def _is_on(self, switch: int | None, flipped: frozenset[int]) -> bool:
+        return switch is None or self._switches.known[switch].is_on(switch in flipped)
+
+    def _fire(self, number: int, flipped: frozenset[int], by: dict[WordFact, int], pending: list[WordFact]) -> None:
+        derivation = self._derivations[number]
+        if derivation.head not in by and self._is_guarded(derivation, flipped):
+            by[derivation.head] = number
+            pending.append(derivation.head)
+
+    def _is_guarded(self, derivation: Guarded, flipped: frozenset[int]) -> bool:
+        guard = derivation.guard
+        if not guard:
+            return True
+        differing = flipped ^ derivation.flipped
+        return not differing or differing.isdisjoint((*guard.switches, *self._switches.deletions(guard.relations)))
+
+    def derivation(self, number: int) -> Guarded:
+        return self._derivations[number]
+
+    def switch(self, fact: WordFact) -> int | None:
+        """The switch of an explicit fact that was met."""
+        return self._leaves[fact]
+
+
+class KnownState:
+    """What follows from the known part of the graph in one state, and by which derivation."""
+
+    def __init__(self, proofs: KnownProofs, flipped: frozenset[int], by: dict[WordFact, int]) -> None:
+        self._proofs = proofs
+        self._flipped = flipped
+        self._by = by
+
+    def holds(self, fact: WordFact) -> bool:
+        return fact in self._by
+
+    def condition(self, fact: WordFact) -> OpenCondition:
+        """What has to change for a fact not to follow as it does here."""
+        switches: set[int] = set()
+        guards = NOTHING
+        for used in self._proof(fact):
+            number = self._by[used]
+            if number == EXPLICIT:
+                switch = self._proofs.switch(used)
+                if switch is not None:
+                    switches.add(switch)
+            else:
+                guards |= self._proofs.derivation(number).guard
+        return OpenCondition(guards | Concern(frozenset(switches)), self._flipped)
+
+    def _proof(self, root: WordFact) -> Iterator[WordFact]:
+        """The facts of a proof, each once, from above."""
+        met = {root}
+        pending = [root]
+        for fact in pending:
+            yield fact
+            number = self._by[fact]
+            bodies: Sequence[WordFact] = () if number == EXPLICIT else self._proofs.derivation(number).bodies
+            for body in bodies:
+                if body not in met:
+                    met.add(body)
+                    pending.append(body)
+
+
+def conditions_on(
+    proofs: KnownProofs, roots: Iterable[WordFact], flipped: frozenset[int], most: int
+) -> list[OpenCondition]:
+    """What is wrong with a choice of switches, going by the known part of the graph: nothing if none of some facts
+    follows. After each condition it goes on as if that were fulfilled, so that several on different switches come out
+    at once."""
+    found: list[OpenCondition] = []
+    wanted = tuple(roots)
+    turned = frozenset[int]()
+    while len(found) < most:
+        state = proofs.state(flipped | turned)
+        new = [state.condition(fact) for fact in wanted if state.holds(fact)]
+        found += new
+        # Only deletions: what is turned back may bring other facts about.
+        fresh = frozenset(i for condition in new for i in condition.concern.switches) - flipped - turned
+        if not fresh:
+            break
+        turned |= fresh
+    return list(dict.fromkeys(found))

@@ -1,0 +1,61 @@
+"""An update in the making, whoever it is for: a session here, or a service elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.evaluation.changes import Changes
+
+T = TypeVar("T")
+
+
+class DraftUpdate(ABC):
+    """Insertions and deletions of facts, and changes of rules, that become one epoch: on leaving its `with` block, or
+    by `commit`. It is dropped if an exception passes."""
+
+    @abstractmethod
+    def insert(self, relation: str, rows: Any) -> None:
+        """Explicit facts to add."""
+
+    @abstractmethod
+    def delete(self, relation: str, rows: Any) -> None:
+        """Explicit facts to remove; removing one that is not there changes nothing."""
+
+    @abstractmethod
+    def add_rules(self, rules: str | Iterable[str]) -> None:
+        """Rules to add, as program text, or several of them; it may also declare new relations, and hold facts. A rule
+        that is there already is not added again."""
+
+    @abstractmethod
+    def remove_rules(self, rules: int | str | Iterable[int | str]) -> None:
+        """Rules to remove: by their number in the program of the moment, or by their text, however it is laid out."""
+
+    @abstractmethod
+    def commit(self) -> Changes:
+        """Makes it the next epoch."""
+
+    @property
+    @abstractmethod
+    def changes(self) -> Changes:
+        """What the update changed, once committed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+
+
+def once_committed(found: T | None) -> T:
+    """What is known of an update after its commit. Raises ElastalogError before."""
+    if found is None:
+        told = "the update has not been committed"
+        raise ElastalogError([Diagnostic("E0611", told, help="leave its `with` block")])
+    return found

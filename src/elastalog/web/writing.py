@@ -1,0 +1,153 @@
+"""What makes epochs, and what says beforehand what an epoch would do. One thread does it, in the order in which it is
+asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from elastalog.debugging.answers import Suggestion
+from elastalog.evaluation.changes import Changes
+from elastalog.evaluation.costs import Forecast
+from elastalog.evaluation.epochs import EpochRecord
+from elastalog.evaluation.pending import PendingUpdate
+from elastalog.session import Session
+from elastalog.session.initial_facts import Rows
+from elastalog.storage.entries import LogEntry
+from elastalog.web import faults, rules
+from elastalog.web.access import Access, Moment
+from elastalog.web.answers import Committed
+from elastalog.web.calls import works
+from elastalog.web.keys import Keys
+
+SOURCE = "http"
+"""Where updates with a key come from, unless they say."""
+
+
+class Writing:
+    """`committed` is called with every epoch that is made, when readers see it. `log` tells what is known of epochs."""
+
+    def __init__(
+        self, access: Access, committed: Callable[[EpochRecord], None], log: Callable[[], tuple[LogEntry, ...]]
+    ) -> None:
+        self._access = access
+        self._sides = access.sides
+        self._committed = committed
+        self._log = log
+        self._keys = Keys()
+
+    # --- what if ---------------------------------------------------------------------------------------------------
+
+    @works
+    def preview(
+        self,
+        inserted: Mapping[str, Rows] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        seconds: float | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: Iterable[int | str] = (),
+        epoch: Moment = None,
+    ) -> Changes:
+        """What an update would change, or would have changed at an earlier epoch; also with rules that come and go."""
+        texts, gone = _refused_or(added), list(removed)
+        return self._access.work(
+            lambda session, left: session.preview(inserted, deleted, added=texts, removed=gone), seconds, epoch
+        )
+
+    @works
+    def forecast(
+        self,
+        inserted: Mapping[str, Rows] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        added: str | Iterable[str] = "",
+        removed: Iterable[int | str] = (),
+    ) -> tuple[Forecast, ...]:
+        """What would be chosen for the strata that an update reaches first."""
+        texts, gone = _refused_or(added), list(removed)
+        return self._access.work(
+            lambda session, left: session.forecast(inserted, deleted, added=texts, removed=gone), None
+        )
+
+    @works
+    def preview_program(self, program: str, *, seconds: float | None = None) -> Changes:
+        """What another program in the place of this one would change."""
+
+        def preview(session: Session, left: float) -> Changes:
+            return session.upgrade(rules.read_text(program, session.program), preview=True)
+
+        return self._access.work(preview, seconds)
+
+    # --- epochs ----------------------------------------------------------------------------------------------------
+
+    @works
+    def apply(
+        self,
+        inserted: Mapping[str, Rows] | None = None,
+        deleted: Mapping[str, Rows] | None = None,
+        *,
+        key: str | None = None,
+        source: str | None = None,
+        added: str | Iterable[str] = "",
+        removed: Iterable[int | str] = (),
+        after: int | None = None,
+    ) -> Committed:
+        """Makes the next epoch, of facts and of rules `added` and `removed`. An update with a `key` is done once,
+        however often it comes, also after a crash if there is a store; `source` says from where. `after`: only if this
+        is still the last epoch."""
+        texts, gone = _refused_or(added), list(removed)
+
+        def fill(update: PendingUpdate) -> None:
+            if after is not None and after != self._sides.epoch:
+                raise faults.not_after(after, self._sides.epoch)
+            if gone:
+                update.remove_rules(gone)
+            if texts:
+                update.add_rules(texts)
+            for rows_of, take in ((deleted, update.delete), (inserted, update.insert)):
+                for name, rows in (rows_of or {}).items():
+                    take(name, rows)
+
+        return self._commit(fill, key, source, (inserted, deleted, texts, gone))
+
+    @works
+    def become(self, program: str, *, key: str | None = None, source: str | None = None) -> Committed:
+        """Puts another program in the place of this one."""
+
+        def fill(update: PendingUpdate) -> None:
+            update.become(rules.read_text(program, update.program))
+
+        return self._commit(fill, key, source, ([], [], program))
+
+    @works
+    def undo(self, suggestion: Suggestion) -> Committed:
+        """Undoes what a suggestion names. Raises ElastalogError if there have been other epochs since."""
+        from elastalog.session.undoing import fill_undoing
+
+        def fill(update: PendingUpdate) -> None:
+            fill_undoing(update, suggestion, self._sides.epoch, self._log)
+
+        return self._commit(fill, None, None, ())
+
+    def _commit(
+        self, fill: Callable[[PendingUpdate], None], key: str | None, source: str | None, what: object
+    ) -> Committed:
+        batch = None if key is None else self._keys.batch(key, what)
+        origin = source if source is not None or key is None else SOURCE
+
+        def commit(left: float | None) -> Committed:
+            update = self._sides.update(origin, batch)
+            fill(update)
+            record = self._sides.commit(update, self._committed)
+            return Committed(record, self._sides.changes_of(record))
+
+        done = self._access.worker.do(commit)
+        self._access.worker.afterwards(self._sides.follow)
+        return done
+
+
+def _refused_or(added: str | Iterable[str]) -> list[str]:
+    """The texts of rules, if there is nothing in them that must not come over the network."""
+    texts = [added] if isinstance(added, str) else list(added)
+    rules.refuse_in_rules(texts)
+    return [text for text in texts if text.strip()]

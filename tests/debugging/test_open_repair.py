@@ -1,0 +1,293 @@
+"""Repairs over explicit facts of random programs against brute force: what is suggested removes all faults, and
+`minimum` is never wrong. And programs by hand in which rules negate, fold and supersede."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from random import Random
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from tests.debugging.brute_force import Element, Explicit, Fault, Faults, applied, facts_of_state, shows
+from tests.engine.judging import facts_of, levels_of
+from tests.generators.construction import Features
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
+
+POSITIVE = Features(negation=False, aggregates=False)
+NEGATION = Features(aggregates=False, arithmetic=False)
+MOST_TRIED = 300
+"""Sets of a size that are tried; of larger sizes, and beyond, none are."""
+
+
+def chosen_faults(tree: Any, explicit: Explicit, choice: Random, candidates: list[Fault]) -> Faults | None:
+    """Facts that hold, as unwanted, and facts that some candidates would bring about, as missing."""
+    now = facts_of_state(tree, explicit)
+    derived = sorted((fact for fact in now if fact[1] not in explicit.get(fact[0], set())), key=repr)
+    later = facts_of_state(tree, applied(explicit, [("+", fact) for fact in candidates]))
+    lacking = sorted(later - now - set(candidates), key=repr)
+    kind = choice.choice(["unwanted", "missing", "both"])
+    unwanted = choice.sample(derived, min(len(derived), choice.randint(1, 2))) if kind != "missing" else []
+    missing = choice.sample(lacking, min(len(lacking), 1)) if kind != "unwanted" else []
+    return Faults(unwanted, missing) if unwanted or missing else None
+
+
+def mended(tree: Any, explicit: Explicit, changes: list[Element], faults: Faults) -> bool:
+    return not shows(tree, applied(explicit, changes), faults)[1]
+
+
+def every_change(explicit: Explicit, candidates: list[Fault], faults: Faults) -> list[Element]:
+    """All that may be done: deletions where something is unwanted, insertions of candidates."""
+    gone: list[Element] = [
+        ("-", (name, fact)) for name in sorted(explicit) for fact in sorted(explicit[name], key=repr)
+    ]
+    return [*(gone if faults.unwanted else []), *(("+", fact) for fact in candidates)]
+
+
+def repair(seed: int, features: Features, strategy: str = "elastic") -> str | None:
+    """Repairs one case; says what kind of faults it had, None if there was nothing to do."""
+    program, steps = seeded_case(seed, features)
+    choice = Random(seed)
+    tree, explicit = parse_accepted(program.text), program.explicit
+    candidates = [
+        (name, fact)
+        for step in steps
+        for name, facts in step.inserted.items()
+        for fact in facts
+        if fact not in explicit.get(name, set())
+    ][:4]
+    faults = chosen_faults(tree, explicit, choice, candidates)
+    if faults is None:
+        return None
+    changes = every_change(explicit, candidates, faults)
+    with elastalog.open(program.text, facts=program.facts, strategy=strategy) as db:
+        state = facts_of(db), levels_of(db) if strategy == "elastic" else None
+        try:
+            found = db.suggest(faults.unwanted, faults.missing, over="facts", candidates=candidates, time_limit=10)
+        except ElastalogError as error:
+            (diagnostic,) = error.diagnostics
+            assert diagnostic.code in {"E0712", "E0713", "E0714"}
+            found = None
+        assert state == (facts_of(db), levels_of(db) if strategy == "elastic" else None)
+    size = len(changes) + 1
+    if found is not None:
+        assert found.verified
+        done: list[Element] = [("-" if sign == "+" else "+", (f.relation, f.values)) for sign, f in found.elements]
+        assert set(done) <= set(changes)
+        assert mended(tree, explicit, done, faults)
+        assert found.bound == len(done) if found.minimum else found.bound < len(done)
+        size = int(found.bound)
+    for smaller in range(size):
+        if comb(len(changes), smaller) > MOST_TRIED:
+            break
+        for part in combinations(changes, smaller):
+            assert not mended(tree, explicit, list(part), faults), (part, faults)
+    if found is not None and not found.minimum:
+        return "not proven"
+    return "none" if found is None else "both" if faults.unwanted and faults.missing else "one"
+
+
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 0), (NEGATION, 1000), (Features(), 2000)])
+def test_seeded(features: Features, first: int) -> None:
+    kinds = [repair(seed, features) for seed in range(first, first + 8)]
+    assert kinds.count("one") >= 2
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "dred", "bfc"])
+def test_seeded_under_other_strategies(strategy: str) -> None:
+    kinds = [repair(seed, NEGATION, strategy) for seed in range(3000, 3005)]
+    assert "one" in kinds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
+def test_many_seeded(features: Features, first: int) -> None:
+    for seed in range(first, first + 40):
+        repair(seed, features)
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+PATHS = """
+.decl edge(from: number, to: number)
+.input edge
+.decl path(from: number, to: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- edge(x, y), path(y, z).
+"""
+
+
+def test_unwanted_and_missing_facts_are_mended_together() -> None:
+    with elastalog.open(PATHS, {"edge": [(1, 2), (2, 3), (3, 4)]}) as db:
+        # Cutting 2 -> 3 and going round it takes two changes; cutting 1 -> 2 would need further ones.
+        found = db.suggest(
+            unwanted=["path(1, 3)"], missing=["path(1, 9)"], candidates=["edge(2, 9)", "edge(3, 9)"], over="facts"
+        )
+        assert str(found) == "change 2 explicit facts (verified, minimum):\n  delete edge(2, 3)\n  insert edge(2, 9)"
+        found.apply()
+        assert ((1, 3) in db["path"], (1, 9) in db["path"]) == (False, True)
+
+
+def test_what_goes_against_each_other_is_said() -> None:
+    with elastalog.open(PATHS, {"edge": [(1, 2), (2, 3)]}) as db:
+        with pytest.raises(ElastalogError) as error:
+            db.suggest(unwanted=["path(1, 2)"], missing=["path(1, 9)"], candidates=["edge(2, 9)"], over="facts")
+        (diagnostic,) = error.value.diagnostics
+        assert diagnostic.code == "E0713"
+        assert diagnostic.message == "no changes of explicit facts make path(1, 2) absent and path(1, 9) present"
+
+
+def test_a_fact_that_rules_alone_derive_is_said_to_be_one() -> None:
+    with elastalog.open(PATHS + "path(7, 8) :- 1 < 2.", {"edge": [(1, 2)]}) as db:
+        with pytest.raises(ElastalogError) as error:
+            db.suggest(unwanted=["path(7, 8)"])
+        (diagnostic,) = error.value.diagnostics
+        assert (diagnostic.code, diagnostic.notes) == ("E0714", ("it follows from rules alone",))
+        with pytest.raises(ElastalogError) as error:
+            db.suggest(unwanted=["path(1, 2)"], rejected=["+edge(1, 2)"])
+        (diagnostic,) = error.value.diagnostics
+        assert diagnostic.code == "E0714"
+        assert "these must stay: edge(1, 2)" in diagnostic.notes
+
+
+def test_only_explicit_facts_are_rejected_or_weighed() -> None:
+    with elastalog.open(PATHS, {"edge": [(1, 2)]}) as db:
+        with pytest.raises(ElastalogError) as error:
+            db.suggest(unwanted=["path(1, 2)"], weights={"+edge(5, 6)": 2})
+        (diagnostic,) = error.value.diagnostics
+        assert diagnostic.code == "E0715"
+
+
+def test_a_deletion_that_lets_a_negation_hold_is_no_repair() -> None:
+    """Deleting `known(2)` takes `trusted(2)` away, but then `alarm(2)` follows by the second rule."""
+    program = """
+    .decl known(x: number)
+    .input known
+    .decl seen(x: number)
+    .input seen
+    .decl alarm(x: number)
+    alarm(x) :- known(x), seen(x).
+    alarm(x) :- seen(x), !known(x).
+    """
+    with elastalog.open(program, {"known": [(2,)], "seen": [(2,)]}) as db:
+        found = db.suggest(unwanted=["alarm(2)"])
+        assert ([str(e) for e in found.elements], found.minimum) == (["+seen(2)"], True)
+
+
+def test_what_a_negation_hides_may_be_uncovered() -> None:
+    """The fault needs the absence of `blocked(1)`, which two exceptions keep absent; one deletion less than cutting all
+    three ways to the fault."""
+    program = """
+    .decl way(x: number, by: number)
+    .input way
+    .decl excepted(x: number)
+    .input excepted
+    .decl blocked(x: number)
+    blocked(x) :- way(x, _), !excepted(x).
+    .decl bad(x: number)
+    bad(x) :- way(x, _), !blocked(x).
+    """
+    with elastalog.open(program, {"way": [(1, 1), (1, 2), (1, 3)], "excepted": [(1,), (2,)]}) as db:
+        found = db.suggest(unwanted=["bad(1)"])
+        assert ([str(e) for e in found.elements], found.minimum) == (["+excepted(1)"], True)
+
+
+@pytest.mark.parametrize(("most", "size"), [(3, 1), (2, 2)])
+def test_members_of_an_aggregate_are_taken_away(most: int, size: int) -> None:
+    program = f"""
+    .decl call(x: number)
+    .input call
+    .decl busy(n: number)
+    busy(n) :- n = count : {{ call(_) }}, n > {most}.
+    .decl alarm()
+    alarm() :- busy(_).
+    """
+    with elastalog.open(program, {"call": [(i,) for i in range(most + size)]}) as db:
+        found = db.suggest(unwanted=["alarm()"])
+        assert (len(found.elements), found.minimum) == (size, True)
+
+
+def test_subsumption_is_not_taken_for_monotone() -> None:
+    """Deleting the cheapest way only uncovers the next one."""
+    program = """
+    .decl way(x: number, cost: number)
+    .input way
+    .decl best(x: number, cost: number)
+    best(x, c) :- way(x, c).
+    best(x, c) <= best(x, d) :- d < c.
+    .decl reached(x: number)
+    reached(x) :- best(x, _).
+    """
+    with elastalog.open(program, {"way": [(1, 5), (1, 3), (1, 9)]}) as db:
+        found = db.suggest(unwanted=["reached(1)"])
+        assert (len(found.elements), found.verified) == (3, True)
+        one = db.suggest(unwanted=["best(1, 3)"])
+        assert ([str(e) for e in one.elements], one.minimum) == (["+way(1, 3)"], True)
+
+
+def test_updates_with_subsumption_are_not_taken_for_monotone() -> None:
+    program = """
+    .decl way(x: number, cost: number)
+    .input way
+    .decl best(x: number, cost: number)
+    best(x, c) :- way(x, c).
+    best(x, c) <= best(x, d) :- d < c.
+    .decl reached(x: number)
+    reached(x) :- best(x, _).
+    """
+    with elastalog.open(program) as db:
+        db.apply({"way": [(1, 5), (1, 3), (1, 9)]})
+        assert len(db.suggest(unwanted=["reached(1)"]).elements) == 3
+        assert len(db.localise(unwanted=["reached(1)"]).elements) == 1
+
+
+def disjoint_ways(edges: set[tuple[int, int]], start: int, end: int) -> int:
+    """As many ways without a common edge as there are: by Menger's theorem the fewest edges that cut all (Ford and
+    Fulkerson's algorithm)."""
+    left = dict.fromkeys(edges, 1) | {(b, a): 0 for a, b in edges if (b, a) not in edges}
+    ways = 0
+    while True:
+        came_from: dict[int, int] = {start: start}
+        pending = [start]
+        for here in pending:
+            for (a, b), free in left.items():
+                if a == here and free and b not in came_from:
+                    came_from[b] = a
+                    pending.append(b)
+        if end not in came_from:
+            return ways
+        ways += 1
+        here = end
+        while here != start:
+            before = came_from[here]
+            left[before, here] -= 1
+            left[here, before] += 1
+            here = before
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_are_as_small_as_there_are_disjoint_ways(seed: int) -> None:
+    choice = Random(seed)
+    edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
+    with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
+        for start, end in choice.sample([pair for pair in sorted(db["path"]) if pair[0] != pair[1]], 3):
+            found = db.suggest(unwanted=[("path", (start, end))])
+            assert (found.minimum, len(found.elements)) == (True, disjoint_ways(edges, start, end))
+
+
+def test_without_time_there_is_an_answer_that_is_not_called_minimum() -> None:
+    choice = Random(1)
+    edges = {pair for pair in ((choice.randrange(40), choice.randrange(40)) for _ in range(160)) if pair[0] != pair[1]}
+    with elastalog.open(PATHS, {"edge": sorted(edges)}) as db:
+        pairs = [pair for pair in sorted(db["path"]) if pair[0] != pair[1]]
+        pair = next(pair for pair in pairs if disjoint_ways(edges, *pair) >= 3)  # type: ignore[misc]
+        found = db.suggest(unwanted=[("path", pair)], time_limit=0)
+        assert found.verified
+        assert not found.minimum
+        assert found.why_not_proven == "the time was over"
+        found.apply()
+        assert pair not in db["path"]

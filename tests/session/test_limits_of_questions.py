@@ -1,0 +1,111 @@
+"""Questions to a session obey its `timeout`, and a limit for a block; what was stopped leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import elastalog
+from elastalog import Session
+from elastalog.cli.main import cli
+from elastalog.diagnostics.diagnostic import LimitReached
+
+PROGRAM = """
+.decl edge(a: number, b: number)
+.input edge
+.decl path(a: number, b: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.output path
+"""
+LENGTH = 60
+QUESTIONS: dict[str, Callable[[Session], Any]] = {
+    "explain": lambda db: str(db.explain(f"path(0, {LENGTH})")),
+    "derivations": lambda db: [str(one) for one in db.derivations(f"path(0, {LENGTH})")],
+    "proofs": lambda db: [str(one) for one in db.proofs(f"path(0, {LENGTH})", 3)],
+    "absence": lambda db: str(db.explain_absence("path(5, 1)")),
+    "uses": lambda db: sorted(db.uses("edge(3, 4)")),
+    "all uses": lambda db: sorted(db.uses("edge(3, 4)", all=True)),
+    "preview": lambda db: db.preview(deleted={"edge": [(3, 4)]}).impact,
+    "query": lambda db: sorted(db.query("path(X, Y), Y - X > 55")),
+    "localise": lambda db: str(db.localise(unwanted=[f"path(0, {LENGTH})"])),
+    "suggest": lambda db: str(db.suggest(unwanted=[f"path(0, {LENGTH})"])),
+    "suggest over facts": lambda db: len(db.suggest(unwanted=[f"path(0, {LENGTH})"], over="facts").elements),
+    "blame": lambda db: str(db.blame(f"path(0, {LENGTH})")),
+}
+
+
+def opened(**options: Any) -> Session:
+    db = elastalog.open(PROGRAM, {"edge": [(i, i + 1) for i in range(LENGTH - 1)]}, **options)
+    db.apply({"edge": [(LENGTH - 1, LENGTH)]})
+    return db
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute"])
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_a_question_is_stopped_and_can_be_asked_again(what: str, strategy: str) -> None:
+    ask = QUESTIONS[what]
+    expected = ask(opened(strategy=strategy))
+    db = opened(strategy=strategy)
+    facts = sorted(db["path"])
+    with db.within(1e-9), pytest.raises(LimitReached, match="E0603"):
+        ask(db)
+    assert sorted(db["path"]) == facts
+    assert ask(db) == expected  # nothing half found was kept, and no time is left over
+
+
+def test_every_call_has_the_timeout_of_the_session() -> None:
+    db = opened()
+    proof = db.explain(f"path(0, {LENGTH})", 1)
+    db._materialisation.timeout = 1e-9
+    with pytest.raises(LimitReached, match="E0603"):
+        db.explain(f"path(0, {LENGTH})")
+    with pytest.raises(LimitReached, match="E0603"):
+        proof.expand()  # also what is looked for later
+    db._materialisation.timeout = 60
+    found = db.explain(f"path(0, {LENGTH})")
+    assert found.height == LENGTH
+
+
+def test_limits_are_within_each_other() -> None:
+    db = opened()
+    with db.within(60), db.within(1e-9), pytest.raises(LimitReached):
+        db.explain(f"path(0, {LENGTH})")
+    with db.within(1e-9), db.within(60), pytest.raises(LimitReached):
+        db.explain(f"path(0, {LENGTH})")
+    with db.within(60):
+        assert db.explain(f"path(0, {LENGTH})").height == LENGTH
+
+
+def test_an_update_after_a_stopped_question_is_an_epoch() -> None:
+    db = opened()
+    with db.within(1e-9), pytest.raises(LimitReached):
+        db.preview(deleted={"edge": [(3, 4)]})
+    assert len(db.apply(deleted={"edge": [(3, 4)]})["path"].deleted) == 4 * (LENGTH - 3)
+    assert db.verify().is_exact
+
+
+SLOW = """
+.decl gate(x: number)
+.decl a(x: number)
+a(x) :- x = range(0, 200).
+.functor wait(x: number): number
+.decl slow(x: number)
+slow(x) :- gate(x), a(y), @wait(x + y) = 1.
+"""
+FUNCTORS = "import time\ndef wait(x):\n    time.sleep(0.2)\n    return 1\n"
+
+
+@pytest.mark.parametrize("asked", [["explain", "a(3)"], ["whynot", "slow(5)"], ["debug", "--missing", "slow(5)"]])
+def test_commands_end_at_their_timeout(tmp_path: Path, asked: list[str]) -> None:
+    (tmp_path / "slow.dl").write_text(SLOW)
+    (tmp_path / "slow.py").write_text(FUNCTORS)
+    command, *rest = asked
+    given = [command, str(tmp_path / "slow.dl"), *rest, "--functors", str(tmp_path / "slow.py"), "--timeout", "5s"]
+    ended = CliRunner().invoke(cli, given)
+    is_slow = command != "explain"  # fifty naps are ten seconds
+    assert (ended.exit_code, "E0603" in ended.output) == ((3, True) if is_slow else (0, False)), ended.output

@@ -1,0 +1,93 @@
+"""A question whose time is over ends: its thread, and the one that works, are free again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+import elastalog
+from elastalog import ElastalogError
+from elastalog.web.limits import Limits
+from elastalog.web.service import Service
+from tests.web.api.conftest import TOKEN, Running
+
+SLOW = """
+.decl gate(x: number)
+.decl a(x: number)
+.decl b(x: number)
+.functor wait(x: number): number
+.decl slow(x: number)
+slow(x) :- gate(x), a(y), @wait(x + y) = 1.
+.decl used(x: number)
+used(x) :- b(x).
+"""
+PRODUCT = "a(y), a(z), a(v), a(w), y + z + v + w < 0"
+LIMIT = 0.3
+NAP = 0.02
+
+
+def nap(x: int) -> int:
+    time.sleep(NAP)
+    return 1
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    session = elastalog.open(SLOW, {"a": [(i,) for i in range(200)], "b": [(1,)]}, functors={"wait": nap})
+    service = Service(session, Limits(seconds=LIMIT, concurrent=2))
+    yield service
+    service.close()
+
+
+ASKED: dict[str, Callable[[Service], Any]] = {
+    "why not": lambda service: service.reading.why_not("slow(5)"),
+    "a preview of rules": lambda service: service.writing.preview(added=f"used(x) :- b(x), {PRODUCT}."),
+    "a suggestion": lambda service: service.debugging.suggest(missing=["slow(5)"], over="facts"),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_question_ends_soon_after_its_time(service: Service, what: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ElastalogError, match=r"E0603|E0921"):
+        ASKED[what](service)
+    assert time.monotonic() - began < LIMIT + 1.0  # 200 naps are four seconds
+    assert service.debugging.uses("b(1)", all=True) == (("used", (1,)),)
+    assert _settles(lambda: service._worker.waiting == 0)
+
+
+def test_the_threads_of_readers_are_free_again(start: Callable[..., Running]) -> None:
+    facts = {"a": [(i,) for i in range(200)], "b": [(1,)]}
+    session = elastalog.open(SLOW, facts, functors={"wait": nap})
+    running = start(session=session, limits=Limits(seconds=LIMIT, concurrent=2))
+    get = httpx.Client(base_url=f"{running.url}/api/v1", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
+    codes: list[str] = []
+
+    def ask() -> None:
+        answer = httpx.get(
+            f"{running.url}/api/v1/why-not?fact=slow(5)", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
+        )
+        codes.append(f"{answer.status_code} {answer.json()['code']}")
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(codes) <= {"504 E0603", "504 E0921"}
+    assert _settles(lambda: running.service._calls.waiting == 0)
+    assert get.get("/relations/b").json()["total"] == 1
+
+
+def _settles(is_so: Callable[[], bool]) -> bool:
+    """Whether something comes to be so, within a second."""
+    for _ in range(100):
+        if is_so():
+            return True
+        time.sleep(0.01)
+    return False
