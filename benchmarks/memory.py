@@ -54,7 +54,8 @@ def measure(workload: Workload, data: Path | None, strategy: str, jobs: int) -> 
     began, began_clock = time.process_time(), time.perf_counter()
     with elastalog.open(workload.program, facts=facts, engine="local", strategy=strategy, jobs=jobs) as session:
         seconds, clock = time.process_time() - began, time.perf_counter() - began_clock
-        for name, relation in session._backend.held.relations.items():
+        kernel: Any = session._backend
+        for name, relation in kernel.held.relations.items():
             if relation.used >= 10_000:
                 _show(name, relation.used, _bytes_of(relation))
         for name, expected in workload.expected.items():
