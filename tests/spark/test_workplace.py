@@ -45,6 +45,7 @@ def far(spark: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator
     spark.conf.unset(workplace.SETTING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
 def test_a_server_that_is_slow_and_fails(
     bucket: Bucket, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -89,6 +89,7 @@ def test_a_reader_follows(address: str) -> None:
             assert set(reader["seen"]) == set(db["seen"])
 
 
+@pytest.mark.slow
 def test_snapshots_take_the_place_of_journals(bucket: Bucket, address: str, tmp_path: Path) -> None:
     with made(address, retention=3) as db:
         options = db._history.store.manifest.options  # type: ignore[union-attr]
@@ -167,6 +168,7 @@ def test_epochs_that_were_acknowledged_stay_whoever_writes(address: str, monkeyp
     assert told <= seen(address)
 
 
+@pytest.mark.slow
 def test_a_crash_between_the_put_and_its_acknowledgement(address: str) -> None:
     with made(address):
         pass
@@ -293,4 +295,6 @@ def test_commands(bucket: Bucket, address: str, tmp_path: Path) -> None:
     assert run("apply", copy, str(tmp_path / "one.diff")).exit_code == 0
     assert seen(copy) == {"a", "b"}
     assert run("verify", address).exit_code == 0
+    streamed = run("stream", program, "--source", facts, "--store", address)
+    assert (streamed.exit_code, "--store is a folder here" in streamed.output) == (2, True)
     assert run("backup", address, copy).exit_code == 1

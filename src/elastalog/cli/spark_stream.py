@@ -22,6 +22,7 @@ from elastalog.cli.store_options import is_store
 from elastalog.cli.update_reports import print_changes, report_stats, stats_row
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
+from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -91,6 +92,9 @@ def run_spark_stream(
     if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
         # Without a store a new process starts from the facts again, and what earlier ones have noted would mislead it.
         raise click.UsageError("--changes and --checkpoint need --store")
+    if is_address(asked.store):
+        told = "`elastalog.spark.apply_updates` takes an address, and a checkpoint"
+        raise click.UsageError(f"--store is a folder here, beside which Spark notes what it has seen; {told}")
     from elastalog import spark as on_spark
 
     spark = on_spark.session(settings=asked.settings)

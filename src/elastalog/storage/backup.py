@@ -16,7 +16,7 @@ from elastalog.storage.store import refuse_existing
 def back_up(root: Path, to: Path, files: FileSystem | None = None) -> int:
     """Copies a store, with all epochs that it keeps, into a folder that is not there or is empty. A writer may go on
     meanwhile. Returns the epoch of the copy, which is on the disk and is a store once this returns; before, it is
-    none."""
+    none. `files`: through which it is written."""
     files = files or FileSystem()
     refuse_existing(to)
     with reading(root / FORMAT_FILE):  # a writer removes no file as long as this lasts

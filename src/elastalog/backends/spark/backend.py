@@ -112,8 +112,8 @@ class SparkBackend:
             if number in strata
         }
         profile = self.kernel.profile()
-        places = tuple(placed.get(one.stratum, one) for one in profile.places)
         elsewhere = tuple(cost for number, cost in sorted(self._jobs.costs.items()) if self._is_in_tasks(number))
+        places = tuple(placed.get(one.stratum, one) for one in profile.places)
         return replace(profile, places=places, elsewhere=elsewhere)
 
     def _is_in_tasks(self, stratum: int) -> bool:
