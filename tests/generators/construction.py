@@ -259,12 +259,12 @@ class Construction:
             body.append(self.text_test(scope))
         if self.features.aggregates and self.chance(20):
             body.append(self.aggregate(below, scope))
-        if self.features.witnesses and self.chance(25):
-            body += self.witness(below, scope)
         if self.features.negation and self.chance(30):
             body.append(f"!{self.filtering(self.pick(below), scope)}")
         if self.chance(30):
             body.append(self.comparison(scope))
+        if self.features.witnesses and self.chance(25):
+            body += self.witness(below, scope)  # last: `n0 = x` would make x what n0 is grouped by
         return body
 
     def positive(self, name: str, scope: Scope, is_plain: bool = False) -> str:
