@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import elastalog
 from elastalog.backends.kernel.compile.warm import warm
 
 HEAVY = {
@@ -105,3 +106,13 @@ def test_opening_a_session_imports_little_and_an_update_little_more(tmp_path: Pa
     assert ours(after) < 320
     assert opened < 1.0
     assert update < 0.3
+
+
+def test_a_store_is_opened_and_updated_without_what_pyarrow_would_import(tmp_path: Path) -> None:
+    elastalog.open("reach.dl", facts=".", store="store").close()
+    Path("1.diff").write_text('-edge("b", "c").\n')
+    script = RUN.replace('"run", "reach.dl"', '"apply", "store", "1.diff"')
+    (_, modules) = best_of(script, tmp_path, times=1)
+    assert isinstance(modules, list)
+    assert {"numba", "pandas", "pyspark", "rich"}.isdisjoint(modules)
+    assert set(elastalog.open(store="store")["path"]) == {("a", "b"), ("c", "d")}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from elastalog.program.preprocessing.options import Preprocessing
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from elastalog.diagnostics.diagnostic import ElastalogError
     from elastalog.evaluation.pending import PendingUpdate
     from elastalog.pipeline.streams import StreamedUpdate
@@ -48,16 +50,28 @@ class Outcome:
 
 
 def run_alone(workload: Workload, strategy: str) -> Outcome:
-    """Runs a workload in a fresh process, so that memory is its own."""
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+    """Runs a workload in a fresh process, so that memory is its own. It does not outlive an interrupt of this one."""
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        try:
-            return pool.submit(run_here, workload, strategy).result()
-        except BrokenProcessPool:
-            return Outcome(strategy, fault="its process died, perhaps for lack of memory")
+    context = get_context("spawn")
+    outcome, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, workload, strategy), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        found: Outcome = outcome.recv()
+    except EOFError:
+        return Outcome(strategy, fault="its process died, perhaps for lack of memory")
+    else:
+        return found
+    finally:
+        process.kill()
+        process.join()
+        outcome.close()
+
+
+def _send(sender: Connection, workload: Workload, strategy: str) -> None:
+    sender.send(run_here(workload, strategy))
 
 
 def run_here(workload: Workload, strategy: str) -> Outcome:

@@ -3,6 +3,7 @@ import it, which takes longer than a small program, and swallows an interrupt th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -43,13 +44,25 @@ def numbers_of_array(array: pa.Array) -> np.ndarray:
     return numbers
 
 
-def array_of_texts(texts: list[str]) -> pa.LargeStringArray:
+def array_of_texts(texts: Sequence[str]) -> pa.LargeStringArray:
     """Texts as an Arrow array."""
     encoded = [text.encode() for text in texts]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(part) for part in encoded], out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def typed_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Values of an Arrow type, none of them null, as an array."""
+    dtype = next((dtype for dtype, known in _TYPES.items() if known == kind), None)
+    if dtype is not None:
+        return array_of_numbers(np.array(values, dtype))
+    if kind == pa.large_string():
+        return array_of_texts(values)
+    if kind == pa.string():
+        return with_short_offsets(array_of_texts(values))
+    return pa.array(values, kind)
 
 
 def with_short_offsets(texts: pa.LargeStringArray) -> pa.StringArray:

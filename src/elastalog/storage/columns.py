@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from elastalog.relations.arrays import array_of_texts
+from elastalog.relations.arrays import array_of_numbers, array_of_texts, numbers_of_array
 from elastalog.relations.facts import FactWords
 from elastalog.storage import faults
 from elastalog.storage.checked_files import FileEntry, read_checked
@@ -34,9 +34,10 @@ def facts_bytes(facts: FactWords) -> bytes:
     """Facts with their annotations: the words of the columns `0`, `1`, …, then `@level` and `@count`, all 32-bit."""
     assert facts.level is not None
     assert facts.count is not None
-    columns = {str(i): np.ascontiguousarray(facts.words[:, i]) for i in range(facts.words.shape[1])}
-    table = pa.table({**columns, LEVEL: facts.level, COUNT: facts.count})
-    return _parquet(table, WRITING_FACTS)
+    columns = {str(i): facts.words[:, i] for i in range(facts.words.shape[1])}
+    columns |= {LEVEL: facts.level, COUNT: facts.count}
+    arrays = [array_of_numbers(numbers) for numbers in columns.values()]
+    return _parquet(pa.Table.from_arrays(arrays, list(columns)), WRITING_FACTS)
 
 
 def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
@@ -44,8 +45,9 @@ def read_facts(root: Path, entry: FileEntry, width: int) -> FactWords:
     table = _table(root, entry, [*map(str, range(width)), LEVEL, COUNT])
     words = np.empty((table.num_rows, width), np.int32)
     for i in range(width):
-        words[:, i] = table.column(i).to_numpy()
-    return FactWords(words, table.column(width).to_numpy(), table.column(width + 1).to_numpy())
+        words[:, i] = _numbers(table.column(i), np.int32)
+    level, count = (_numbers(table.column(place), np.int32) for place in (width, width + 1))
+    return FactWords(words, level, count)
 
 
 def texts_bytes(texts: list[str] | pa.Array) -> bytes:
@@ -60,13 +62,17 @@ def read_texts(root: Path, entry: FileEntry) -> pa.ChunkedArray:
 
 def patterns_bytes(patterns: np.ndarray) -> bytes:
     """Wide patterns in the order of their ids."""
-    return _parquet(pa.table({"pattern": pa.array(patterns, pa.int64())}))
+    return _parquet(pa.table({"pattern": array_of_numbers(np.asarray(patterns, np.int64))}))
 
 
 def read_patterns(root: Path, entry: FileEntry) -> np.ndarray:
     """The patterns of a file, checked."""
-    patterns: np.ndarray = _table(root, entry, ["pattern"]).column(0).to_numpy()
-    return patterns
+    return _numbers(_table(root, entry, ["pattern"]).column(0), np.int64)
+
+
+def _numbers(column: pa.ChunkedArray, kind: type[np.generic]) -> np.ndarray:
+    """The numbers of a column, a copy."""
+    return np.concatenate([np.empty(0, kind), *map(numbers_of_array, column.chunks)])
 
 
 def _parquet(table: pa.Table, options: Mapping[str, Any] = WRITING) -> bytes:

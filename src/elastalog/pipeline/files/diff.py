@@ -31,6 +31,7 @@ from elastalog.pipeline.files.policy import MOST_REPORTED, BadRow, Policy, settl
 from elastalog.pipeline.files.read import file_bytes
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations import faults
+from elastalog.relations.arrays import typed_array
 from elastalog.relations.faults import Fault, shown
 from elastalog.relations.rows import value_fault
 from elastalog.relations.schema import Column, Schema
@@ -285,7 +286,7 @@ def _bad_ops(place: str, first_line: int, table: pa.Table, wrong: list[int], bad
 
 def _table(schema: Schema, rows: list[list[Any]]) -> pa.Table:
     arrow_schema = schema.arrow()
-    arrays = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(arrow_schema.types)]
+    arrays = [typed_array([row[i] for row in rows], kind) for i, kind in enumerate(arrow_schema.types)]
     return table_of_columns(arrow_schema, len(rows), arrays)
 
 

@@ -22,7 +22,7 @@ from elastalog.pipeline.files.format import Format
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.values import parser_of
 from elastalog.relations import faults
-from elastalog.relations.arrays import lengths_of_texts, numbers_of_array
+from elastalog.relations.arrays import lengths_of_texts, numbers_of_array, typed_array
 from elastalog.relations.column_order import column_order, goes_by_name
 from elastalog.relations.faults import Fault
 from elastalog.relations.schema import Schema
@@ -203,7 +203,7 @@ def _read_exactly(
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     arrow_schema = schema.arrow()
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
+    arrays = [typed_array(values, kind) for values, kind in zip(columns, arrow_schema.types, strict=True)]
     return table_of_columns(arrow_schema, count, arrays), bad
 
 
