@@ -155,13 +155,13 @@ def test_sizes_within_an_update() -> None:
         }
         backend.begin({"edge": edge["go"]}, {"edge": edge["come"]})
         epochs.strategy.update(backend)
-        assert {name: backend.size_now(name) for name in ("edge", "path")} == {"edge": 3, "path": 6}
+        assert {name: backend.changes.size(name) for name in ("edge", "path")} == {"edge": 3, "path": 6}
         assert {name: backend.size(name) for name in ("edge", "path")} == {"edge": 2, "path": 3}
         backend.rollback()
-        assert {name: backend.size_now(name) for name in ("edge", "path")} == {"edge": 2, "path": 3}
+        assert {name: backend.changes.size(name) for name in ("edge", "path")} == {"edge": 2, "path": 3}
         backend.begin({}, {"edge": edge["come"]}, frozenset(("edge", "path")))
         epochs.strategy.update(backend)
-        assert {name: backend.size_now(name) for name in ("edge", "path")} == {"edge": 4, "path": 10}
+        assert {name: backend.changes.size(name) for name in ("edge", "path")} == {"edge": 4, "path": 10}
         backend.rollback()
 
 

@@ -154,13 +154,23 @@ Procedure: TypeAlias = "Callable[[Maintenance], T] | Callable[[SetMaintenance], 
 
 
 class UpdateChanges(Protocol):
-    """What the update under way has changed so far."""
+    """What the update under way has changed so far, and which strata it reaches."""
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that it deletes and inserts, normalised."""
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""
+
+    def size(self, relation: str) -> int:
+        """About how many facts a relation has now, which it has reached already; outside an update, how many."""
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that it reaches, in their order, and how. The caller brings each to its new fixpoint before it
+        asks for the next: what has changed in it decides which others follow."""
 
 
 class States(Protocol):
@@ -292,9 +302,6 @@ class Backend(Protocol):
     def size(self, relation: str) -> int:
         """The number of facts."""
 
-    def size_now(self, relation: str) -> int:
-        """About how many facts a relation has as the update under way has left it, which has reached it already."""
-
     def facts(self, relation: str) -> FactWords:
         """All facts of a relation, with levels and counts where they have them."""
 
@@ -332,14 +339,6 @@ class Backend(Protocol):
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, and makes what they will need."""
-
-    def reached(self, stratum: LogicalStratum) -> Reach | None:
-        """How the update under way reaches a stratum. None: neither an explicit fact of it nor a relation that it reads
-        has changed."""
-
-    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that the update under way reaches, in their order, and how. The caller brings each to its new
-        fixpoint before it asks for the next: what has changed in it decides which others follow."""
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """Has a procedure bring a stratum to its new fixpoint; those above see the net change. Returns what it

@@ -147,7 +147,7 @@ class Trial:
             for stratum in backend.program.strata:
                 if stratum.number not in limits.strata:
                     continue
-                reach = backend.reached(stratum)
+                reach = backend.changes.reached(stratum)
                 if reach is not None:
                     if reach.must_rebuild:
                         raise BudgetExceeded

@@ -51,7 +51,6 @@ class KernelBackend:
         self.held = KernelFacts(program, annotation, None if fetch is None else self._fetched)
         self.evaluation = KernelEvaluation(self.held, program, dictionary, jobs, self.watch, place)
         self.updates = KernelUpdates(self.evaluation)
-        self.reached, self.affected = self.updates.reached, self.updates.affected
         self.changes = KernelChanges(self.updates)
         self.states = KernelStates(self.updates)
         self.capabilities = Capabilities(
@@ -75,9 +74,6 @@ class KernelBackend:
 
     def size(self, relation: str) -> int:
         return self.held.size(relation)
-
-    def size_now(self, relation: str) -> int:
-        return self.updates.size_now(relation)
 
     def facts(self, relation: str) -> FactWords:
         return self.held.facts(relation)

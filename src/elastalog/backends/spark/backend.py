@@ -9,13 +9,13 @@ facts are meanwhile is the business of `relations`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix, Procedure, Profile, Reach, Vector
+from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix, Procedure, Profile, Vector
 from elastalog.backends.spark.changing import SparkChanges, SparkStates
 from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.spark.filed import FiledRelation, Pending
@@ -87,9 +87,6 @@ class SparkBackend:
         self.kernel.load(relation, words)
 
     def size(self, relation: str) -> int:
-        return self.relations.size(relation)
-
-    def size_now(self, relation: str) -> int:
         return self.relations.size(relation)
 
     def facts(self, relation: str) -> FactWords:
@@ -194,21 +191,6 @@ class SparkBackend:
     def prepare(self, stratum: LogicalStratum) -> None:
         if self.kernel.evicted.isdisjoint(stratum.relations):
             self.kernel.prepare(stratum)
-
-    def reached(self, stratum: LogicalStratum) -> Reach | None:
-        reach = self.kernel.reached(stratum)
-        heard = sum(self.relations.heard_from_tasks(name) for name in stratum.reads if not self.kernel.is_changed(name))
-        if not heard:
-            return reach
-        if reach is None:
-            return Reach(heard, self.kernel.must_rebuild(stratum))
-        return replace(reach, changes=reach.changes + heard)
-
-    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        for stratum in self.program.strata:
-            reach = self.reached(stratum)
-            if reach is not None:
-                yield stratum, reach
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         """In tasks, if the stratum was last evaluated there."""

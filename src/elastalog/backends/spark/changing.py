@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.protocol import GONE, ChangedWords, Matrix, StateChanges
+from elastalog.backends.protocol import GONE, ChangedWords, Matrix, Reach, StateChanges
 from elastalog.backends.spark.relations import SparkRelations
+from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
 
 
@@ -30,6 +32,28 @@ class SparkChanges:
             if is_visible and (came.any() or went.any()):
                 found[name] = changes.words[came], changes.words[went]
         return found
+
+    def size(self, relation: str) -> int:
+        """About how many facts a relation has now."""
+        return self._relations.size(relation)
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update reaches a stratum, in the driver or through files."""
+        kernel = self._kernel
+        reach = kernel.changes.reached(stratum)
+        heard = sum(self._relations.heard_from_tasks(name) for name in stratum.reads if not kernel.is_changed(name))
+        if not heard:
+            return reach
+        if reach is None:
+            return Reach(heard, kernel.must_rebuild(stratum))
+        return replace(reach, changes=reach.changes + heard)
+
+    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update reaches, in their order, and how."""
+        for stratum in self._kernel.program.strata:
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
 
 
 class SparkStates:

@@ -124,7 +124,7 @@ def _perform(kernel: KernelBackend, spec: UpdateSpec) -> Any:
     if stratum.aggregate is None:
         (outcome,) = kernel.maintain(stratum, spec.procedure, is_portable=True)
         return outcome
-    if kernel.reached(stratum) is not None:
+    if kernel.changes.reached(stratum) is not None:
         kernel.refold(stratum)
     return None
 

@@ -69,7 +69,7 @@ class MaintainingStrategy:
         self.marking.begin(backend)
         is_marked, is_looking, effort = self.marking.is_known, self.marking.is_looking, self.watch.effort
         for stratum in backend.program.strata:
-            reach = backend.reached(stratum)
+            reach = backend.changes.reached(stratum)
             if reach is not None:
                 work.strata.append(self.update_stratum(backend, stratum, reach, work.counters))
             elif self.marking.concerns(stratum):

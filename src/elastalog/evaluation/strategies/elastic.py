@@ -44,7 +44,7 @@ class Elastic:
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum, reach in backend.affected():
+        for stratum, reach in backend.changes.affected():
             work.strata.append(self.update_stratum(backend, stratum, reach))
         return work
 
@@ -108,7 +108,7 @@ class Elastic:
 
 def _inputs_of(backend: Backend, stratum: LogicalStratum) -> int:
     """How many facts a stratum reads."""
-    return sum(map(backend.size_now, stratum.reads))
+    return sum(map(backend.changes.size, stratum.reads))
 
 
 def maintain(stratum: Maintenance) -> None:

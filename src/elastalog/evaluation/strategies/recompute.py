@@ -26,7 +26,7 @@ class Recompute:
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum, _ in backend.affected():
+        for stratum, _ in backend.changes.affected():
             began = time.perf_counter()
             derivations = backend.rebuild(stratum)
             seconds = time.perf_counter() - began
