@@ -23,6 +23,7 @@ DATA    ?= $(ELASTALOG_DATA)
 
 BIN     := $(VENV)/bin
 READY   := $(VENV)/.ready
+INSTALL  = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 WORKERS := $(if $(filter-out 0,$(JOBS)),-n $(JOBS) --dist loadgroup,)
 
 .DEFAULT_GOAL := help
@@ -82,7 +83,7 @@ clean: ## remove .venv, caches and build results
 # The stamp is newer than pyproject.toml when the environment holds what pyproject.toml asks for.
 $(READY): pyproject.toml $(CONSTRAINTS) scripts/find_python.sh scripts/java.sh
 	@test -x $(BIN)/python || { python=$$(sh scripts/find_python.sh) && echo "creating $(VENV) with $$python" && $$python -m venv $(VENV); }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable ".[$(EXTRAS)]"
+	$(if $(CONSTRAINTS),$(INSTALL) --constraint $(CONSTRAINTS) || { echo "not all versions of $(CONSTRAINTS) are to be had here: taking the latest that suit"; $(INSTALL); },$(INSTALL))
 	@sh scripts/java.sh $(BIN)/python
 	$(BIN)/python -m elastalog.backends.kernel.compile.warm
 	@touch $@

@@ -134,7 +134,9 @@ def faults(versions: Mapping[str, str]) -> list[str]:
     always, extras = declared()
     known = parts()
     asking = [("pyproject.toml", requirement) for requirement in (*always, *extras)]
-    asking += [(name, requirement) for name in known for requirement in requirements_of(name)]
+    # What others that are installed instead declare says nothing of those locked.
+    same = {name for name, part in known.items() if versions.get(name) == part.version}
+    asking += [(name, requirement) for name in same for requirement in requirements_of(name)]
     found = []
     for who, requirement in asking:
         version = versions.get(str(canonicalize_name(requirement.name)))
@@ -145,7 +147,8 @@ def faults(versions: Mapping[str, str]) -> list[str]:
         elif version is not None and not requirement.specifier.contains(version, prereleases=True):
             found.append(f"{who} requires {requirement}, and {version} is locked")
     found += [f"{part.name} {part.version} names no licence" for part in known.values() if not part.licence]
-    idle = [name for name in versions if name not in known and _installed(name) is not None]
+    is_all = all(versions.get(name) in (None, part.version) for name, part in known.items())
+    idle = [name for name in versions if is_all and name not in known and _installed(name) is not None]
     found += [f"{name} is locked, and nothing requires it" for name in idle]
     return found
 
