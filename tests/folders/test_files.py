@@ -16,6 +16,9 @@ from elastalog.folders.files import files_at, put, remove
 from elastalog.folders.remote import Patience, UnreachableError
 from tests.object_store import Bucket, bucket_on_this_machine
 
+# A request to a server of objects in this process has been seen to wait for ever, after many other tests.
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Bucket]:

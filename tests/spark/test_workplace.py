@@ -19,6 +19,9 @@ from tests.engine.judging import levels_of
 from tests.object_store import Bucket, bucket_on_this_machine
 from tests.spark.without_spark import tasks_in_this_process
 
+# A request to a server of objects in this process has been seen to wait for ever, after many other tests.
+pytestmark = pytest.mark.long
+
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
 DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"

@@ -24,6 +24,9 @@ from tests.object_store import Bucket, bucket_on_this_machine
 
 pytest.importorskip("obstore", reason="needs obstore")
 
+# A request to a server of objects in this process has been seen to wait for ever, after many other tests.
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 .decl edge(x: number, y: symbol)
 .input edge
