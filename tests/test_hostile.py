@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MEMORY = 256 << 20
-SECONDS = 3.0
+SECONDS = 1.5
 
 SCRIPT = f"""
 import json, sys
