@@ -17,6 +17,7 @@ GOALS: Mapping[str, int] = {
     "arguments": 20_000,
     "differential": 90_000,
     "rule changes": 7_000,
+    "constructs": 20_000,
     "computed heads": 3_000,
     "threads": 3_000,
     "shell": 2_000,
