@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 
@@ -55,13 +56,13 @@ class Watch:
     def within(self, seconds: float | None) -> Iterator[None]:
         """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
         usual = self.deadline
-        if seconds is not None:
-            end = time.monotonic() + seconds
-            self.deadline = end if usual is None else min(usual, end)
-        try:
-            yield
-        finally:
-            self.deadline = usual
+        with deadline.within(seconds) as end:
+            if end is not None:
+                self.deadline = end if usual is None else min(usual, end)
+            try:
+                yield
+            finally:
+                self.deadline = usual
 
     def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
@@ -130,7 +131,7 @@ class Watch:
 
     def _look_at_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
+            raise deadline.time_is_over()
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
