@@ -212,7 +212,7 @@ class Experience:
         nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0)
         observed, credit, inputs, bootstraps, weight, weighed, failed_losses = *rest, *nothing[len(rest) :]
         sizes = {
-            int(bucket): Observed(mean, *(size or (max(abs(bucket) - 0.5, 0.0),)), spread, int(seen))
+            int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
             for bucket, mean, spread, seen, *size in observed
         }
         if bootstraps is None:

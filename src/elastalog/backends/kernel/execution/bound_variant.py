@@ -70,8 +70,8 @@ _NO_LIMIT: Final = 1 << 62
 
 class Scratch:
     """Blocks and state vectors of one thread, by depth and width. `rows`: how many rows batch variants have looked up
-    or made. `rows_left`: how many rows incremental variants may still go through before they raise TooManyRows. `look`: called for every block, also of rows that come to nothing;
-    it raises when a limit of `watch` is reached."""
+    or made. `rows_left`: how many rows incremental variants may still go through before they raise TooManyRows. `look`:
+    called for every block, also of rows that come to nothing; it raises when a limit of `watch` is reached."""
 
     __slots__ = ("_blocks", "_states", "derivations", "look", "rows", "rows_left")
 
