@@ -33,7 +33,9 @@ class Watch:
     """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
 
     `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
-    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much."""
+    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
+    looked up or made by joins, in `rounds` of evaluations from the start; updates have `touched` facts. All of it is
+    the same whenever the same is done."""
 
     def __init__(
         self,
@@ -46,6 +48,9 @@ class Watch:
         self.on_progress = on_progress
         self.derivations = 0
         self.effort = 0
+        self.rows = 0
+        self.rounds = 0
+        self.touched = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
@@ -88,6 +93,7 @@ class Watch:
     def count(self, derivations: int, rows: int = 0) -> None:
         """Counts derivations, for which so many rows were looked at."""
         self.derivations += derivations
+        self.rows += rows
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
     def derived(self, derivations: int, rows: int = 0) -> None:
@@ -107,6 +113,7 @@ class Watch:
 
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""
+        self.rounds += 1
         self.check()
         self.tell(stratum, iteration, found)
 

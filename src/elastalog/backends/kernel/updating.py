@@ -231,6 +231,8 @@ class KernelUpdates:
         try:
             outcome = cast(Any, procedure)(maintenance)
             self.transaction.changed.update(self._net_changes(maintenance))
+            for name in maintenance.own:
+                self.evaluation.watch.touched += self.held.relations[name].touched_used
         except BudgetExceeded:
             maintenance.abandon()
             for name in maintenance.own:

@@ -214,8 +214,9 @@ class Workers:
     @contextmanager
     def _measured(self, variant: BoundVariant) -> Iterator[None]:
         began = time.perf_counter()
-        before = self.scratch.derivations
+        before, rows = self.scratch.derivations, self.scratch.rows
         yield
+        self.watch.rows += self.scratch.rows - rows
         variant.seconds += time.perf_counter() - began
         variant.derivations += self.scratch.derivations - before
 
