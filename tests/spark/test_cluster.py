@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from tests.object_store import Bucket, bucket_on_this_machine
+from tests.object_store import Bucket
 from tests.spark.conftest import environment_of_children
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -52,12 +52,6 @@ def free_port() -> int:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]
         return port
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with bucket_on_this_machine() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
