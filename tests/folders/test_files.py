@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,6 +43,14 @@ def test_what_is_put_is_read_in_stretches(folder: str) -> None:
     assert content(location, 150_000, 40_000) == data[40_000:190_000]
     with pytest.raises(EOFError):
         content(location, 11, len(data) - 10)
+
+
+def test_several_write_the_same_file(folder: str) -> None:
+    location = inside(folder, "flag")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: put(location, b"x" * 1000), range(40)))
+    assert content(location, 1000) == b"x" * 1000
+    assert files_at(folder).listed(folder) == [location]
 
 
 def test_a_file_that_is_not_there(folder: str) -> None:

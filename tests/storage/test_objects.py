@@ -281,5 +281,5 @@ def test_commands(bucket: Bucket, address: str, tmp_path: Path) -> None:
     assert seen(copy) == {"a", "b"}
     assert run("verify", address).exit_code == 0
     streamed = run("stream", program, "--source", facts, "--store", address)
-    assert (streamed.exit_code, "--store is a folder here" in streamed.output) == (2, True)
+    assert (streamed.exit_code, "needs --checkpoint" in streamed.output) == (2, True)
     assert run("backup", address, copy).exit_code == 1
