@@ -127,7 +127,9 @@ class Symbols:
             texts = chunk.dictionary
             place = (len(texts), texts.offset, *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
             if place not in known:
-                known[place] = self.encode(texts)
+                is_long = len(texts) > FEW and texts.type in (pa.string(), pa.large_string())
+                # Most texts of a long one are new: finding out which are alike beforehand would hold them twice.
+                known[place] = self._encode_plain(texts) if is_long else self.encode(texts)
             parts.append(known[place][numbers_of_array(chunk.indices)])
         return _joined(parts)
 
