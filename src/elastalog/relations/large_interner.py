@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,18 @@ _GROWTH = 3
 
 _REMEMBERED = 1 << 14
 """Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+
+
+_NO_HASHES: Unsigned = np.empty(0, np.uint64)
+
+
+class PlacedTexts(NamedTuple):
+    """Texts among bytes: where each begins and ends, and their hashes (see `text_operators`), or none."""
+
+    data: NDArray[np.uint8]
+    begins: Integers
+    ends: Integers
+    hashes: Unsigned
 
 
 class LargeInterner:
@@ -54,6 +67,10 @@ class LargeInterner:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
         return self._look_up(*_parts(texts), is_adding=True)
 
+    def intern_placed(self, texts: PlacedTexts) -> Words:
+        """The ids of texts among bytes, new ones added."""
+        return self._ids_of(texts, is_adding=True)
+
     def intern_texts(self, texts: list[str]) -> Words:
         """The ids of texts, new ones added."""
         return self._look_up(*_encoded(texts), is_adding=True)
@@ -79,6 +96,9 @@ class LargeInterner:
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
+        return self._ids_of(PlacedTexts(data, places[:-1], places[1:], _NO_HASHES), is_adding)
+
+    def _ids_of(self, given: PlacedTexts, is_adding: bool) -> Words:
         from elastalog.relations import text_operators
 
         self._take_hold()
@@ -86,14 +106,14 @@ class LargeInterner:
         # Ctrl-C may have come between an operator and the line after it: what it has added is there.
         self._length = max(self._length, int(state[text_operators.USED]))
         self._enter_all()
-        count = len(places) - 1
+        count = len(given.begins)
         ids: Words = np.empty(count, np.int32)
         state[text_operators.USED] = self._length
         done = 0
         while done < count:
             slots, _ = self._index
             text_operators.intern(
-                data, places, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
+                *given, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
             )
             self._length = int(state[text_operators.USED])
             self._index = slots, self._length
