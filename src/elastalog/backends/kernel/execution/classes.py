@@ -1,8 +1,8 @@
 """Equivalences that are kept as classes: a row a member, with the member that represents its class.
 
-Bootstrap makes all classes of the pairs by union and find. An update forms those classes anew that a pair which came or
-went touches; where none went, classes only merge, and no other pair is looked at. The class that most members come from
-keeps its representative, so that strata above see few changes. Every row has level 1 and count 1.
+Bootstrap makes all classes of the pairs by union and find. In an update pairs that went divide classes (see
+`separation`), then pairs that came join them; the largest part keeps its representative, unless that is in another, so
+that strata above see few changes. Every row has level 1 and count 1.
 """
 
 from __future__ import annotations
@@ -161,8 +161,9 @@ def _divide(pairs: KernelRelation, classes: KernelRelation, gone: Matrix) -> Non
     is_alone = ~are_joined(pairs, seeds)
     is_whole = parts.is_whole[parts.part]
     words, part = parts.words[is_whole], parts.part[is_whole]
-    is_left = ~np.isin(words, seeds[is_alone])
-    words, part = words[is_left], part[is_left]
+    if is_alone.any():
+        is_left = ~np.isin(words, seeds[is_alone])
+        words, part = words[is_left], part[is_left]
     least = np.full(len(seeds), _NOBODY, np.int64)
     np.minimum.at(least, part, words)
     name_of = names[class_of]  # of the class of each part
@@ -173,8 +174,8 @@ def _divide(pairs: KernelRelation, classes: KernelRelation, gone: Matrix) -> Non
     # A class that has lost its representative, to a part or for good, and of which there is a rest.
     lost = np.unique(np.concatenate((name_of[keeps], seeds[is_alone & (seeds == named)])))
     rest = classes.rows[rows_of_keys(classes, REPRESENTATIVE, lost.reshape(-1, 1))]
-    rest = rest[~np.isin(rest[:, 0], np.concatenate((words, seeds[is_alone])))]
     if len(rest):
+        rest = rest[~np.isin(rest[:, 0], np.concatenate((words, seeds[is_alone])))]
         first = np.full(len(names), _NOBODY, np.int64)
         of_rest = np.searchsorted(names, rest[:, 1])
         np.minimum.at(first, of_rest, rest[:, 0])
@@ -224,13 +225,11 @@ def _have_come(pairs: KernelRelation, rows: Vector) -> Vector:
     return have_come
 
 
-def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tuple[Matrix, Matrix]:
-    """The classes that rows which came and went belong to, as they were before and as they are now, in the state under
-    way."""
+def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> Matrix:
+    """The classes that rows which came and went belong to, as they are now, in the state under way."""
     named = Members(came[:, 1], went[:, 1]).words
-    now = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
-    # A member has one row.
-    return np.concatenate((now[~np.isin(now[:, 0], came[:, 0])], went)), now
+    now: Matrix = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
+    return now
 
 
 def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
