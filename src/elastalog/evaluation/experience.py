@@ -32,7 +32,7 @@ UNSURE = 0.5
 _SURELY = 0.2
 """The spread that is left however often like updates cost the same."""
 
-_AWAY = 0.1
+_AWAY = 0.05
 """How much less sure an expectation is for every doubling of what was observed."""
 
 _OTHER_WAY = 0.5
