@@ -53,9 +53,12 @@ def _write_together(session: Session, relations: list[Relation], output: str, jo
 
 def _write_output(session: Session, relation: Relation, output: str) -> list[Path]:
     from elastalog.pipeline.files.write import write_output
+    from elastalog.pipeline.files.write_lines import write_lines
 
     if any(directive.kind == "output" for directive in relation.directives):
-        return write_output(relation, session[relation.name].to_arrow(), output)
+        facts = session[relation.name]
+        written = write_lines(relation, facts, output)
+        return write_output(relation, facts.to_arrow(), output) if written is None else [written]
     _print_output(session, relation)
     return []
 

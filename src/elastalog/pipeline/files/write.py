@@ -90,7 +90,7 @@ def print_size(name: str, count: int, stdout: BinaryIO) -> None:
 def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: Mapping[str, str] | None = None) -> None:
     """The facts between rulers, as Soufflé prints them for `IO=stdout`."""
     form = Format.of(parameters or {}, "")
-    body = b"".join(_text_blocks(schema, table, form))
+    body = b"".join(text_blocks(schema, table, form))
     header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
     stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
     stdout.flush()
@@ -101,7 +101,7 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
-            for block in _text_blocks(schema, table, form):
+            for block in text_blocks(schema, table, form):
                 out.write(block)
         case Kind.PARQUET:
             out.write(parquet_bytes(table))
@@ -111,7 +111,8 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None
             assert_never(form.kind)
 
 
-def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
+def text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
+    """The lines of facts, in parts."""
     if schema.arity == 0:
         yield b"()\n" * table.num_rows
         return
