@@ -20,6 +20,9 @@ from elastalog.syntax.tree import (
     TypeDeclaration,
 )
 
+_AFTER = frozenset((",", ")"))
+"""What follows an attribute."""
+
 
 class DeclarationParser(ClauseParser):
     """Reads declarations and directives."""
@@ -106,6 +109,11 @@ class DeclarationParser(ClauseParser):
         return names
 
     def attribute(self) -> Attribute:
+        texts, kinds, index = self.texts, self.kinds, self.position
+        if kinds[index] == NAME and texts[index + 1] == ":" and kinds[index + 2] == NAME and texts[index + 3] in _AFTER:
+            # Nearly all are of this form: the general way takes three times as long.
+            self.position = index + 3
+            return Attribute(texts[index], texts[index + 2], self.span_of(index), self.span_of(index + 2))
         name = self.name("the name of an attribute", allow_reserved=True)
         self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
         type_first = self.position
