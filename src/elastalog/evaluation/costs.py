@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
+from elastalog.backends.protocol import Small
 from elastalog.evaluation.experience import Expectation, Experience
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
@@ -99,8 +100,14 @@ class CostModel:
         the choice can wait. None: it must be made now."""
         return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
 
-    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
-        """Remembers what an update cost."""
+    def small(self) -> Small | None:
+        """The updates that need not be chosen one by one, for the same reason; None: there are none."""
+        if self.budget != AUTO:
+            return None
+        return Small(LEAST_BUDGET, [number for number, known in self._strata.items() if known.credit >= 1])
+
+    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> Experience:
+        """Remembers what an update cost. Returns what is known now."""
         known = self.known(stratum)
         known.observe(changes, derivations)
         known.skipped = 0
@@ -110,6 +117,7 @@ class CostModel:
         elif changes >= known.failed_changes:
             known.failures = 0
             known.credit = 0.0
+        return known
 
     def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
         """Remembers that an update cost more than it was allowed."""

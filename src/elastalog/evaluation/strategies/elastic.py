@@ -20,7 +20,7 @@ import time
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend, Maintenance, Reach
+from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -44,9 +44,18 @@ class Elastic:
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum, reach in backend.changes.affected():
-            work.strata.append(self.update_stratum(backend, stratum, reach))
+        for stratum, reach in backend.changes.affected(self.costs.small()):
+            if reach.done is None:
+                work.strata.append(self.update_stratum(backend, stratum, reach))
+            else:
+                work.strata.append(self._note(stratum, reach.changes, reach.done))
         return work
+
+    def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
+        """An update so small that nobody had to choose."""
+        known = self.costs.updated(stratum, changes, done.effort)
+        why = _why(f"{changes:,} changed inputs", done.effort, known.bootstrap_of(0))
+        return StratumWork(stratum.number, stratum.relations, "update", why, done.derivations, done.seconds)
 
     def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
         return self.costs.forecast(stratum, changes)
@@ -103,7 +112,11 @@ class Elastic:
         spent = watch.effort - effort
         costs.updated(stratum, changes, spent, inputs)
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        return "update", f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_of(inputs):,}"
+        return "update", _why(why, spent, known.bootstrap_of(inputs))
+
+
+def _why(why: str, spent: int, bootstrap: int) -> str:
+    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
 
 
 def _inputs_of(backend: Backend, stratum: LogicalStratum) -> int:
