@@ -8,6 +8,7 @@ Arrays beyond a limit lie in files (`mapped`): a dictionary may be larger than m
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -28,7 +29,10 @@ _GROWTH = 3
 """Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
 
 _REMEMBERED = 1 << 14
-"""Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+"""Texts whose ids are kept in a Python dict too, because they were asked for one by one, or a few at once."""
+
+_FEW = 128
+"""Texts up to which they are looked for one by one first."""
 
 
 _NO_HASHES: Unsigned = np.empty(0, np.uint64)
@@ -73,8 +77,20 @@ class LargeInterner:
         return self._ids_of(texts, is_adding=True)
 
     def intern_texts(self, texts: list[str]) -> Words:
-        """The ids of texts, new ones added."""
-        return self._look_up(*_encoded(texts), is_adding=True)
+        """The ids of texts, new ones added. Those of a few, as small updates have them, are remembered."""
+        recent = self._recent
+        known = [recent.get(text, -1) for text in texts] if len(texts) <= _FEW else [-1]
+        if -1 not in known:
+            return np.array(known, np.int32)
+        ids = self._look_up(*_encoded(texts), is_adding=True)
+        if len(texts) <= _FEW:
+            self._remember(zip(texts, ids.tolist(), strict=True))
+        return ids
+
+    def _remember(self, found: Iterable[tuple[str, int]]) -> None:
+        if len(self._recent) >= _REMEMBERED:
+            self._recent = {}
+        self._recent.update(found)
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
@@ -91,9 +107,7 @@ class LargeInterner:
             return found
         found = int(self._look_up(*_encoded([text]), is_adding)[0])
         if found >= 0:
-            if len(self._recent) >= _REMEMBERED:
-                self._recent = {}
-            self._recent[text] = found
+            self._remember([(text, found)])
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
