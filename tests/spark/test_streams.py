@@ -22,6 +22,7 @@ import elastalog
 import elastalog.spark
 from elastalog.cli.main import cli
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.object_store import Bucket
 from tests.spark.conftest import environment_of_children
 
 PROGRAM = """
@@ -228,6 +229,27 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "in" / "1.diff").write_text("+edge(2, 3).\n-edge(1, 2).\n", encoding="utf-8")
     (tmp_path / "in" / "2.diff").write_text("+rule: path(x, x) :- edge(x, _).\n", encoding="utf-8")
     return tmp_path
+
+
+def test_a_store_at_an_address_is_made_and_goes_on(spark: Any, bucket: Bucket, watched: Path) -> None:
+    pytest.importorskip("obstore", reason="needs obstore")
+    address = bucket.address("streamed")
+    command = ["reach.dl", "--source", "in", "--store", address, "--once"]
+    refused = call(*command)
+    assert refused.exit_code == 2
+    assert "needs --checkpoint" in refused.stderr
+    assert call(*command, "--checkpoint", "notes").stderr == "epoch 3: 2 updates applied\n"
+    (watched / "in" / "3.diff").write_text("+edge(3, 4).\n", encoding="utf-8")
+    assert call(*command, "--checkpoint", "notes").stderr == "epoch 4: 1 update applied\n"
+    # Other notes: the store knows what it has.
+    assert "3 had been before" in call(*command, "--checkpoint", "others").stderr
+    with elastalog.open(store=address, read_only=True) as db:
+        assert set(db["path"]) == {(2, 3), (3, 4), (2, 4), (2, 2), (3, 3)}
+    # A new store must not go by old notes.
+    again = call("reach.dl", "--source", "in", "--store", bucket.address("new"), "--once", "--checkpoint", "notes")
+    assert again.exit_code == 1
+    assert "E1112" in again.stderr
+    assert "secret-word" not in again.stderr
 
 
 def test_a_new_store_at_the_same_place_gets_all_updates(spark: Any, watched: Path) -> None:

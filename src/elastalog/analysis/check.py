@@ -18,6 +18,7 @@ from elastalog.analysis.resolve_names import resolve_names
 from elastalog.analysis.stratify import stratify
 from elastalog.analysis.subsumptions import with_pairs
 from elastalog.analysis.take_apart import take_apart
+from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.syntax.collection import without_collection
 from elastalog.syntax.tree import Tree
@@ -76,6 +77,7 @@ def _run(draft: Draft, passes: int) -> tuple[Draft, set[Pass], list[Diagnostic]]
     failed: set[Pass] = set()
     with without_collection():
         for run, needed in PASSES[:passes]:
+            look()
             if failed.isdisjoint(needed):
                 draft, found = run(draft)
                 diagnostics.extend(found)

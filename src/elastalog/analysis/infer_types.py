@@ -9,7 +9,7 @@ from elastalog.analysis.constants import constant_value
 from elastalog.analysis.draft import Draft, FlatClause, Outcome, TypedRule
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.infer import Kinds, StructuredTypes, infer
-from elastalog.analysis.program import Atom, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
+from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
 from elastalog.analysis.resolve_names import constructors_of
 from elastalog.analysis.structures import Kind, base_of
 from elastalog.analysis.subtypes import SubtypeCheck
@@ -76,7 +76,7 @@ def _plain_rule(clause: FlatClause, kinds: Kinds) -> TypedRule | None:
         atom: tree.Atom = literal.atom if is_negated else literal  # type: ignore[union-attr,assignment]  # plain
         arguments: list[Expression | Wildcard] = []
         for term, kind in zip(atom.arguments, kinds[atom.relation], strict=True):
-            base = base_of(kind)
+            base = kind if type(kind) is Base else Base.RECORD
             if type(term) is tree.Variable:
                 name = term.name
                 if known.setdefault(name, kind) is not kind:

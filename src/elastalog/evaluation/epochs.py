@@ -96,15 +96,17 @@ class Epochs:
         try:
             self._begin(update, rewriting)
             changed = Counter[str]()
-            for side in backend.changes.explicit():
-                changed.update({name: len(words) for name, words in side.items()})
+            sizes = [{name: len(words) for name, words in side.items()} for side in backend.changes.explicit()]
+            for side in sizes:
+                changed.update(side)
+            is_loss = sum(sizes[0].values()) > sum(sizes[1].values())
             found: list[Forecast] = []
             for stratum in backend.program.strata:
                 size = sum(changed[name] for name in (*stratum.relations, *stratum.reads))
                 if rewriting is not None and not rewriting.anew.isdisjoint(stratum.relations):
                     found.append(Forecast(stratum.number, stratum.relations, *REBUILT, None, None, None))
                 elif size:
-                    found.append(self.strategy.forecast(stratum, size))
+                    found.append(self.strategy.forecast(backend, stratum, size, is_loss=is_loss))
             return tuple(found if rewriting is None else rewriting.in_new_program(found))
         finally:
             with uninterrupted():

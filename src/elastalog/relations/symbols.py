@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts, numbers_of_array, texts_of_array, with_short_offsets
-from elastalog.relations.large_interner import LargeInterner
+from elastalog.relations.large_interner import LargeInterner, PlacedTexts
 from elastalog.relations.limits import Words
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.thread_lock import ThreadLock
@@ -56,6 +56,13 @@ class Symbols:
             return np.empty(0, np.int32)
         ids = self._encode_plain(chunks[-1].dictionary)
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
+
+    def encode_placed(self, texts: PlacedTexts) -> Words:
+        """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
+        with self._lock:
+            known = self._room_for(FEW + 1)
+            assert isinstance(known, LargeInterner)
+            return known.intern_placed(texts)
 
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
@@ -127,7 +134,9 @@ class Symbols:
             texts = chunk.dictionary
             place = (len(texts), texts.offset, *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
             if place not in known:
-                known[place] = self.encode(texts)
+                is_long = len(texts) > FEW and texts.type in (pa.string(), pa.large_string())
+                # Most texts of a long one are new: finding out which are alike beforehand would hold them twice.
+                known[place] = self._encode_plain(texts) if is_long else self.encode(texts)
             parts.append(known[place][numbers_of_array(chunk.indices)])
         return _joined(parts)
 

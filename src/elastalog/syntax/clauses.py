@@ -186,7 +186,7 @@ class ClauseParser(LiteralParser):
             order: list[int] = []
             while self.texts[self.position] != ")":
                 order.append(self.plan_number("the number of an atom"))
-                if not self.skip_if(","):
+                if not self.goes_on(")"):
                     break
             self.expect_close(")", opened, "or `,` in the order of a version")
             versions.append((version, tuple(order)))

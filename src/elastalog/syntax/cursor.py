@@ -150,6 +150,14 @@ class Cursor:
             return True
         return False
 
+    def goes_on(self, closing: str) -> bool:
+        """Behind an element of a list: whether a `,` and another element follow."""
+        if not self.skip_if(","):
+            return False
+        if self.texts[self.position] == closing:
+            raise self.unexpected("one more", where="after `,`", advice="remove the `,`")
+        return True
+
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
         """Reads a name and gives its index."""
         index = self.position

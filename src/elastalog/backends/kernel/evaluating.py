@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, T
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.bootstrap.best_values import Comparison
 
 T = TypeVar("T")
 
@@ -73,6 +76,12 @@ class KernelEvaluation:
             if stratum.dominance or any(program.relations[name].choices for name in stratum.relations)
         )
         """The strata with choice domains or subsumption."""
+        self.best_only = {
+            stratum.number: comparison
+            for stratum in program.strata
+            if stratum.dominance and (comparison := maintained_comparison(stratum, program)) is not None
+        }
+        """Those of them that updates maintain, since only the best fact of every key matters."""
         self._in_limited = frozenset(
             name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
         )
@@ -205,6 +214,20 @@ class KernelEvaluation:
                 costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
             for clause, derivations, seconds in costs.values():
                 yield ClauseCost(stratum, clause, derivations, seconds)
+
+
+def maintained_comparison(stratum: LogicalStratum, program: LogicalProgram) -> Comparison | None:
+    """What decides about the facts of a stratum with subsumption, if all that is left of it follows from what is
+    left."""
+    from elastalog.backends.kernel.bootstrap.waiting_facts import only_comparison, rests_on_the_best
+
+    comparison = only_comparison(stratum)
+    is_maintained = (
+        comparison is not None
+        and not any(program.relations[name].choices for name in stratum.relations)
+        and rests_on_the_best(stratum, comparison)
+    )
+    return comparison if is_maintained else None
 
 
 def constructing_rules(stratum: LogicalStratum) -> list[str]:

@@ -24,10 +24,11 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+    from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets
+    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class KernelMaintenance:
         """Everything that depends on the program and on nothing else."""
         self.plans: dict[int, MaintenancePlan] = {}
         self._set_plans: dict[int, SetPlan] = {}
+        self._best_plans: dict[int, BestPlan] = {}
         self._flat = program.flat
         self._explicit_only = frozenset(
             name
@@ -69,7 +71,10 @@ class KernelMaintenance:
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
-        self._plan(stratum).prepare(self._held.relations)
+        if stratum.number in self._evaluation.best_only:
+            self._best_plan(stratum).prepare(self._held.relations)
+        else:
+            self._plan(stratum).prepare(self._held.relations)
         if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
             load_operators()
 
@@ -97,6 +102,8 @@ class KernelMaintenance:
         maintenance: AnyMaintenance
         if support is not Support.LEVELS and support is not Support.VECTORS:
             maintenance = self._by_sets(stratum)
+        elif stratum.number in self._evaluation.best_only:
+            maintenance = self._by_best(stratum)
         elif support is Support.VECTORS or self._reach.is_given(stratum):
             if support is Support.LEVELS and not stratum.clauses:
                 self.change_explicit(stratum)
@@ -109,6 +116,8 @@ class KernelMaintenance:
         try:
             outcome = cast(Any, procedure)(maintenance)
             self._reach.done.changed.update(self._net_changes(maintenance))
+            for name in maintenance.own:
+                self._evaluation.watch.touched += self._held.relations[name].touched_used
         except BudgetExceeded:
             maintenance.abandon()
             for name in maintenance.own:
@@ -162,6 +171,27 @@ class KernelMaintenance:
                 stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self._held.vectors
             )
         return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
+
+    def _by_best(self, stratum: LogicalStratum) -> BestUpdate:
+        from elastalog.backends.kernel.levels.best_update import BestUpdate
+
+        done = self._reach.done
+        (name,) = stratum.relations
+        gone, come = done.deleted.get(name), done.inserted.get(name)
+        plan, below = self._best_plan(stratum), self.below(stratum)
+        return BestUpdate(plan, self._held.relations, below, gone, come, self._evaluation.watch)
+
+    def _best_plan(self, stratum: LogicalStratum) -> BestPlan:
+        from elastalog.backends.kernel.levels.best_update import BestPlan
+
+        forward, evaluation = self._plan(stratum), self._evaluation
+        plan = self._best_plans.get(stratum.number)
+        if plan is None or plan.forward is not forward.forward:
+            plan = self._best_plans[stratum.number] = BestPlan(
+                stratum, forward, evaluation.best_only[stratum.number], self._held.relations, evaluation.dictionary,
+                evaluation.program.checked.source,
+            )  # fmt: skip
+        return plan
 
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
         from elastalog.backends.kernel.sets.set_plan import SetPlan
