@@ -27,7 +27,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
@@ -75,7 +75,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
     experiment = EXPERIMENTS[name]
     case = experiment.make(options, size, options.repeats or experiment.repeats)
     outcome = Outcome(strategy, size)
-    budget = None if strategy.endswith("!") else "auto"
+    budget: float | Literal["auto"] | None = None if strategy.endswith("!") else "auto"
     strategy = strategy.rstrip("!")
     searched = search_without_limit() if options.is_unbounded else None
     warm_up(strategy)

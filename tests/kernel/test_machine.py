@@ -219,6 +219,32 @@ def test_wherever_it_leaves_off(
     assert set(reasons.seen) == expected | of_kind
 
 
+def test_a_small_update_is_one_call_once_its_strata_are_laid_out(reasons: Reasons) -> None:
+    program = """
+    .decl a, b, c, d, e, f(x: number)
+    b(x) :- a(x).
+    c(x) :- b(x), x > 0.
+    d(x) :- c(x), !e(x).
+    f(x) :- e(x).
+    """
+    with elastalog.open(program, facts={"a": [(1,), (2,)], "e": [(2,)]}, engine="local") as db:
+        for _ in range(3):
+            db.apply(deleted={"a": [(1,)]})
+            db.apply(inserted={"a": [(1,)]})
+        reasons.seen.clear()
+        changes = db.apply(deleted={"a": [(1,)]})
+        # The comparison runs in Python.
+        assert reasons.seen == {layout.DONE: 1, layout.ACTIONS: 1}
+        assert {name: set(changed.deleted) for name, changed in changes.items()} == dict.fromkeys("abcd", {(1,)})
+        assert [work.relations for work in db.log()[-1].strata] == [("a",), ("b",), ("c",), ("d",)]
+        # It goes no further than changes do.
+        db.apply(deleted={"a": [(2,)]})
+        assert set(db["d"]) == set()
+        assert [work.relations for work in db.log()[-1].strata] == [("a",), ("b",), ("c",), ("d",)]
+        db.apply(inserted={"a": [(-1,)]})
+        assert [work.relations for work in db.log()[-1].strata] == [("a",), ("b",), ("c",)]
+
+
 def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
     program = """
     .decl a, b(x: number)

@@ -142,10 +142,11 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the update of a stratum has cost; `effort` counts as that of a `Watch` does."""
+    """What the update of a stratum has cost; `effort` and `touched` count as those of a `Watch` do."""
 
     derivations: int
     effort: int
+    touched: int
     seconds: float
 
 

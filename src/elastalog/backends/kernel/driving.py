@@ -30,7 +30,7 @@ def drive_through(
         else:
             began = time.perf_counter()
             maintenance.change_explicit(stratum)
-            yield stratum, Reach(reach.size_of(stratum), False, Done(0, 0, time.perf_counter() - began))
+            yield stratum, Reach(reach.size_of(stratum), False, Done(0, 0, 0, time.perf_counter() - began))
     barred = *waiting, *(reach.place[number] for number in small.asked if number in reach.place)
     drive.set_out(changed, {*waiting, *drive.readers_of(changed)}, barred, small.derivations)
     try:
@@ -59,4 +59,5 @@ def _costs(driven: list[Driven], seconds: float, watch: Watch) -> Iterator[tuple
     for done in driven:
         effort = watch.effort
         watch.count(done.derivations, done.rows)
-        yield done, Done(done.derivations, watch.effort - effort, seconds * (done.rows + 1) / rows)
+        watch.touched += done.touched
+        yield done, Done(done.derivations, watch.effort - effort, done.touched, seconds * (done.rows + 1) / rows)

@@ -63,9 +63,16 @@ class Elastic:
 
     def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
         """An update so small that nobody had to choose."""
-        known = self.costs.updated(stratum, changes, done.effort, is_loss=self._is_loss)
-        why = _why(f"{changes:,} changed inputs", done.effort, known.bootstrap_of(0).derivations)
-        return StratumWork(stratum.number, stratum.relations, "update", why, done.derivations, done.seconds)
+        known = self.costs.updated(
+            stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None
+        )  # fmt: skip
+        anew = known.bootstrap_of(0)
+        cost, other = round(update_cost(known, done.effort)), round(cost_anew(anew.cost, 0))
+        return StratumWork(
+            stratum.number, stratum.relations, "update",
+            _why(f"{changes:,} changed inputs", done.effort, anew.derivations),
+            done.derivations, done.seconds, cost, other,
+        )  # fmt: skip
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)

@@ -34,12 +34,14 @@ FIRST_LIST = 4096
 
 
 class Driven(NamedTuple):
-    """A stratum that was driven through: its place, how many facts that it reads had changed, what was enumerated."""
+    """A stratum that was driven through: its place, how many facts that it reads had changed, what was enumerated, how
+    many facts were touched."""
 
     place: int
     changes: int
     derivations: int
     rows: int
+    touched: int
 
 
 class UpdateDrive:

@@ -23,8 +23,9 @@ from elastalog.backends.kernel.store.whereabouts import (
     whereabouts_at,
 )
 
-DRIVEN = 4
-"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work."""
+DRIVEN = 5
+"""Of each stratum that was driven through: its place, how many facts that it reads had changed, derivations, work, and
+how many facts were touched."""
 
 MOVED = 4
 """Of each relation that was touched: its number, where its changes are listed and how many, rows that it got."""
@@ -209,9 +210,11 @@ def leave(machine):  # type: ignore[no-untyped-def]
         return layout.NO_LISTS
     write_back(machine)
     homes = numbers_at(stratum.homes, stratum.relations_number)
+    touched = 0
     for r in range(stratum.relations_number):
         relation = relation_at(stratum.relations, r)
         if relation.is_own and relation.touched_used > 0:
+            touched += relation.touched_used
             _note_changes(drive, relation, whereabouts_at(homes[r], 0))
     numbers_at(drive.reached, drive.strata_number)[drive.at] = 0
     done = numbers_at(drive.driven + drive.driven_number * DRIVEN * _NUMBER, DRIVEN)
@@ -219,6 +222,7 @@ def leave(machine):  # type: ignore[no-untyped-def]
     done[1] = drive.changes
     done[2] = machine.derived
     done[3] = machine.work
+    done[4] = touched
     drive.driven_number += 1
     machine.part = layout.TO_ENTER
     return layout.DONE if drive.is_single else layout.GO_ON
