@@ -2,9 +2,10 @@
 
     python -m benchmarks.special_relations [equivalences] [shortest] [--data DIR] [--members N] [--nodes N]
 
-Equivalences: one class of all members, in a random order of pairs, and classes of ten; building, joining with one
-side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with lengths of 1 to 9
-that its ends determine, from one node, against Dijkstra's algorithm; and updates of ten edges against evaluation anew.
+Equivalences: one class of all members, as a path in a random order and as a random tree, and classes of ten; building,
+joining with one side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with
+lengths of 1 to 9 that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation
+anew.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import heapq
 import random
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -57,7 +59,12 @@ def equivalences(members: int) -> None:
     """One class of all members, then classes of ten."""
     order = np.random.default_rng(1).permutation(members)
     ten = np.arange(members)
-    cases = {"one class": (order[:-1], order[1:]), "classes of ten": (ten, ten - ten % 10)}
+    earlier = (np.random.default_rng(2).random(members - 1) * np.arange(1, members)).astype(np.int64)
+    cases = {
+        "one class, a path": (order[:-1], order[1:]),
+        "one class, a random tree": (order[1:], order[earlier]),
+        "classes of ten": (ten, ten - ten % 10),
+    }
     elastalog.open(SAME, {"edge": [(1, 2)]}).close()  # operators are loaded
     for name, (left, right) in cases.items():
         print(f"{name}, {members:,} members")
@@ -124,14 +131,33 @@ def shortest(folder: Path, nodes: int | None) -> None:
     print(f"shortest paths: {len(edges):,} roads, {len(found):,} nodes reached, the farthest {max(found.values()):,}")
     db = timed("  evaluation", lambda: elastalog.open(SHORTEST, facts))
     check(db, edges, source)
-    gone = random.Random(1).sample(edges, 10)
-    timed("  delete ten roads", lambda: db.apply(deleted={"road": gone}))
-    left = sorted(set(edges) - set(gone))
-    check(db, left, source)
-    timed("  insert ten roads", lambda: db.apply({"road": gone}))
-    check(db, edges, source)
-    print(f"  each: {', '.join(stratum.how for stratum in db.log()[-1].strata if 'far' in stratum.relations)}")
+    for number in (1, 10, 100):
+        _updates(db, edges, source, number)
+    with elastalog.open(SHORTEST, facts, strategy="recompute") as anew:
+        gone = random.Random(1).sample(edges, 10)
+        timed("  delete ten roads, evaluated anew", lambda: anew.apply(deleted={"road": gone}))
+        timed("  insert ten roads, evaluated anew", lambda: anew.apply({"road": gone}))
     db.close()
+
+
+def _updates(db: Session, edges: Sequence[tuple[int, int, int]], source: int, number: int, times: int = 7) -> None:
+    """So many roads are deleted, and inserted again, some times; the last is compared with Dijkstra's result."""
+    choice = random.Random(number)
+    spent: dict[str, list[float]] = {"delete": [], "insert": []}
+    impact = []
+    for time_of in range(times):
+        gone = choice.sample(edges, number)
+        for what, change in (("delete", ({}, {"road": gone})), ("insert", ({"road": gone}, {}))):
+            began = time.process_time()
+            done = db.apply(*change)
+            spent[what].append(time.process_time() - began)
+            impact.append(done.impact - number)
+            if time_of == times - 1:
+                check(db, edges if what == "insert" else sorted(set(edges) - set(gone)), source)
+    hows = {stratum.how for entry in db.log()[-2 * times :] for stratum in entry.strata if "far" in stratum.relations}
+    medians = ", ".join(f"{what} {1000 * statistics.median(some):.1f} ms" for what, some in spent.items())
+    what = f"  {number} roads, of the processor, medians of {times}: {medians}"
+    print(f"{what}; {statistics.median(impact):.0f} distances change; {', '.join(sorted(hows))}", flush=True)
 
 
 def main() -> None:

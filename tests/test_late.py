@@ -228,3 +228,14 @@ def test_an_interrupt_at_any_line_of_completion_leaves_a_class_that_can_be_used(
 
     lines = [*range(1, 60), *range(60, 3000, 37)]
     assert sum(map(interrupted_at, lines)) > 50
+
+
+def test_a_frozen_class_fills_its_slots_directly_and_refuses_all_the_same() -> None:
+    place, other = Place(3), Place(x=3)
+    assert (place.x, other.x) == (3, 3)
+    with pytest.raises(FrozenInstanceError):
+        place.x = 4  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Place()  # type: ignore[call-arg]
+    assert Named(1).name == "?"
+    assert "setattr" not in Place.__init__.__code__.co_names + Place.__init__.__code__.co_freevars

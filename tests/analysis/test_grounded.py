@@ -128,12 +128,12 @@ def test_result_that_has_a_value_already_is_compared() -> None:
     rule = accepted(EDGES + "path(x, y) :- edge(x, y), y = count : { edge(_, _) }, x = range(0, 9).").rules[0]
     _, aggregate, meet, generated, meet_range = rule.body
     assert isinstance(aggregate, Aggregation)
-    assert aggregate.result.name.startswith("count@")
+    assert aggregate.result.name.startswith("y@")
     assert isinstance(meet, Comparison)
     assert [side.name for side in (meet.left, meet.right) if isinstance(side, Variable)] == ["y", aggregate.result.name]
     assert isinstance(generated, Comparison)
     assert isinstance(generated.left, Variable)
-    assert generated.left.name.startswith("range@")
+    assert generated.left.name.startswith("x@")
     assert isinstance(meet_range, Comparison)
 
 

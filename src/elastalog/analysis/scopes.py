@@ -96,23 +96,23 @@ class _Scope:
             if _is_special(left) and type(right) is tree.Variable:
                 left, right = right, left
             if type(left) is tree.Variable and type(right) is tree.Aggregate:
-                result = self.result(left, right.operator)
+                result = self.result(left)
                 self.literals.append(self.aggregate(result, right))
                 self.meet(left, result, comparison)
                 return
             if type(left) is tree.Variable and type(right) is tree.Call and is_generator(right.functor):
                 arguments = tuple([self.term(term) for term in right.arguments])
-                result = self.result(left, right.functor)
+                result = self.result(left)
                 generated = replace(right, arguments=arguments)
                 self.literals.append(replace(comparison, left=result, right=generated))
                 self.meet(left, result, comparison)
                 return
         self.literals.append(replace(comparison, left=self.term(left), right=self.term(right)))
 
-    def result(self, variable: tree.Variable, stem: str) -> tree.Variable:
+    def result(self, variable: tree.Variable) -> tree.Variable:
         """The variable itself where nothing else gives it a value; otherwise a new one, to be compared with it."""
         if self.definers[variable.name] > 1:
-            return self.separator.fresh(stem, variable.span)
+            return self.separator.fresh(variable.name, variable.span)
         return self.variable(variable)
 
     def meet(self, variable: tree.Variable, result: tree.Variable, comparison: tree.Comparison) -> None:

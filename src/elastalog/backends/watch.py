@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 
@@ -32,7 +33,9 @@ class Watch:
     """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
 
     `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
-    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much."""
+    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
+    looked up or made by joins, in `rounds` of evaluations from the start; updates have `touched` facts. All of it is
+    the same whenever the same is done."""
 
     def __init__(
         self,
@@ -45,6 +48,9 @@ class Watch:
         self.on_progress = on_progress
         self.derivations = 0
         self.effort = 0
+        self.rows = 0
+        self.rounds = 0
+        self.touched = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
@@ -55,13 +61,13 @@ class Watch:
     def within(self, seconds: float | None) -> Iterator[None]:
         """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
         usual = self.deadline
-        if seconds is not None:
-            end = time.monotonic() + seconds
-            self.deadline = end if usual is None else min(usual, end)
-        try:
-            yield
-        finally:
-            self.deadline = usual
+        with deadline.within(seconds) as end:
+            if end is not None:
+                self.deadline = end if usual is None else min(usual, end)
+            try:
+                yield
+            finally:
+                self.deadline = usual
 
     def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
@@ -87,6 +93,7 @@ class Watch:
     def count(self, derivations: int, rows: int = 0) -> None:
         """Counts derivations, for which so many rows were looked at."""
         self.derivations += derivations
+        self.rows += rows
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
     def derived(self, derivations: int, rows: int = 0) -> None:
@@ -106,6 +113,7 @@ class Watch:
 
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""
+        self.rounds += 1
         self.check()
         self.tell(stratum, iteration, found)
 
@@ -130,7 +138,7 @@ class Watch:
 
     def _look_at_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
+            raise deadline.time_is_over()
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,24 @@ from elastalog.relations.mapped import is_mapped, new_array, zeros
 MOST_TEXTS = (1 << 31) - 1
 _LOAD = (11, 16)
 _LEAST_SLOTS = 1 << 10
+_MANY_SLOTS = 1 << 21
 _GROWTH = 3
 """Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
 
 _REMEMBERED = 1 << 14
 """Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+
+
+_NO_HASHES: Unsigned = np.empty(0, np.uint64)
+
+
+class PlacedTexts(NamedTuple):
+    """Texts among bytes: where each begins and ends, and their hashes (see `text_operators`), or none."""
+
+    data: NDArray[np.uint8]
+    begins: Integers
+    ends: Integers
+    hashes: Unsigned
 
 
 class LargeInterner:
@@ -52,7 +66,11 @@ class LargeInterner:
 
     def intern(self, texts: pa.Array) -> Words:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
-        return self._look_up(*_parts(texts), is_adding=True)
+        return self._look_up(*parts_of(texts), is_adding=True)
+
+    def intern_placed(self, texts: PlacedTexts) -> Words:
+        """The ids of texts among bytes, new ones added."""
+        return self._ids_of(texts, is_adding=True)
 
     def intern_texts(self, texts: list[str]) -> Words:
         """The ids of texts, new ones added."""
@@ -79,6 +97,9 @@ class LargeInterner:
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
+        return self._ids_of(PlacedTexts(data, places[:-1], places[1:], _NO_HASHES), is_adding)
+
+    def _ids_of(self, given: PlacedTexts, is_adding: bool) -> Words:
         from elastalog.relations import text_operators
 
         self._take_hold()
@@ -86,14 +107,14 @@ class LargeInterner:
         # Ctrl-C may have come between an operator and the line after it: what it has added is there.
         self._length = max(self._length, int(state[text_operators.USED]))
         self._enter_all()
-        count = len(places) - 1
+        count = len(given.begins)
         ids: Words = np.empty(count, np.int32)
         state[text_operators.USED] = self._length
         done = 0
         while done < count:
             slots, _ = self._index
             text_operators.intern(
-                data, places, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
+                *given, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
             )
             self._length = int(state[text_operators.USED])
             self._index = slots, self._length
@@ -120,7 +141,10 @@ class LargeInterner:
             return
         from elastalog.relations import text_operators
 
-        slots = zeros(max(_LEAST_SLOTS, 1 << (wanted // _LOAD[0]).bit_length()), np.uint64)
+        size = 1 << (wanted // _LOAD[0]).bit_length()
+        if len(slots) and size < _MANY_SLOTS:
+            size *= 2  # entering all texts again takes longer than looking at more slots
+        slots = zeros(max(_LEAST_SLOTS, size), np.uint64)
         text_operators.enter(self._bytes, self._ends, 0, self._length, slots, _shift(slots))
         self._index = slots, self._length
 
@@ -164,7 +188,7 @@ class LargeInterner:
         if isinstance(texts, list):
             texts = array_of_texts(texts)
         for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            data, places = _parts(chunk)
+            data, places = parts_of(chunk)
             self._append(data, places)
 
     def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
@@ -190,7 +214,7 @@ def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), places
 
 
-def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
+def parts_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of a column of texts, and where each begins and ends."""
     kind = np.int32 if pa.types.is_string(texts.type) else np.int64
     _, offsets, data = texts.buffers()

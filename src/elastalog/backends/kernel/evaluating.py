@@ -21,6 +21,7 @@ from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
@@ -73,6 +74,12 @@ class KernelEvaluation:
             if stratum.dominance or any(program.relations[name].choices for name in stratum.relations)
         )
         """The strata with choice domains or subsumption."""
+        self.best_only = {
+            stratum.number: comparison
+            for stratum in program.strata
+            if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
+        }
+        """Those of them that updates maintain, since only the best fact of every key matters."""
         self._in_limited = frozenset(
             name for stratum in program.strata if stratum.number in self.limited for name in stratum.relations
         )

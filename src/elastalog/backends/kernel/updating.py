@@ -30,10 +30,11 @@ from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 if TYPE_CHECKING:
     from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+    from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
     from elastalog.backends.kernel.sets.set_plan import SetPlan
     from elastalog.backends.kernel.sets.set_update import StratumSets
 
-    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets
+    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate
 
 T = TypeVar("T")
 
@@ -58,6 +59,7 @@ class KernelUpdates:
         self.plans: dict[int, MaintenancePlan] = {}
         self._courses: dict[int, StratumCourse] = {}
         self._set_plans: dict[int, SetPlan] = {}
+        self._best_plans: dict[int, BestPlan] = {}
         self._flat = program.flat
         self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
         self._reads = {stratum.number: stratum.reads for stratum in program.strata}
@@ -78,7 +80,10 @@ class KernelUpdates:
 
     def prepare(self, stratum: LogicalStratum) -> None:
         """Plans updates of a stratum, makes the indexes they need and loads the operators."""
-        self._plan(stratum).prepare(self.held.relations)
+        if stratum.number in self.evaluation.best_only:
+            self._best_plan(stratum).prepare(self.held.relations)
+        else:
+            self._plan(stratum).prepare(self.held.relations)
         if self.held.annotation.support in (Support.LEVELS, Support.VECTORS):
             load_operators()
 
@@ -184,8 +189,10 @@ class KernelUpdates:
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
-        domain or subsumption, or a `.limitsize` may have to cut it short."""
-        if stratum.number in self.evaluation.limited or stratum.number in self.evaluation.chosen:
+        domain, or subsumption by which more than the best of every key matters, or a `.limitsize` may have to cut it
+        short."""
+        number, evaluation = stratum.number, self.evaluation
+        if number in evaluation.limited or (number in evaluation.chosen and number not in evaluation.best_only):
             return True
         return not self.transaction.anew.isdisjoint(stratum.relations)
 
@@ -211,6 +218,8 @@ class KernelUpdates:
         maintenance: AnyMaintenance
         if support is not Support.LEVELS and support is not Support.VECTORS:
             maintenance = self._by_sets(stratum)
+        elif stratum.number in self.evaluation.best_only:
+            maintenance = self._by_best(stratum)
         elif support is Support.VECTORS or self._is_given(stratum):
             if support is Support.LEVELS and not stratum.clauses:
                 self._change_explicit(stratum)
@@ -222,6 +231,8 @@ class KernelUpdates:
         try:
             outcome = cast(Any, procedure)(maintenance)
             self.transaction.changed.update(self._net_changes(maintenance))
+            for name in maintenance.own:
+                self.evaluation.watch.touched += self.held.relations[name].touched_used
         except BudgetExceeded:
             maintenance.abandon()
             for name in maintenance.own:
@@ -285,6 +296,27 @@ class KernelUpdates:
                 stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self.held.vectors
             )
         return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
+
+    def _by_best(self, stratum: LogicalStratum) -> BestUpdate:
+        from elastalog.backends.kernel.levels.best_update import BestUpdate
+
+        done = self.transaction
+        (name,) = stratum.relations
+        gone, come = done.deleted.get(name), done.inserted.get(name)
+        plan, below = self._best_plan(stratum), self._below(stratum)
+        return BestUpdate(plan, self.held.relations, below, gone, come, self.evaluation.watch)
+
+    def _best_plan(self, stratum: LogicalStratum) -> BestPlan:
+        from elastalog.backends.kernel.levels.best_update import BestPlan
+
+        forward, evaluation = self._plan(stratum), self.evaluation
+        plan = self._best_plans.get(stratum.number)
+        if plan is None or plan.forward is not forward.forward:
+            plan = self._best_plans[stratum.number] = BestPlan(
+                stratum, forward, evaluation.best_only[stratum.number], self.held.relations, evaluation.dictionary,
+                evaluation.program.checked.source,
+            )  # fmt: skip
+        return plan
 
     def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
         from elastalog.backends.kernel.sets.set_plan import SetPlan

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from elastalog.analysis.program import Apply, Variable
-from elastalog.backends.kernel.bootstrap.best_values import BestValues, Comparison
+from elastalog.backends.kernel.bootstrap.best_values import BestValues
 from elastalog.backends.kernel.store.memory import Matrix, Vector
-from elastalog.planning.logical import Clause, Goal, LogicalStratum, Scan, Test
-from elastalog.planning.variables import variables_in
 
 _LEAST_AT_ONCE = 512
 _SHARE = 3
 """A round takes so many facts, or one in so many of those that wait: few, to be final, but enough for a round."""
-
-_GROWING = frozenset({"+", "max", "min"})
 
 
 class WaitingFacts:
@@ -38,58 +33,18 @@ class WaitingFacts:
         if self._rows is not None and self._counts is not None:
             rows, counts = np.concatenate((self._rows, rows)), np.concatenate((self._counts, counts))
         self._rows = self._counts = None
-        most = max(_LEAST_AT_ONCE, len(rows) // _SHARE)
-        if len(rows) <= most:
+        if len(rows) <= _LEAST_AT_ONCE:
             return rows, counts
-        values = self._best.values(rows)
-        is_taken = values <= np.partition(values, most)[most]
+        is_taken = at_once(self._best.values(rows))
         if not is_taken.all():
             self._rows, self._counts = rows[~is_taken], counts[~is_taken]
         return rows[is_taken], counts[is_taken]
 
 
-def may_wait(stratum: LogicalStratum, comparison: Comparison) -> bool:
-    """Whether facts may be looked at in any order: every rule of the stratum reads one fact of its only relation, and
-    the number that it gives is the one it reads, or grows with it, and decides about nothing else. Then better facts
-    give better ones, and in whatever order they come, what is left are the best of each key."""
-    return len(stratum.relations) == 1 and all(
-        not clause.recursive_goals or _grows(clause, comparison.column) for clause in stratum.clauses
-    )
-
-
-def _grows(clause: Clause, column: int) -> bool:
-    if len(clause.recursive_goals) > 1 or clause.wraps:
-        return False
-    read = clause.goals[clause.recursive_goals[0]]
-    assert isinstance(read, Scan)
-    number, given = read.terms[column], clause.head_terms[column]
-    if not isinstance(number, str) or not isinstance(given, str):
-        return False
-    uses = [name for goal in clause.goals for name in _names(goal)] + [
-        t for t in clause.head_terms if isinstance(t, str)
-    ]
-    if number == given:
-        return uses.count(number) == 2
-    # Read, and used in the expression; the result is that of an equation, and in the head.
-    return (
-        uses.count(number) == 2
-        and uses.count(given) == 2
-        and any(isinstance(goal, Test) and _is_growing_equation(goal, given, number) for goal in clause.goals)
-    )
-
-
-def _is_growing_equation(test: Test, given: str, number: str) -> bool:
-    if test.operator != "=" or not isinstance(test.left, Variable) or test.left.name != given:
-        return False
-    expression = test.right
-    return (
-        isinstance(expression, Apply)
-        and expression.functor in _GROWING
-        and any(isinstance(part, Variable) and part.name == number for part in expression.arguments)
-    )
-
-
-def _names(goal: Goal) -> list[str]:
-    if isinstance(goal, Test):
-        return [variable.name for variable in variables_in(goal)]
-    return [term for term in goal.terms if isinstance(term, str)]
+def at_once(values: np.ndarray) -> np.ndarray:
+    """Which of some facts, whose values are given, a round takes: the best of them, or all if they are few."""
+    most = max(_LEAST_AT_ONCE, len(values) // _SHARE)
+    if len(values) <= most:
+        return np.ones(len(values), np.bool_)
+    is_taken: np.ndarray = values <= np.partition(values, most)[most]
+    return is_taken

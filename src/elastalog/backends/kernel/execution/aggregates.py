@@ -177,27 +177,39 @@ def present_now(relation: KernelRelation) -> Vector:
 
 def rows_of_keys(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> Vector:
     """The present rows that have one of some keys (distinct rows of a matrix) in some columns."""
+    return _joined(relation, columns, wanted, 0)[:, 0]
+
+
+def rows_by_key(relation: KernelRelation, columns: tuple[int, ...], wanted: Matrix) -> tuple[Vector, Vector]:
+    """The same, each beside the place of its key among those that are wanted."""
+    places = np.arange(len(wanted), dtype=np.int32).reshape(-1, 1)
+    found = _joined(relation, columns, np.concatenate((wanted, places), axis=1), 1)
+    return found[:, 0], found[:, 1]
+
+
+def _joined(relation: KernelRelation, columns: tuple[int, ...], left: Matrix, kept: int) -> Matrix:
+    """The last `kept` words of rows whose first ones are a key, and the numbers of the present rows that have it."""
     every, indexed = np.arange(len(columns)), np.array(columns, np.int64)
-    take, place = np.array([ROW_NUMBER]), np.array([0])
-    nothing = np.empty(0, np.int64)
-    out = np.empty((BLOCK, 1), np.int32)
+    keep, keep_place = np.arange(len(columns), len(columns) + kept), np.arange(kept)
+    take, place = np.array([ROW_NUMBER]), np.array([kept])
+    out = np.empty((BLOCK, kept + 1), np.int32)
     state = state_vector()
     kind, keys, shift, slots, pool = EVERY, NO_KEYS, 0, NO_MATRIX, NO_WORDS
     if columns:
         index = relation.index(columns)
         kind, keys, shift, slots, pool = index.kind, index.keys, index.shift, index.slots, index.pool
-    found: list[Vector] = []
+    found: list[Matrix] = [out[:0]]
     start = 0
-    while start < len(wanted):
+    while start < len(left):
         state[FILLED] = 0
         join_operators.join(
-            wanted, start, len(wanted), every, kind, keys, shift, slots, pool, relation.rows, indexed, relation.used,
-            not relation.is_settled, relation.level, relation.touched, nothing, nothing, take, place, out,
+            left, start, len(left), every, kind, keys, shift, slots, pool, relation.rows, indexed, relation.used,
+            not relation.is_settled, relation.level, relation.touched, keep, keep_place, take, place, out,
             state,
         )  # fmt: skip
         start = int(state[NEXT])
-        found.append(out[: int(state[FILLED]), 0].copy())
-    return np.concatenate(found) if found else NO_WORDS
+        found.append(out[: int(state[FILLED])].copy())
+    return np.concatenate(found)
 
 
 def _levels(rule: AggregateRule, members: KernelRelation, rows: Vector, results: Matrix, is_global: bool) -> Vector:

@@ -104,6 +104,7 @@ class MachineRun:
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
+        self.watch.step()
         workspace = self.workspace
         transform, width = self.plan.code.transforms[workspace.machine.action]
         block, rows = transform(workspace.block(depth, width), rows)
