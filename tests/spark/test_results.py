@@ -14,6 +14,7 @@ import elastalog
 import elastalog.spark
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import GONE, StateChanges
+from elastalog.backends.spark import text_files
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.backends.spark.word_files import write_changes, write_words
 from elastalog.pipeline.spark.stored_relations import filed_relation
@@ -48,7 +49,9 @@ def values(frame: Any) -> set[tuple[Any, ...]]:
     return {tuple(int(v) if type(v).__name__ == "Decimal" else v for v in row) for row in frame.collect()}
 
 
-def test_every_type_with_annotations(spark: Any) -> None:
+@pytest.mark.parametrize("most", [1 << 20, 2], ids=["texts in a file", "texts in several"])
+def test_every_type_with_annotations(spark: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "MOST_IN_A_FILE", most)
     with elastalog.open(KINDS, facts={"item": ITEMS}) as local:
         wanted = {tuple(row.values()) for row in local["near"].to_arrow(annotations=True).to_pylist()}
     with elastalog.open(KINDS, facts={"item": ITEMS}, engine="spark", spark=spark) as db, nothing_fetched():

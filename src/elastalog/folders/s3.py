@@ -7,6 +7,7 @@ to the thread that asked for it, every wait ends, and who asks again is `remote.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -39,7 +40,8 @@ def s3_file_system(root: str) -> tuple[Any, str]:
         options[name] = _option(name, value)
     if parts.password is not None:
         options |= {"access_key": unquote(parts.username or ""), "secret_key": unquote(parts.password)}
-    if "region" not in options and "endpoint_override" not in options:
+    endpoint = str(options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL", ""))
+    if "region" not in options and (not endpoint or endpoint.endswith(".amazonaws.com")):
         options["region"] = fs.resolve_s3_region(bucket)
     retrying = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
     return fs.S3FileSystem(background_writes=False, retry_strategy=retrying, **options), bucket

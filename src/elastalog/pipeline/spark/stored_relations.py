@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Base
+from elastalog.backends.spark.text_files import TextFiles
 from elastalog.folders.addresses import inside, name_in
 from elastalog.folders.files import files_at
-from elastalog.pipeline.spark.decoding import COUNT, LEVEL, PATTERNS, TEXTS, Numbered, decoded
+from elastalog.pipeline.spark.decoding import COUNT, LEVEL, PATTERNS, Numbered, decoded
 from elastalog.pipeline.spark.parquet_files import parquet_frame
 from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.schema import Schema
@@ -70,12 +72,8 @@ def filed_relation(
         last = reduce(lambda one, other: one.union(other), changes).groupBy(*keys).agg(state)
         words = _after(words, last.select(*keys, f"`@last`.`{LEVEL}`", f"`@last`.`{COUNT}`"), keys)
     bases = {column.base for column in schema.columns}
-    symbols = patterns = pa.array([])
-    if Base.SYMBOL in bases:
-        symbols = dictionary.symbols.array(0, len(dictionary.symbols)).cast(pa.string())
-    if bases - {Base.SYMBOL}:
-        patterns = pa.array(dictionary.wide.patterns_from(0), pa.int64())
-    texts, numbers = _in_file(folder, symbols, TEXTS), _in_file(folder, patterns, PATTERNS)
+    texts = TextFiles(folder, dictionary).all() if Base.SYMBOL in bases else ()
+    numbers = _in_file(folder, dictionary.wide.patterns_from(0)) if bases - {Base.SYMBOL} else ()
     return decoded(spark, schema, words, texts, numbers, annotations)
 
 
@@ -85,14 +83,15 @@ class _Entries:
     path: str
 
 
-def _in_file(folder: str, entries: pa.Array, schema: pa.Schema) -> tuple[Numbered, ...]:
+def _in_file(folder: str, patterns: np.ndarray) -> tuple[Numbered, ...]:
     from pyarrow import parquet
 
-    if not len(entries):
+    if not len(patterns):
         return ()
-    path = inside(folder, f"{schema.names[0]}.parquet")
+    path = inside(folder, "patterns.parquet")
     with files_at(path).writing(path) as sink:
-        parquet.write_table(pa.table([entries], schema=schema), sink, compression="zstd")
+        table = pa.table([pa.array(patterns, pa.int64())], schema=PATTERNS)
+        parquet.write_table(table, sink, compression="zstd")
     return (_Entries(0, path),)
 
 
