@@ -52,8 +52,7 @@ def _write_together(session: Session, relations: list[Relation], output: str, jo
 
 
 def _write_output(session: Session, relation: Relation, output: str) -> list[Path]:
-    from elastalog.pipeline.files.write import write_output
-    from elastalog.pipeline.files.write_lines import write_lines
+    from elastalog.pipeline.files.write import write_lines, write_output
 
     if any(directive.kind == "output" for directive in relation.directives):
         facts = session[relation.name]

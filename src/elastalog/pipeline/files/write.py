@@ -7,7 +7,7 @@ import gzip
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, assert_never
+from typing import TYPE_CHECKING, BinaryIO, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -17,20 +17,26 @@ from elastalog.analysis.program import Base, Relation
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.json_lines import json_lines_bytes
-from elastalog.pipeline.files.json_list import json_list_bytes
 from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
-from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.record_types import record_texts
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_table
+
+if TYPE_CHECKING:
+    from elastalog.relations.facts import Relation as Facts
 
 pc = late.module("pyarrow.compute")
 
 ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
+
+_PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
+
+LEAST_ROWS = 1 << 13
+"""Facts below which it does not pay to load compiled operators."""
 
 
 def write_facts(schema: Schema, table: pa.Table, path: Path | str, parameters: Mapping[str, str] | None = None) -> None:
@@ -65,11 +71,15 @@ def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: 
             print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
             continue
         if to == "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of, write_sqlite
+
             path = resolve_under(root, database_of(parameters, relation.name))
             write_sqlite(schema, table, path, parameters.get("name", relation.name))
             written.append(path)
             continue
         if to in ("json", "jsonfile"):
+            from elastalog.pipeline.files.json_list import json_list_bytes
+
             path = resolve_under(root, parameters.get("filename", f"{relation.name}.json"))
             with replacing(path) as out:
                 out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
@@ -82,6 +92,35 @@ def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: 
     return written
 
 
+def write_lines(relation: Relation, facts: Facts, root: Path | str) -> Path | None:
+    """Obeys the only `.output` directive of a relation, if it has no other and asks for plain text, under `root`;
+    returns the file, None if nothing was done. The file is the one that `write_output` would write."""
+    told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
+    if len(told) != 1 or told[0].kind != "output" or told[0].parameters.get("IO", "file") != "file":
+        return None
+    parameters = told[0].parameters
+    path = resolve_under(root, parameters.get("filename", f"{relation.name}.csv"))
+    form = Format.of(parameters, path.name)
+    is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip)
+    is_short = len(form.delimiter) == 1 and form.delimiter.isascii() and form.delimiter not in CHARACTERS_OF_NUMBERS
+    columns = facts.schema.columns
+    if not is_plain or not is_short or not columns or any(column.base not in _PLAIN for column in columns):
+        return None
+    if len(facts) < LEAST_ROWS:
+        return None
+    from elastalog.relations.blocks_of_lines import kinds_of, lines_of
+
+    words = facts.fact_words().words
+    with replacing(path) as out:
+        for part in lines_of(words, kinds_of(facts.schema), ord(form.delimiter), facts.dictionary):
+            if isinstance(part, memoryview):
+                out.write(part)
+            else:
+                for block in _text_blocks(facts.schema, to_table(facts.schema, part, facts.dictionary), form):
+                    out.write(block)
+    return path
+
+
 def print_size(name: str, count: int, stdout: BinaryIO) -> None:
     """The number of facts of a relation, as `.printsize` has it."""
     stdout.write(f"{name}\t{count}\n".encode())
@@ -90,7 +129,7 @@ def print_size(name: str, count: int, stdout: BinaryIO) -> None:
 def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: Mapping[str, str] | None = None) -> None:
     """The facts between rulers, as Soufflé prints them for `IO=stdout`."""
     form = Format.of(parameters or {}, "")
-    body = b"".join(text_blocks(schema, table, form))
+    body = b"".join(_text_blocks(schema, table, form))
     header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
     stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
     stdout.flush()
@@ -101,17 +140,19 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
-            for block in text_blocks(schema, table, form):
+            for block in _text_blocks(schema, table, form):
                 out.write(block)
         case Kind.PARQUET:
             out.write(parquet_bytes(table))
         case Kind.JSON_LINES:
+            from elastalog.pipeline.files.json_lines import json_lines_bytes
+
             out.write(json_lines_bytes(schema, table))
         case _:
             assert_never(form.kind)
 
 
-def text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
+def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
     """The lines of facts, in parts."""
     if schema.arity == 0:
         yield b"()\n" * table.num_rows
