@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from elastalog import ElastalogError
-from elastalog.pipeline.files import write_lines as module
-from elastalog.pipeline.files.write import write_output
-from elastalog.pipeline.files.write_lines import write_lines
+from elastalog.pipeline.files import write as module
+from elastalog.pipeline.files.write import write_lines, write_output
 from elastalog.relations import blocks_of_lines
 from elastalog.relations.facts import Relation
 from elastalog.relations.schema import Schema

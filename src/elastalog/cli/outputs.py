@@ -58,8 +58,7 @@ def _write_together(
 
 
 def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt | None) -> list[Path]:
-    from elastalog.pipeline.files.write import refuse, write_output
-    from elastalog.pipeline.files.write_lines import write_lines
+    from elastalog.pipeline.files.write import refuse, write_lines, write_output
 
     if any(directive.kind == "output" for directive in relation.directives):
         facts, doubt = session[relation.name], doubt or refuse

@@ -6,7 +6,7 @@ the head (backward evaluation). Variables are kept only while something later ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import assert_never
 
@@ -44,6 +44,13 @@ def body_row(scan: int) -> str:
 def plan_from_goal(clause: Clause, goal: int, statistics: Statistics, *, with_rows: bool = False) -> Variant:
     """The variant that starts at the facts of one goal, a scan or a negated atom."""
     return _plan(clause, goal, set(), statistics, _results(clause, with_rows), hint=_hint(clause, goal))
+
+
+def plan_heads(clauses: Sequence[Clause], goal: int, statistics: Statistics) -> Variant:
+    """The variant that starts at the facts of one goal, for clauses that differ in their heads only: its results are
+    the terms of all heads, each once."""
+    results = tuple(dict.fromkeys(term for clause in clauses for term in clause.head_terms))
+    return _plan(clauses[0], goal, set(), statistics, results)
 
 
 def plan_full(clause: Clause, statistics: Statistics) -> Variant:

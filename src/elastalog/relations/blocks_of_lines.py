@@ -16,7 +16,7 @@ from elastalog.analysis.program import Base
 from elastalog.late import dataclass
 from elastalog.relations import line_operators as operators
 from elastalog.relations.large_interner import PlacedTexts
-from elastalog.relations.limits import Integers, Words
+from elastalog.relations.limits import Integers, Unsigned, Words
 from elastalog.relations.line_operators import PADDING
 from elastalog.relations.schema import Schema
 from elastalog.relations.words import Dictionary
@@ -46,34 +46,61 @@ class BlockOfLines:
         return self.words
 
 
-def kinds_of(schema: Schema) -> Integers | None:
-    """What the columns of a relation hold, None if it has none, or some that are not plain."""
-    kinds = [KINDS.get(column.base) for column in schema.columns]
-    return np.array(kinds, np.int64) if kinds and None not in kinds else None
+def kinds_of(schema: Schema) -> Integers:
+    """What the columns of a relation hold, all of which must be plain."""
+    return np.array([KINDS[column.base] for column in schema.columns], np.int64)
 
 
 def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, kinds: Integers) -> BlockOfLines | None:
     """The lines between two places of some bytes, the last of which is a line end, with PADDING behind it; None if they
     are not plain. The bytes must stay as they are until the block is encoded."""
     size = stop - start
-    rows: Words = np.empty((size // len(kinds) + 1, len(kinds)), np.int32)
     state = np.zeros(3, np.int64)
     width = max(8, (2 * size // _BYTES_OF_A_SYMBOL).bit_length())
+    scratch = _SPARE.pop() if _SPARE else _Scratch()
+    rows = scratch.rows_for(size // len(kinds) + 1, len(kinds))
     while True:
         room = 1 << (width - 1)
-        begins, ends = np.empty(room, np.int64), np.empty(room, np.int64)
-        hashes, slots = np.empty(room, np.uint64), np.zeros(1 << width, np.uint64)
+        begins, ends, hashes = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint64)
+        slots = scratch.empty_slots(1 << width)
         outcome = operators.read_lines(
             data, start, stop, delimiter, kinds, slots, 64 - width, begins, ends, hashes, rows, state
         )
         if outcome != operators.FULL:
             break
         width += 2
+    words = rows[: int(state[operators.ROWS])].copy()
+    _SPARE.append(scratch)
     if outcome == operators.STRANGE or not (state[operators.IS_ASCII] or _is_utf8(data[start:stop])):
         return None
     used = int(state[operators.DISTINCT])
-    symbols = PlacedTexts(data, begins[:used], ends[:used], hashes[:used])
-    return BlockOfLines(rows[: int(state[operators.ROWS])], kinds, symbols)
+    return BlockOfLines(words, kinds, PlacedTexts(data, begins[:used], ends[:used], hashes[:used]))
+
+
+class _Scratch:
+    """Arrays that a thread needs while it reads a block: memory that was used before is had for nothing."""
+
+    __slots__ = ("_rows", "_slots")
+
+    def __init__(self) -> None:
+        self._rows: Words = np.empty(0, np.int32)
+        self._slots: Unsigned = np.empty(0, np.uint64)
+
+    def rows_for(self, count: int, width: int) -> Words:
+        if len(self._rows) < count * width:
+            self._rows = np.empty(count * width, np.int32)
+        return self._rows[: count * width].reshape(count, width)
+
+    def empty_slots(self, count: int) -> Unsigned:
+        if len(self._slots) < count:
+            self._slots = np.empty(count, np.uint64)
+        slots = self._slots[:count]
+        slots.fill(0)
+        return slots
+
+
+_SPARE: list[_Scratch] = []
+"""As many as threads have read at once; who is interrupted leaves his to nobody."""
 
 
 def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary) -> Iterator[memoryview | Words]:

@@ -18,10 +18,7 @@ def read_ahead(reads: Iterable[Callable[[], Read]], threads: int) -> Generator[R
     """What reads give, in order, this thread among those that read; at most `threads` have been done, or are being
     done, that are not used yet. What one raises is raised in its turn. Limits are those of whoever asks (see
     `allowance`), who closes this if the rest is not wanted."""
-    if threads < 2:
-        yield from (read() for read in reads)
-        return
-    pool = ThreadPoolExecutor(threads - 1, "elastalog reading")
+    pool = ThreadPoolExecutor(max(threads - 1, 1), "elastalog reading")
     coming: deque[tuple[Callable[[], Read], Future[Read]]] = deque()
 
     def next_one() -> Read:

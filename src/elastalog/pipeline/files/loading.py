@@ -15,7 +15,6 @@ import pyarrow as pa
 from elastalog.analysis.program import Relation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
-from elastalog.pipeline.files.ahead import read_ahead
 from elastalog.pipeline.files.allowance import allowance
 from elastalog.pipeline.files.format import medium
 from elastalog.pipeline.files.paths import find_facts, require_file
@@ -58,7 +57,7 @@ def load_inputs(
     if sum(file.size for file in files.values() if file is not None) < LEAST_SIZE:
         files = dict.fromkeys(files)
     reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
-    with closing(read_ahead(reads, threads)) as read:
+    with closing(_results(reads, threads)) as read:
         for relation in relations:
             file = files[relation.name]
             if file is None:
@@ -74,6 +73,16 @@ def load_inputs(
                 yield lines.loaded()
     # Arrow keeps what it has given back, for tables that will not come.
     pa.default_memory_pool().release_unused()
+
+
+def _results(
+    reads: Iterator[Callable[[], FactsRead | Lines]], threads: int
+) -> Generator[FactsRead | Lines, None, None]:
+    if threads < 2:
+        return (read() for read in reads)
+    from elastalog.pipeline.files.ahead import read_ahead
+
+    return read_ahead(reads, threads)
 
 
 def _plain_file(relation: Relation, root: Path) -> PlainFile | None:

@@ -17,17 +17,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from elastalog.analysis.program import Base
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.late import dataclass
 from elastalog.pipeline.files.format import Format, Kind
 from elastalog.pipeline.files.policy import BadRow
 from elastalog.pipeline.files.read import unreadable
 from elastalog.pipeline.files.text import BYTE_ORDER_MARK, read_lines
-from elastalog.relations.limits import Integers
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
     from elastalog.relations.blocks_of_lines import BlockOfLines
+
+PLAIN = frozenset((Base.SYMBOL, Base.NUMBER, Base.UNSIGNED))
+"""Of what columns must be."""
 
 BLOCK = 1 << 20
 _MORE = 1 << 12
@@ -40,7 +43,6 @@ class PlainFile:
     """A file of lines of numbers and symbols between delimiters, without header and quotes."""
 
     schema: Schema
-    kinds: Integers
     path: Path
     form: Format
     size: int
@@ -50,12 +52,12 @@ class PlainFile:
         return (partial(self._read, start) for start in range(0, self.size, BLOCK))
 
     def _read(self, start: int) -> Lines:
-        from elastalog.relations.blocks_of_lines import read_block
+        from elastalog.relations.blocks_of_lines import kinds_of, read_block
 
         data, first, last = self._bytes(start)
         if first == last:
             return Lines(0, None, None, ())
-        block = read_block(data, first, last, ord(self.form.delimiter), self.kinds)
+        block = read_block(data, first, last, ord(self.form.delimiter), kinds_of(self.schema))
         if block is not None:
             return Lines(len(block.words), block, None, ())
         given = data[first:last].tobytes()
@@ -111,6 +113,8 @@ def plain_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> Pla
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip or form.columns)
     if not is_plain or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
+    if not schema.columns or any(column.base not in PLAIN for column in schema.columns):
+        return None
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -120,10 +124,7 @@ def plain_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> Pla
                 return None
     except OSError:
         return None  # who reads it will tell why
-    from elastalog.relations.blocks_of_lines import kinds_of
-
-    kinds = kinds_of(schema)
-    return None if kinds is None else PlainFile(schema, kinds, path, form, found.st_size)
+    return PlainFile(schema, path, form, found.st_size)
 
 
 def _fill(file: FileIO, data: NDArray[np.uint8], used: int, offset: int) -> int:

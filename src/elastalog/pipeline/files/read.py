@@ -16,12 +16,9 @@ from elastalog.late import dataclass
 from elastalog.pipeline.files.allowance import read_bounded, read_stream
 from elastalog.pipeline.files.chosen_columns import chosen_columns
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.json_lines import read_json_lines
-from elastalog.pipeline.files.json_list import read_json_list
 from elastalog.pipeline.files.parquet import parquet_table, read_parquet_table
 from elastalog.pipeline.files.paths import find_facts, require_file
 from elastalog.pipeline.files.policy import FAIL, BadRow, Policy, Report, settle
-from elastalog.pipeline.files.sqlite import database_of, read_sqlite
 from elastalog.pipeline.files.text import read_text
 from elastalog.relations.checks import converted_values
 from elastalog.relations.schema import Schema
@@ -67,10 +64,14 @@ def read_input(
         parameters = directive.parameters
         source = medium(parameters, ("file", "stdin", "json", "jsonfile", "sqlite"))
         if source == "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of, read_sqlite
+
             path = require_file(root, relation.name, database_of(parameters, relation.name))
             table, bad_here = read_sqlite(schema, path, parameters.get("name", relation.name))
             files.append(str(path))
         elif source in ("json", "jsonfile"):
+            from elastalog.pipeline.files.json_list import read_json_list
+
             path = require_file(root, relation.name, parameters.get("filename", f"{relation.name}.json"))
             table, bad_here = read_json_list(schema, file_bytes(path, _is_packed(path)), str(path))
             files.append(str(path))
@@ -136,6 +137,8 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             table, bad = read_parquet_table(schema, given, file, keeps_dictionaries=True)
             return table, bad, converted_values(schema, given)
         case Kind.JSON_LINES:
+            from elastalog.pipeline.files.json_lines import read_json_lines
+
             return *read_json_lines(schema, data, file), 0
         case _:
             assert_never(form.kind)

@@ -7,7 +7,7 @@ import gzip
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, assert_never
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +18,16 @@ from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.format import Format, Kind, medium
-from elastalog.pipeline.files.json_lines import json_lines_bytes
-from elastalog.pipeline.files.json_list import json_list_bytes
 from elastalog.pipeline.files.parquet import parquet_bytes
 from elastalog.pipeline.files.paths import resolve_under
-from elastalog.pipeline.files.sqlite import database_of, write_sqlite
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts
 from elastalog.relations.faults import shown
 from elastalog.relations.record_types import record_texts
 from elastalog.relations.schema import Column, Schema
+from elastalog.relations.tables import to_table
+
+if TYPE_CHECKING:
+    from elastalog.relations.facts import Relation as Facts
 
 pc = late.module("pyarrow.compute")
 
@@ -35,6 +36,11 @@ Doubt: TypeAlias = Callable[[Diagnostic], None]
 
 ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
+
+_PLAIN = (Base.SYMBOL, Base.NUMBER, Base.UNSIGNED)
+
+LEAST_ROWS = 1 << 13
+"""Facts below which it does not pay to load compiled operators."""
 
 
 def refuse(doubt: Diagnostic) -> None:
@@ -82,11 +88,15 @@ def write_output(
             print_size(relation.name, table.num_rows, stdout or sys.stdout.buffer)
             continue
         if to == "sqlite":
+            from elastalog.pipeline.files.sqlite import database_of, write_sqlite
+
             path = resolve_under(root, database_of(parameters, relation.name))
             write_sqlite(schema, table, path, parameters.get("name", relation.name))
             written.append(path)
             continue
         if to in ("json", "jsonfile"):
+            from elastalog.pipeline.files.json_list import json_list_bytes
+
             path = resolve_under(root, parameters.get("filename", f"{relation.name}.json"))
             with replacing(path) as out:
                 out.write(json_list_bytes(schema, table, parameters.get("format", "list")))
@@ -99,6 +109,35 @@ def write_output(
     return written
 
 
+def write_lines(relation: Relation, facts: Facts, root: Path | str, doubt: Doubt = refuse) -> Path | None:
+    """Obeys the only `.output` directive of a relation, if it has no other and asks for plain text, under `root`;
+    returns the file, None if nothing was done. The file is the one that `write_output` would write."""
+    told = [directive for directive in relation.directives if directive.kind in ("output", "printsize")]
+    if len(told) != 1 or told[0].kind != "output" or told[0].parameters.get("IO", "file") != "file":
+        return None
+    parameters = told[0].parameters
+    path = resolve_under(root, parameters.get("filename", f"{relation.name}.csv"))
+    form = Format.of(parameters, path.name)
+    is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip)
+    is_short = len(form.delimiter) == 1 and form.delimiter.isascii() and form.delimiter not in CHARACTERS_OF_NUMBERS
+    columns = facts.schema.columns
+    if not is_plain or not is_short or not columns or any(column.base not in _PLAIN for column in columns):
+        return None
+    if len(facts) < LEAST_ROWS:
+        return None
+    from elastalog.relations.blocks_of_lines import kinds_of, lines_of
+
+    words = facts.fact_words().words
+    with replacing(path) as out:
+        for part in lines_of(words, kinds_of(facts.schema), ord(form.delimiter), facts.dictionary):
+            if isinstance(part, memoryview):
+                out.write(part)
+            else:
+                for block in _text_blocks(facts.schema, to_table(facts.schema, part, facts.dictionary), form, doubt):
+                    out.write(block)
+    return path
+
+
 def print_size(name: str, count: int, stdout: BinaryIO) -> None:
     """The number of facts of a relation, as `.printsize` has it."""
     stdout.write(f"{name}\t{count}\n".encode())
@@ -108,7 +147,7 @@ def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: M
     """The facts between rulers, as Soufflé prints them for `IO=stdout`. This is to be seen, not to be read back: no
     symbol is refused."""
     form = Format.of(parameters or {}, "")
-    body = b"".join(text_blocks(schema, table, form, lambda doubt: None))
+    body = b"".join(_text_blocks(schema, table, form, lambda doubt: None))
     header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
     stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
     stdout.flush()
@@ -119,17 +158,19 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
-            for block in text_blocks(schema, table, form, doubt):
+            for block in _text_blocks(schema, table, form, doubt):
                 out.write(block)
         case Kind.PARQUET:
             out.write(parquet_bytes(table))
         case Kind.JSON_LINES:
+            from elastalog.pipeline.files.json_lines import json_lines_bytes
+
             out.write(json_lines_bytes(schema, table))
         case _:
             assert_never(form.kind)
 
 
-def text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) -> Iterator[bytes | pa.Buffer]:
+def _text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) -> Iterator[bytes | pa.Buffer]:
     """The lines of facts, in parts."""
     if schema.arity == 0:
         yield b"()\n" * table.num_rows

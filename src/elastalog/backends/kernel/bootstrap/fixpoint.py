@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from elastalog.backends.kernel.bootstrap.begun import Begun
+from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody, with_shared_bodies
 from elastalog.backends.kernel.bootstrap.small_rounds import FEW, PATIENCE, run_small_iterations
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch, Sink
 from elastalog.backends.kernel.store.memory import Matrix
@@ -52,12 +53,20 @@ class StratumVariants:
             for clause in clauses
             for goal in clause.recursive_goals
         ]
+        self._bodies: list[BoundVariant | SharedBody] | None = None
         self._planned_size = self._size()
         self._read_sizes = self._sizes_read()
 
     def __iter__(self) -> Iterator[BoundVariant]:
         yield from self.once
         yield from self.by_delta
+
+    @property
+    def bodies(self) -> list[BoundVariant | SharedBody]:
+        """The variants that follow a delta, those that differ in their heads only as one."""
+        if self._bodies is None:
+            self._bodies = with_shared_bodies(self.by_delta, self._statistics, self._bind)
+        return self._bodies
 
     def _bind(self, planned: Variant) -> BoundVariant:
         look()
@@ -97,6 +106,7 @@ class StratumVariants:
         if self.still_planned_for > 0:
             return
         self._planned_size = self._size()
+        self._bodies = None
         for i, variant in enumerate(self.by_delta):
             goal = variant.gather.goal
             assert goal is not None
@@ -142,11 +152,15 @@ def evaluate(
                 first = variant.gather.relation
                 last = relations[first].used if first is not None else 1
                 workers.run(variant, 0, last, bounds, stop)
-        for variant in variants.by_delta:
-            name = variant.gather.relation
+        for body in variants.bodies if workers.is_plain else variants.by_delta:
+            name = (body.variant if isinstance(body, SharedBody) else body).gather.relation
             assert name is not None
-            if start[name] < stop[name]:
-                workers.run(variant, start[name], stop[name], bounds, stop)
+            if start[name] == stop[name]:
+                continue
+            if isinstance(body, SharedBody):
+                workers.run_shared(body, start[name], stop[name], bounds, stop)
+            else:
+                workers.run(body, start[name], stop[name], bounds, stop)
         found = 0
         start = stop
         stop = {relation.name: relation.used for relation in own}
@@ -199,6 +213,24 @@ class Workers:
         with self._measured(variant):
             variant.run(self.relations, start, stop, bounds, self.scratch, insert)
         variant.start_rows += stop - start
+
+    def run_shared(self, body: SharedBody, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs the variants of a body over a range of start rows."""
+        relations, watch = self.relations, self.watch
+
+        def insert(block: Matrix, used: int) -> None:
+            for member, facts in body.heads(block, used):
+                head = relations[member.clause.head]
+                head.insert(facts, 0, used, counted[head.name])
+                watch.derived(used)
+
+        began, before = time.perf_counter(), self.scratch.derivations
+        body.variant.run(relations, start, stop, bounds, self.scratch, insert)
+        seconds, derivations = time.perf_counter() - began, self.scratch.derivations - before
+        for member in body.members:
+            member.seconds += seconds / len(body.members)
+            member.derivations += derivations
+            member.start_rows += stop - start
 
     def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         head = self.relations[variant.clause.head]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from elastalog.backends.kernel.bootstrap.fixpoint import Workers
+from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -47,6 +48,15 @@ class ParallelWorkers(Workers):
         variant.seconds += time.perf_counter() - began
         variant.start_rows += stop - start
         variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before
+
+    def run_shared(self, body: SharedBody, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
+        """Runs the variants of a body over a range of start rows; one by one where threads share them out."""
+        member = body.members[0]
+        if not _is_worth_it(member, stop - start) or not is_shareable(member):
+            super().run_shared(body, start, stop, bounds, counted)
+            return
+        for member in body.members:
+            self.run(member, start, stop, bounds, counted)
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""

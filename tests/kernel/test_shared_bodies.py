@@ -1,0 +1,101 @@
+"""A recursive rule with several heads is run once for all of them: facts, levels and counts are those of as many
+rules."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import elastalog
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.bootstrap.shared_bodies import SharedBody
+
+DECLARATIONS = """
+.decl edge(x: number, y: number)
+.decl start(x: number)
+.decl reached(x: number)
+.decl step(x: number, y: number)
+.decl twice(x: number, y: number, z: number)
+.decl tagged(kind: number, x: number)
+reached(x) :- start(x).
+step(x, y) :- reached(x), edge(x, y), x > 3.
+reached(x) :- twice(x, _, _), tagged(_, x).
+"""
+
+TOGETHER = (
+    DECLARATIONS + "reached(y), step(x, y), twice(y, y, x), tagged(7, y) :- reached(x), edge(x, y), step(_, x).\n"
+)
+
+APART = (
+    DECLARATIONS
+    + """
+reached(y) :- reached(x), edge(x, y), step(_, x).
+step(x, y) :- step(_, x), edge(x, y), reached(x).
+twice(y, y, x) :- edge(x, y), reached(x), step(_, x).
+tagged(7, y) :- edge(x, y), step(_, x), reached(x).
+"""
+)
+
+RANGES = """
+.decl seed(x: number)
+.decl near(x: number)
+.decl far(x: number, y: number)
+near(x) :- seed(x).
+near(y), far(x, y) :- near(x), x < 40000, y = range(x + 1, x + 40000, 2).
+"""
+
+
+def facts() -> dict[str, list[tuple[int, ...]]]:
+    choice = random.Random(11)
+    edges = {(choice.randrange(60), choice.randrange(60)) for _ in range(200)}
+    return {"edge": sorted(edges), "start": [(4,), (9,)]}
+
+
+def state(program: str, jobs: int) -> dict[str, set[tuple[object, int, int]]]:
+    with elastalog.open(program, facts=facts(), engine="local", jobs=jobs) as db:
+        found = {name: db._backend.facts(name) for name in db}
+        return {
+            name: {
+                (tuple(fact), level, count)
+                for fact, level, count in zip(
+                    words.words.tolist(), words.level.tolist(), words.count.tolist(), strict=True
+                )
+            }
+            for name, words in found.items()
+        }
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_same_as_separate_rules(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared: list[SharedBody] = []
+    bodies = StratumVariants.bodies.fget
+    assert bodies is not None
+
+    def noted(self: StratumVariants) -> list:
+        shared.extend(body for body in bodies(self) if isinstance(body, SharedBody))
+        return bodies(self)
+
+    monkeypatch.setattr(StratumVariants, "bodies", property(noted))
+    together = state(TOGETHER, jobs)
+    assert {len(body.members) for body in shared} == {4}
+    shared.clear()
+    assert together == state(APART, jobs)
+    assert not shared
+    assert len(together["twice"]) > 50
+
+
+def test_blocks_of_any_length() -> None:
+    with elastalog.open(RANGES, facts={"seed": [(39_990,)]}, engine="local") as db:
+        expected = {(39_990,)}
+        pairs = set()
+        waiting = [39_990]
+        while waiting:
+            x = waiting.pop()
+            for y in range(x + 1, x + 40_000, 2) if x < 40_000 else ():
+                pairs.add((x, y))
+                if (y,) not in expected:
+                    expected.add((y,))
+                    waiting.append(y)
+        assert set(db["near"]) == expected
+        assert set(db["far"]) == pairs
