@@ -2,9 +2,9 @@
 
 `python -m benchmarks.small [CASE ...] [--data DIR] [--epochs N] [--beside SOURCES] [--turns N]` prints milliseconds of
 the processor at the median, and below which nine of ten lie. Cases: `closure` (chains of two edges: an update changes
-one derived fact), `doop`, `crdt`. Facts are explicit ones at random, deleted and inserted again by turns, given as lists
-of tuples and as Arrow tables. `--beside` names the `src` of another checkout: both are measured by turns, each time in
-a process of its own, and the ratio is that of the medians of turns.
+one derived fact), `doop`, `crdt`. Facts are explicit ones at random, deleted and inserted again by turns, given as
+lists of tuples and as Arrow tables. `--beside` names the `src` of another checkout: both are measured by turns, each
+time in a process of its own, and the ratio is that of the medians of turns.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def measure(name: str, data: str | None, epochs: int) -> Figures:
                 cost: list[float] = []
                 for seed in range(epochs // 2):
                     chosen = {name: shaped(table) for name, table in cycle.choose(size, seed).items()}
-                    for update in ({"deleted": chosen}, {"inserted": chosen}):
-                        cost.append(_seconds(db, update))
+                    cost += _seconds(db, {"deleted": chosen}), _seconds(db, {"inserted": chosen})
                 found[f"{name}, {size} as {form}"] = statistics.median(cost) * 1e3, float(np.percentile(cost, 90)) * 1e3
     return found
 
@@ -101,7 +100,9 @@ def compare(name: str, given: argparse.Namespace) -> None:
     for told, medians in here.items():
         before, now = statistics.median(there[told]), statistics.median(medians)
         spread = " ".join(f"{old:.3f}>{new:.3f}" for old, new in zip(there[told], medians, strict=True))
-        print(f"{told:24s} {before:9.3f} ms there {now:9.3f} ms here   {before / now:5.2f} times   {spread}", flush=True)
+        print(
+            f"{told:24s} {before:9.3f} ms there {now:9.3f} ms here   {before / now:5.2f} times   {spread}", flush=True
+        )
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
+from elastalog.backends.protocol import Small
 from elastalog.evaluation.experience import WEIGHT, Expectation, Experience
 from elastalog.evaluation.stopping import FACTOR, best_end
 from elastalog.late import dataclass
@@ -99,6 +100,12 @@ class CostModel:
         the choice can wait. None: it must be made now."""
         return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
 
+    def small(self) -> Small | None:
+        """The updates that need not be chosen one by one, for the same reason; None: there are none."""
+        if self.budget != AUTO:
+            return None
+        return Small(LEAST_BUDGET, [number for number, known in self._strata.items() if known.credit >= 1])
+
     def updated(
         self,
         stratum: LogicalStratum,
@@ -109,9 +116,10 @@ class CostModel:
         *,
         is_loss: bool = False,
         touched: int | None = None,
-    ) -> None:
+    ) -> Experience:
         """Remembers what an update cost, and how many facts it touched if that is known. `facts` are those that the
-        stratum had, here and below, and `is_loss` says whether most changes are deletions."""
+        stratum had, here and below, and `is_loss` says whether most changes are deletions. Returns what is known
+        now."""
         known = self.known(stratum)
         known.observe(changes, derivations, is_loss=is_loss, touched=touched)
         known.skipped = 0
@@ -119,10 +127,11 @@ class CostModel:
             anew = _cost_anew(known, inputs, facts)
             if known.weight * derivations > anew:
                 _give_credit(known, changes, derivations, anew, is_loss=is_loss)
-                return
+                return known
         if changes >= _failed(known, is_loss):
             known.failures = known.failed_changes = known.failed_losses = 0
             known.credit = 0.0
+        return known
 
     def abandoned(
         self,

@@ -8,6 +8,7 @@ Arrays beyond a limit lie in files (`mapped`): a dictionary may be larger than m
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -23,11 +24,15 @@ from elastalog.relations.mapped import is_mapped, new_array, zeros
 MOST_TEXTS = (1 << 31) - 1
 _LOAD = (11, 16)
 _LEAST_SLOTS = 1 << 10
+_MANY_SLOTS = 1 << 21
 _GROWTH = 3
 """Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
 
 _REMEMBERED = 1 << 14
-"""Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+"""Texts whose ids are kept in a Python dict too, because they were asked for one by one, or a few at once."""
+
+_FEW = 128
+"""Texts up to which they are looked for one by one first."""
 
 
 _NO_HASHES: Unsigned = np.empty(0, np.uint64)
@@ -65,15 +70,27 @@ class LargeInterner:
 
     def intern(self, texts: pa.Array) -> Words:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
-        return self._look_up(*_parts(texts), is_adding=True)
+        return self._look_up(*parts_of(texts), is_adding=True)
 
     def intern_placed(self, texts: PlacedTexts) -> Words:
         """The ids of texts among bytes, new ones added."""
         return self._ids_of(texts, is_adding=True)
 
     def intern_texts(self, texts: list[str]) -> Words:
-        """The ids of texts, new ones added."""
-        return self._look_up(*_encoded(texts), is_adding=True)
+        """The ids of texts, new ones added. Those of a few, as small updates have them, are remembered."""
+        recent = self._recent
+        known = [recent.get(text, -1) for text in texts] if len(texts) <= _FEW else [-1]
+        if -1 not in known:
+            return np.array(known, np.int32)
+        ids = self._look_up(*_encoded(texts), is_adding=True)
+        if len(texts) <= _FEW:
+            self._remember(zip(texts, ids.tolist(), strict=True))
+        return ids
+
+    def _remember(self, found: Iterable[tuple[str, int]]) -> None:
+        if len(self._recent) >= _REMEMBERED:
+            self._recent = {}
+        self._recent.update(found)
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
@@ -90,9 +107,7 @@ class LargeInterner:
             return found
         found = int(self._look_up(*_encoded([text]), is_adding)[0])
         if found >= 0:
-            if len(self._recent) >= _REMEMBERED:
-                self._recent = {}
-            self._recent[text] = found
+            self._remember([(text, found)])
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
@@ -140,7 +155,10 @@ class LargeInterner:
             return
         from elastalog.relations import text_operators
 
-        slots = zeros(max(_LEAST_SLOTS, 1 << (wanted // _LOAD[0]).bit_length()), np.uint64)
+        size = 1 << (wanted // _LOAD[0]).bit_length()
+        if len(slots) and size < _MANY_SLOTS:
+            size *= 2  # entering all texts again takes longer than looking at more slots
+        slots = zeros(max(_LEAST_SLOTS, size), np.uint64)
         text_operators.enter(self._bytes, self._ends, 0, self._length, slots, _shift(slots))
         self._index = slots, self._length
 
@@ -184,7 +202,7 @@ class LargeInterner:
         if isinstance(texts, list):
             texts = array_of_texts(texts)
         for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            data, places = _parts(chunk)
+            data, places = parts_of(chunk)
             self._append(data, places)
 
     def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
@@ -210,7 +228,7 @@ def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), places
 
 
-def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
+def parts_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of a column of texts, and where each begins and ends."""
     kind = np.int32 if pa.types.is_string(texts.type) else np.int64
     _, offsets, data = texts.buffers()

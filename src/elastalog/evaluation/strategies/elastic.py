@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend, Maintenance, Reach
+from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, cost_anew, update_cost
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
@@ -54,9 +54,18 @@ class Elastic:
         work = Work()
         deleted, inserted = backend.changes.explicit()
         self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
-        for stratum, reach in backend.changes.affected():
-            work.strata.append(self.update_stratum(backend, stratum, reach))
+        for stratum, reach in backend.changes.affected(self.costs.small()):
+            if reach.done is None:
+                work.strata.append(self.update_stratum(backend, stratum, reach))
+            else:
+                work.strata.append(self._note(stratum, reach.changes, reach.done))
         return work
+
+    def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
+        """An update so small that nobody had to choose."""
+        known = self.costs.updated(stratum, changes, done.effort, is_loss=self._is_loss)
+        why = _why(f"{changes:,} changed inputs", done.effort, known.bootstrap_of(0).derivations)
+        return StratumWork(stratum.number, stratum.relations, "update", why, done.derivations, done.seconds)
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
@@ -134,15 +143,16 @@ class Elastic:
             stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
         )  # fmt: skip
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        work.how, work.why = (
-            "update",
-            f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_of(inputs).derivations:,}",
-        )
+        work.how, work.why = "update", _why(why, spent, known.bootstrap_of(inputs).derivations)
         work.cost, work.other = update_cost(known, spent), cost_anew(known.bootstrap_of(inputs).cost, facts)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
+
+
+def _why(why: str, spent: int, bootstrap: int) -> str:
+    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:
