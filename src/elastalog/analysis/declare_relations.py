@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from elastalog.analysis.declare_types import report_unknown_type
+from elastalog.analysis.declare_types import BASE_TYPES, report_unknown_type
 from elastalog.analysis.directives import read_directives
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
@@ -44,7 +44,7 @@ def declare_relations(draft: Draft) -> Outcome:
             if item.name in declarations:
                 _report_twice(item, declarations[item.name], findings)
                 continue
-            if item.name in draft.types:
+            if item.name in draft.types and item.name not in BASE_TYPES:
                 _report_clash(item, draft, findings)
             declarations[item.name] = item
             attributes[item.name] = _attributes(item, draft, findings)

@@ -218,6 +218,10 @@ def _resolve(declaration: TypeDeclaration, meanings: dict[str, TypeMeaning], fin
         case "alias":
             meanings[name] = TypeMeaning(name, first.base, (), first.same_as or first.name, first.structure)
         case _:
+            every = next((m for m, _ in parents if (m.same_as or m.name) in BASE_TYPES), None)
+            if every is not None:  # the union of a base type and parts of it is the base type
+                meanings[name] = TypeMeaning(name, first.base, (), every.same_as or every.name)
+                return
             meanings[name] = TypeMeaning(name, first.base, (), structure=first.structure)
             for member, _ in parents:  # a member is below its union
                 below = meanings[member.same_as or member.name]

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from elastalog.analysis.declare_types import BASE_TYPES
 from elastalog.analysis.draft import Draft, TypedRule
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.analysis.program import Apply, Atom, Comparison, Expression, Variable, Wildcard
+from elastalog.analysis.program import (
+    Aggregation,
+    Apply,
+    Atom,
+    Comparison,
+    Expression,
+    Literal,
+    Negation,
+    Variable,
+    Wildcard,
+)
+from elastalog.analysis.resolve_names import constructors_of
+from elastalog.analysis.structures import Field, is_constructor
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
 
@@ -19,14 +31,15 @@ _Source: TypeAlias = tuple[str, Span, tuple[Span, ...]]
 class SubtypeCheck:
     """Reports head arguments that a rule fills with values of a type that is not below the declared one.
 
-    A variable has all the types of the positive atoms that it, or a variable that equals it, stands in; it is enough
-    that one of them, or what they have in common, is below the type of the head. Constants and results of functors have
-    every type of their base."""
+    A variable has all the types of the positive atoms, and fields of records and branches, that it, or a variable that
+    equals it, stands in; it is enough that one of them, or what they have in common, is below the type of the head.
+    Constants and results of functors have every type of their base."""
 
     def __init__(self, draft: Draft, findings: Findings) -> None:
         self.types = draft.types
         self.relations = draft.relations
         self.functors = draft.functors
+        self.constructors = constructors_of(draft)
         self.findings = findings
         self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
@@ -74,7 +87,13 @@ class SubtypeCheck:
                         continue
                     if types.setdefault(term.name, attribute.type_name) != attribute.type_name:
                         return True
-            elif type(literal) is Comparison and type(literal.left) is type(literal.right) is Variable:
+            elif type(literal) is Comparison:
+                sides = literal.left, literal.right
+                if all(type(side) is Variable for side in sides) or any(
+                    type(side) is Apply and is_constructor(side.functor) for side in sides
+                ):
+                    return True
+            elif type(literal) is Aggregation:
                 return True
         return False
 
@@ -128,7 +147,10 @@ class SubtypeCheck:
         """The types of each variable, where they come from, and the equations they came through."""
         found: dict[str, list[_Source]] = {}
         equal: dict[str, list[tuple[str, Span]]] = {}
-        for literal in rule.body:
+        for part, type_name in self._parts(rule):
+            if part.span not in casts:
+                found.setdefault(part.name, []).append((self.canonical(type_name), part.span, ()))
+        for literal in _literals(rule.body):
             if type(literal) is Atom:
                 attributes = self.relations[literal.relation].attributes
                 for term, attribute in zip(literal.arguments, attributes, strict=True):
@@ -141,6 +163,37 @@ class SubtypeCheck:
         for name in list(equal):
             found.setdefault(name, []).extend(self._through(name, equal, found))
         return found
+
+    def _parts(self, rule: TypedRule) -> list[tuple[Variable, str]]:
+        """The variables inside of what the rule builds or takes apart, and the types of the fields they stand for."""
+        equations = [lit for lit in _literals(rule.body) if type(lit) is Comparison and lit.operator == "="]
+        pairs = [pair for c in equations for pair in ((c.left, c.right), (c.right, c.left))]
+        made = [(v.name, a) for v, a in pairs if type(v) is Variable and type(a) is Apply and is_constructor(a.functor)]
+        owners: dict[str, str] = {}
+        if made:
+            for literal in (rule.head, *_literals(rule.body)):
+                atom = literal.atom if type(literal) is Negation else literal
+                if type(atom) is Atom:
+                    attributes = self.relations[atom.relation].attributes
+                    for term, attribute in zip(atom.arguments, attributes, strict=True):
+                        if type(term) is Variable:
+                            owners.setdefault(term.name, attribute.type_name)
+        found: list[tuple[Variable, str]] = []
+        while ready := [pair for pair in made if pair[0] in owners or pair[1].functor[0] == "$"]:
+            made = [pair for pair in made if pair not in ready]
+            for name, apply in ready:
+                for argument, field in zip(apply.arguments, self._fields(name, apply, owners), strict=False):
+                    if type(argument) is Variable:
+                        found.append((argument, field.type_name))
+                        owners.setdefault(argument.name, field.type_name)
+        return found
+
+    def _fields(self, name: str, apply: Apply, owners: Mapping[str, str]) -> tuple[Field, ...]:
+        """The fields of the type of a constructor: a branch says which it is, a record is of that of its place."""
+        structure = self.constructors.get(apply.functor)
+        if structure is None and name in owners:
+            structure = self.types[owners[name]].structure
+        return () if structure is None else structure.branches.get(apply.functor, ())
 
     def _equate(
         self,
@@ -228,3 +281,13 @@ class SubtypeCheck:
                         pending.append(above)
             known = self._above[name] = frozenset(seen)
         return known
+
+
+def _literals(body: tuple[Literal, ...]) -> Iterator[Literal]:
+    """The literals of a body and of the aggregates in it."""
+    for literal in body:
+        if type(literal) is Aggregation:
+            for inner in literal.bodies:
+                yield from _literals(inner)
+        else:
+            yield literal
