@@ -5,10 +5,10 @@ shape of Galen), galen, closure-TG, sspe, usroads-reachability, ways, bursts.
 
 Every stream is played with updates only, with every stratum evaluated anew, with `budget="auto"` and with a fixed
 fifth. The better way of an epoch is, stratum by stratum, the cheaper of the first two; regret is the cost of a choice
-over it, summed over all epochs, and the largest of an epoch beyond 5 ms. Twice: in derivations (one of an update weighs
-as much as the cost model says), which no other load on the machine can disturb, and in seconds of the processor, the
-least of the repeats. `weight` is what a derivation of an update took, in terms of one of a bootstrap. Writes
-benchmarks/results/regret.json and a plot.
+over it, summed over all epochs, and the largest of an epoch beyond 5 ms. Twice: as the cost model counts, which no
+other load on the machine can disturb, and in seconds of the processor, the least of the repeats. `rate` is what the
+model's unit took in updates and in bootstraps, in nanoseconds. `--epochs` prints what single strata cost where the
+choice was worse by more than that many milliseconds. Writes benchmarks/results/regret.json and a plot.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from benchmarks.plot import draw_bars
 from benchmarks.strategies import aligned
 from benchmarks.updates import REACHABILITY, Cycle
 from benchmarks.workloads import BY_NAME, DATA_VARIABLE, HERE, Facts, data_folder
-from elastalog.evaluation import costs
 from elastalog.evaluation.costs import CostModel, Forecast
 from elastalog.evaluation.strategies import elastic
 from elastalog.planning.logical import LogicalStratum
@@ -52,6 +51,7 @@ class Cost:
     """Of one stratum in one epoch."""
 
     how: str
+    counted: float
     derivations: int
     seconds: float
 
@@ -75,7 +75,7 @@ class Regret:
 class AlwaysAnew(CostModel):
     """Has every stratum evaluated anew."""
 
-    def choose(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
+    def choose(self, stratum: LogicalStratum, *occasion: Any, **more: Any) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "always", None, None, None)
 
 
@@ -151,7 +151,7 @@ def play(case: Case, budget: Any, *, is_anew: bool = False) -> Played:
             epoch = db.epoch
             db.apply(inserted, deleted)
             done = db.log()[-1].strata if db.epoch > epoch else ()
-            played.append({work.stratum: Cost(work.how, work.derivations, work.seconds) for work in done})
+            played.append({work.stratum: of_work(work) for work in done})
         return played
 
 
@@ -159,25 +159,15 @@ def least(repeats: Sequence[Played]) -> Played:
     """The same costs with the least seconds that were measured."""
     return [
         {
-            stratum: Cost(cost.how, cost.derivations, min(other[i][stratum].seconds for other in repeats))
+            stratum: replace(cost, seconds=min(other[i][stratum].seconds for other in repeats))
             for stratum, cost in epoch.items()
         }
         for i, epoch in enumerate(repeats[0])
     ]
 
 
-def counted(cost: Cost, anew: Cost) -> float:
-    """In derivations of a bootstrap, which costs something to begin too; an update that was abandoned is both."""
-    bootstrap = anew.derivations + costs._WEIGHT * costs.LEAST_BUDGET
-    match cost.how:
-        case "update":
-            return costs._WEIGHT * cost.derivations
-        case "switch":
-            return costs._WEIGHT * max(cost.derivations - anew.derivations, 0) + bootstrap
-        case "bootstrap":
-            return bootstrap
-        case _:
-            return cost.derivations
+def of_work(work: Any) -> Cost:
+    return Cost(work.how, work.derivations if work.cost is None else work.cost, work.derivations, work.seconds)
 
 
 def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
@@ -189,8 +179,8 @@ def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
         for stratum, cost in epoch.items():
             ways_of = updated[stratum], evaluated[stratum]
             one += (
-                counted(cost, evaluated[stratum]),
-                min(counted(way, evaluated[stratum]) for way in ways_of),
+                cost.counted,
+                min(way.counted for way in ways_of),
                 cost.seconds,
                 min(way.seconds for way in ways_of),
             )
@@ -202,12 +192,22 @@ def regret(chosen: Played, updates: Played, anew: Played) -> Regret:
 
 
 def rate_of(played: Played) -> float:
-    """Seconds a derivation, of large updates."""
-    large = [cost for epoch in played for cost in epoch.values() if cost.derivations > 10_000]
-    return sum(cost.seconds for cost in large) / max(sum(cost.derivations for cost in large), 1) or 1e-9
+    """Nanoseconds for what is counted as one, of large updates."""
+    large = [cost for epoch in played for cost in epoch.values() if cost.counted > 20_000]
+    return 1e9 * sum(cost.seconds for cost in large) / max(sum(cost.counted for cost in large), 1)
 
 
-def measure(cases: Sequence[Case], repeats: int) -> dict[str, Regret]:
+def worse(chosen: Played, updates: Played, anew: Played, milliseconds: float) -> Iterator[str]:
+    """Where a choice was worse than the better way by so much."""
+    for number, (epoch, updated, evaluated) in enumerate(zip(chosen, updates, anew, strict=True)):
+        for stratum, cost in epoch.items():
+            ways_of = updated[stratum], evaluated[stratum]
+            if cost.seconds - min(way.seconds for way in ways_of) > milliseconds / 1000:
+                told = [f"{way.how} {1000 * way.seconds:.1f} ms ({way.counted:,.0f})" for way in (cost, *ways_of)]
+                yield f"  epoch {number}, stratum {stratum}: {', '.join(told)}"
+
+
+def measure(cases: Sequence[Case], repeats: int, told: float | None) -> dict[str, Regret]:
     def played(budget: Any, *, is_anew: bool = False) -> Played:
         return [
             epoch
@@ -216,8 +216,13 @@ def measure(cases: Sequence[Case], repeats: int) -> dict[str, Regret]:
         ]  # fmt: skip
 
     updates, anew = played(None), played(None, is_anew=True)
-    print(f"weight {rate_of(updates) / rate_of(anew):.2f}", file=sys.stderr, flush=True)
-    result = {name: regret(played(budget), updates, anew) for name, budget in CHOICES.items()}
+    print(f"rate {rate_of(updates):.0f} and {rate_of(anew):.0f} ns", file=sys.stderr, flush=True)
+    result = {}
+    for name, budget in CHOICES.items():
+        chosen = played(budget)
+        result[name] = regret(chosen, updates, anew)
+        if told is not None:
+            print(f"{name}:", *worse(chosen, updates, anew, told), sep="\n", file=sys.stderr, flush=True)
     result["updates only"] = regret(updates, updates, anew)
     result["always anew"] = regret(anew, updates, anew)
     return result
@@ -230,12 +235,13 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--data", help=f"folder of the data sets (default: ${DATA_VARIABLE})")
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--epochs", type=float, metavar="MS", help="tell where a choice was worse by so much")
     given = parser.parse_args()
     if not given.cases or not CASES.keys() >= set(given.cases):
         parser.error(f"name cases: {', '.join(CASES)}")
     found: dict[str, dict[str, Any]] = {}
     for name in given.cases:
-        outcome = measure(CASES[name](given.data), given.repeats)
+        outcome = measure(CASES[name](given.data), given.repeats, given.epochs)
         found[name] = {choice: asdict(one) for choice, one in outcome.items()}
         rows = [["choice", "counted", "worst epoch", "timed", "worst epoch", "s"]]
         rows += [

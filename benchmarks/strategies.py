@@ -75,7 +75,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
     experiment = EXPERIMENTS[name]
     case = experiment.make(options, size, options.repeats or experiment.repeats)
     outcome = Outcome(strategy, size)
-    budget = None if strategy.endswith("!") else 0.2
+    budget: Budget = None if strategy.endswith("!") else "auto"
     strategy = strategy.rstrip("!")
     searched = search_without_limit() if options.is_unbounded else None
     warm_up(strategy)
@@ -104,7 +104,8 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
 def search_without_limit() -> Callable[[], int]:
     """From now on other derivations are looked for backwards whatever it takes, as the papers do. Returns what tells
     how many rows that has gone through."""
-    from elastalog.backends.kernel.sets import heads_backward, set_update
+    from elastalog.evaluation.costs import Budget
+from elastalog.backends.kernel.sets import heads_backward, set_update
 
     searches: list[heads_backward.BackwardSearch] = []
 

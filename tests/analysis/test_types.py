@@ -211,7 +211,6 @@ def test_what_was_accepted_before_is_a_warning() -> None:
         ".decl r(c: symbol)\nr(c) :- lives(_, c).",
         ".decl r(c: Town)\nr(c) :- lives(_, c).",
         ".decl r(c: Any)\nr(p) :- lives(p, _).",
-        ".decl r(c: City)\nr(x) :- lives(x, _), lives(_, x).",
         '.decl r(c: City)\nr("x").',
     ],
 )
@@ -221,3 +220,36 @@ def test_related_types_do_not_warn(tail: str) -> None:
         ".decl lives(p: Person, c: City)\n.input lives\n"
     )
     assert codes(types + tail) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ("text(x) :- lives(x, _), lives(_, x).", ["E0312"]),
+        ("text(x) :- lives(x, _), lives(_, y), x = y.", ["E0312"]),
+        ("text(x) :- lives(x, _), lives(_, y), z = y, z = x.", ["E0312"]),
+        ("text(x) :- lives(x, _), any(x).", []),
+        ("text(x) :- lives(x, _), more(x).", []),
+        ("text(x) :- lives(x, _), text(x).", []),
+        ("text(x) :- lives(x, _), lives(_, y), x != y.", []),
+        ("text(x) :- lives(x, _), !lives(_, x).", []),
+        ("text(x) :- lives(x, _), lives(_, as(x, City)).", []),
+        ("text(x) :- lives(x, _), lives(_, y), x = as(y, Person).", []),
+        ('text(x) :- lives(x, _), x = "a".', []),
+        ('text(x) :- lives(x, _), x = cat("a", "b").', []),
+    ],
+)
+def test_a_variable_has_one_type(rule: str, wanted: list[str]) -> None:
+    assert [code for code in codes(CITIES + rule) if code != "E0223"] == wanted
+
+
+def test_the_two_types_of_a_variable_are_shown() -> None:
+    assert labelled(only_error(CITIES + "text(x) :- lives(x, _), lives(_, x).")) == [
+        ("x", "a `City` here", True),
+        ("x", "a `Person` here", False),
+    ]
+
+
+def test_a_store_may_hold_rules_with_variables_of_two_types() -> None:
+    program = Program.reopen(CITIES + "text(x) :- lives(x, _), lives(_, x).", "program.dl")
+    assert "E0312" not in [d.code for d in program.warnings]

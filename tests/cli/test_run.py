@@ -74,12 +74,22 @@ def test_several_threads_write_what_one_writes(folder: Path) -> None:
     assert results[0][1]["r1.csv"] == ["2\ts2", "2\ts3", "3\ts3"]
 
 
-def test_a_thread_that_cannot_write_says_so(folder: Path) -> None:
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_symbol_that_breaks_its_line_is_written_with_a_warning(folder: Path, jobs: str) -> None:
     bad = '.decl bad(s: symbol)\n.output bad\nbad("a\\tb").\n.decl good(x: number)\n.output good\ngood(1).\n'
     (folder / "bad.dl").write_text(bad)
-    result = run(folder, "-D", str(folder / "out"), "-j", "2", program="bad.dl")
-    assert result.exit_code != 0
-    assert "E0516" in result.stderr
+    result = run(folder, "-D", str(folder / "out"), "-j", jobs, program="bad.dl")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning[E0516]: symbol `a\\tb` of `bad` cannot be written as plain text\n")
+    assert (folder / "out" / "bad.csv").read_bytes() == b"a\tb\n"
+    assert run(folder, "-D", str(folder / "out"), "-w", program="bad.dl").stderr == ""
+
+
+def test_what_is_printed_need_not_be_read_back(folder: Path) -> None:
+    (folder / "bad.dl").write_text('.decl bad(s: symbol)\n.output bad(IO=stdout)\nbad("a\\tb").\n')
+    result = run(folder, program="bad.dl")
+    shown = "---------------\nbad\n===============\na\tb\n===============\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, shown, "")
 
 
 def test_outputs_are_written_and_sizes_are_printed(folder: Path) -> None:

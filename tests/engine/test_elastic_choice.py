@@ -8,13 +8,13 @@ import pytest
 
 import elastalog
 from elastalog.evaluation import costs
-from elastalog.evaluation.costs import AUTO, FACTOR, CostModel
-from elastalog.evaluation.experience import Experience
+from elastalog.evaluation.costs import AUTO, CostModel
+from elastalog.evaluation.experience import WEIGHT, Bootstrap, Experience, Observed
+from elastalog.evaluation.stopping import FACTOR
 from elastalog.planning.logical import LogicalStratum
 from tests.engine.judging import levels_of
 
 STRATUM = LogicalStratum(0, ("r",), (), None, is_recursive=True)
-WEIGHT = costs._WEIGHT
 
 
 def played(updates: list[tuple[int, int]], bootstrap: int, model: CostModel) -> tuple[float, float]:
@@ -114,28 +114,80 @@ def test_what_is_learnt_can_be_stored_and_read_again() -> None:
 
 
 def test_what_old_stores_have_kept_is_read() -> None:
-    assert Experience.of_json([1000, 0.5, 3.5, 1, 2, 40]) == Experience(1000, 0.5, 3.5, 1, 2, 40)
+    known = Experience.of_json([1000, 0.5, 3.5, 1, 2, 40])
+    assert known == Experience(1000, 0.5, 3.5, 1, 2, 40, bootstraps=[Bootstrap(0, 1000, 1000.0)])
 
 
 def test_what_stores_have_kept_before_inputs_were_counted_is_read() -> None:
     kept = [1000, 0.5, 3.5, 1, 2, 40, [[3, 2.0, 1.0, 4]], 1.5]
     known = Experience.of_json(kept)
-    assert (known.credit, known.bootstrap_inputs) == (1.5, 0)
-    assert known.as_json() == [*kept, 0]
+    assert (known.credit, known.bootstraps) == (1.5, [Bootstrap(0, 1000, 1000.0)])
+    assert known.sizes == {3: Observed(2.0, 2.5, 1.0, 4)}
+    assert Experience.of_json(known.as_json()) == known
 
 
 def test_a_bootstrap_is_reckoned_from_the_facts_that_it_reads() -> None:
     model = CostModel(AUTO)
-    model.bootstrapped(STRATUM, 50_000, 0.0, inputs=1_000)
-    assert model.known(STRATUM).bootstrap_of(1_000) == 50_000
-    assert model.known(STRATUM).bootstrap_of(500) == model.known(STRATUM).bootstrap_of(2_000) == 50_000  # about alike
-    assert model.known(STRATUM).bootstrap_of(200) == 10_000
-    assert model.known(STRATUM).bootstrap_of(3_000) == 150_000
-    assert model.known(STRATUM).bootstrap_of(0) == 50_000  # nobody knows
-    allowed = model.forecast(STRATUM, 800, inputs=200).derivations_allowed
-    assert allowed == (10_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT
+    model.bootstrapped(STRATUM, 50_000, 0.0, inputs=1_000, cost=80_000)
+    reckoned = model.known(STRATUM).bootstrap_of
+    assert reckoned(1_000) == Bootstrap(1_000, 50_000, 80_000)
+    assert reckoned(500) == reckoned(2_000) == reckoned(1_000)  # about alike
+    assert (reckoned(200).derivations, reckoned(200).cost) == (10_000, 16_000)
+    assert (reckoned(3_000).derivations, reckoned(3_000).cost) == (150_000, 240_000)
+    assert reckoned(0) == reckoned(1_000)  # nobody knows
+    allowed = model.forecast(STRATUM, 800, inputs=200, facts=1_000).derivations_allowed
+    assert allowed == (16_000 + 0.8 * 1_000 + WEIGHT * costs.LEAST_BUDGET) / WEIGHT
     model.bootstrapped(STRATUM, 0, 0.0, inputs=0)
-    assert model.known(STRATUM).bootstrap_of(9_000) == 9_000  # a session that began empty
+    assert reckoned(9_000).derivations == 9_000  # a session that began empty
+
+
+def test_of_several_bootstraps_the_one_that_read_most_nearly_as_much_tells() -> None:
+    model = CostModel(AUTO)
+    for inputs, derivations in ((1_000, 70_000), (900, 100), (1_002, 80_000)):
+        model.bootstrapped(STRATUM, derivations, 0.0, inputs)
+    reckoned = model.known(STRATUM).bootstrap_of
+    assert [reckoned(n).derivations for n in (900, 940, 990, 1_000)] == [100, 100, 80_000, 80_000]
+    assert reckoned(0).derivations == 80_000
+
+
+@pytest.mark.parametrize(("rows", "rounds", "cost"), [(0, 0, 1_000), (8_000, 1, 4_370), (0, 10, 18_685)])
+def test_bootstraps_cost_rows_and_rounds_too(rows: int, rounds: int, cost: float) -> None:
+    assert costs.bootstrap_cost(1_000, rows, rounds) == cost
+
+
+def test_how_costs_grow_with_changes_is_learnt() -> None:
+    model = CostModel(AUTO)
+    played([(16, 1_000), (16, 1_000), (256, 4_000), (256, 4_000)], 10**9, model)  # by the square root
+    assert 16_000 < model.forecast(STRATUM, 4_096).expected < 32_000  # type: ignore[operator]  # 64,000 in proportion
+    assert model.forecast(STRATUM, 256).expected == pytest.approx(4_000, rel=0.01)
+
+
+def test_losses_and_gains_are_told_apart() -> None:
+    known = Experience()
+    known.bootstrapped(10**6, 0.0, 1_000, 10**6)
+    known.observe(10, 5_000, is_loss=True)
+    only = known.expect(10)
+    known.observe(10, 700)
+    gains, losses = known.expect(10), known.expect(10, is_loss=True)
+    assert only is not None
+    assert gains is not None
+    assert losses is not None
+    assert (round(only.derivations), round(gains.derivations), round(losses.derivations)) == (5_001, 701, 5_001)
+    assert only.spread > gains.spread
+    assert (gains.most, losses.most) == (1_050_000, 1_800_000)
+
+
+def test_what_a_derivation_costs_is_learnt_from_the_facts_that_updates_touch() -> None:
+    known = Experience()
+    assert known.weight == WEIGHT
+    known.observe(10, 1_000, touched=0)
+    assert known.weight == pytest.approx(1.3)
+    for _ in range(20):
+        known.observe(10, 1_000, touched=1_000)
+    assert known.weight == pytest.approx(3.7, rel=0.01)
+    known.observe(10, 100, touched=0)  # too few to tell
+    known.observe(10, 9_999)  # nobody knows
+    assert known.weight == pytest.approx(3.7, rel=0.01)
 
 
 def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
@@ -143,6 +195,7 @@ def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
     played([(1_000, 10**8), (1_000, 10**8), (1_000, 10**8)], 1_000_000, model)
     assert model.known(STRATUM).credit >= 1
     assert model.forecast(STRATUM, 1_000).how == "bootstrap"
+    assert model.forecast(STRATUM, 1_000, is_loss=True).how == "update"
     assert model.forecast(STRATUM, 999).how == "update"
 
 
@@ -175,6 +228,7 @@ path(x, z) :- path(x, y), edge(y, z).
 
 def test_a_replay_chooses_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(costs, "_OF_ROUND", 1.0)  # a chain takes many
     chain = [(i, i + 1) for i in range(60)]
     random = Random(4)
     cuts = [random.sample(chain, random.choice((1, 2, 15))) for _ in range(25)]

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from elastalog.folders import s3
 from elastalog.folders.addresses import inside, name_in, without_secrets
 from elastalog.folders.files import files_at, put, remove
 from elastalog.folders.remote import Patience, UnreachableError
-from tests.object_store import Bucket, bucket_on_this_machine
-
-# A request to a server of objects in this process has been seen to wait for ever, after many other tests.
-pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with bucket_on_this_machine() as made:
-        yield made
+from tests.object_server import Trouble
+from tests.object_store import Bucket
 
 
 @pytest.fixture(params=["here", "there"])
@@ -49,6 +43,14 @@ def test_what_is_put_is_read_in_stretches(folder: str) -> None:
     assert content(location, 150_000, 40_000) == data[40_000:190_000]
     with pytest.raises(EOFError):
         content(location, 11, len(data) - 10)
+
+
+def test_several_write_the_same_file(folder: str) -> None:
+    location = inside(folder, "flag")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: put(location, b"x" * 1000), range(40)))
+    assert content(location, 1000) == b"x" * 1000
+    assert files_at(folder).listed(folder) == [location]
 
 
 def test_a_file_that_is_not_there(folder: str) -> None:
@@ -107,20 +109,14 @@ def test_requests_are_repeated(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Patience, "first_pause", 0.001)
     folder = bucket.address("repeated")
     for status in ("503", "late 500"):
-        failed: Counter[str] = Counter()
-
-        def trouble(request: str, status: str = status, failed: Counter[str] = failed) -> str | None:
-            failed[request] += 1
-            return status if failed[request] <= 5 else None
-
-        with bucket.troubled(trouble):
+        with bucket.troubled(Trouble((status,), first=3)):
             put(inside(folder, status), b"content")
             assert content(inside(folder, status), 7) == b"content"
-        assert max(failed.values()) > 5
+            assert set(bucket.met().values()) == {3}
 
 
 def test_what_is_refused_for_good_is_not_repeated(bucket: Bucket) -> None:
-    with bucket.troubled(lambda request: "403"), pytest.raises(UnreachableError) as raised:
+    with bucket.troubled(Trouble(("403",))), pytest.raises(UnreachableError) as raised:
         put(bucket.address("refused"), b"x")
     (told,) = raised.value.diagnostics
     assert told.code == "E0877"
@@ -130,8 +126,28 @@ def test_what_is_refused_for_good_is_not_repeated(bucket: Bucket) -> None:
 def test_what_stays_away(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Patience, "first_pause", 0.001)
     monkeypatch.setattr(Patience, "attempts", 2)
-    with bucket.troubled(lambda request: "503"), pytest.raises(UnreachableError):
+    with bucket.troubled(Trouble(("503",))), pytest.raises(UnreachableError):
         content(bucket.address("away"), 1)
+
+
+def test_a_server_that_takes_a_request_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3, "_ATTEMPTS", 1)
+    monkeypatch.setattr(Patience, "attempts", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1%3A{silent.getsockname()[1]}&scheme=http&region=us-east-1&request_timeout=1"
+        started = time.monotonic()
+        for ask in (lambda at: put(at, b"x"), lambda at: content(at, 1)):
+            with pytest.raises(UnreachableError):
+                ask(f"s3://key:word@bucket/silent?endpoint_override={place}")
+        assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("option", ["no_such=1", "allow_bucket_creation=perhaps", "request_timeout=long"])
+def test_options_of_an_address_that_there_are_not(option: str) -> None:
+    with pytest.raises(UnreachableError) as raised:
+        put(f"s3://key:secret-word@bucket/x?region=us-east-1&{option}", b"x")
+    assert raised.value.diagnostics[0].code == "E0877"
+    assert "secret-word" not in str(raised.value)
 
 
 def test_locations() -> None:

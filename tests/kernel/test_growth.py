@@ -45,7 +45,7 @@ def test_random_programs(kind: Kind, reasons: Counter[int]) -> None:
 
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_progress_is_told_while_the_machine_runs(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_MOST_WORK", 500)
+    monkeypatch.setattr(run, "MOST_WORK", 500)
     monkeypatch.setattr(fixpoint, "PATIENCE", 20)
     monkeypatch.setattr(global_levels, "PATIENCE", 20)
     told: list[Progress] = []

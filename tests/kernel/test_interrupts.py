@@ -14,6 +14,7 @@ from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.evaluation.costs import Budget
 from elastalog.jit.operators import Operator
 from elastalog.session import Session
 from tests.engine.judging import facts_of, levels_of
@@ -50,7 +51,7 @@ class CtrlC:
         def counting(operator: Operator, *arguments: Any) -> Any:
             result = call(operator, *arguments)
             # A commit cannot be interrupted, a rollback neither.
-            if operator.function.__name__ not in ("commit", "rollback", "take_back"):
+            if operator.function.__name__ not in ("commit", "commit_all", "rollback", "take_back"):
                 self.run += 1
                 self.left -= 1
                 if self.left == 0:
@@ -60,13 +61,13 @@ class CtrlC:
         monkeypatch.setattr(Operator, "__call__", counting)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_ctrl_c_after_any_operator(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("strategy", "budget"), [*((strategy, None) for strategy in STRATEGIES), ("elastic", "auto")])
+def test_ctrl_c_after_any_operator(strategy: str, budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
     present, coming, going = edges()[:25], edges()[25:], edges()[:4]
     more, less = [(3, 9), (9, 4)], [(4, 3)]
     change: dict[str, Any] = {"inserted": {"edge": coming, "path": more}, "deleted": {"edge": going, "path": less}}
     inverse: dict[str, Any] = {"inserted": change["deleted"], "deleted": change["inserted"]}
-    options: Mapping[str, Any] = {"budget": None} if strategy == "elastic" else {}
+    options: Mapping[str, Any] = {"budget": budget} if strategy == "elastic" else {}
     with elastalog.open(
         PROGRAM, facts={"edge": present, "path": less}, strategy=strategy, engine="local", **options
     ) as db:
@@ -155,16 +156,22 @@ def test_no_memory_in_a_rollback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_while_relations_are_told_how_far_they_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explicit facts of a stratum with rules change: on a drive compiled code tells them."""
     countdown = interrupt_keeping(monkeypatch)
+    explicit = [(3, 9), (9, 4)]
+    changes: dict[str, Any] = {
+        "inserted": {"edge": edges()[25:], "path": explicit},
+        "deleted": {"edge": edges()[:4]},
+    }
     with elastalog.open(PROGRAM, facts={"edge": edges()[:25]}, budget=None, engine="local") as db:
         before = levels_of(db)
-        for place in range(1, 6):
+        for place in range(1, 4):
             countdown.left = place
             with pytest.raises(KeyboardInterrupt):
-                db.apply(inserted={"edge": edges()[25:]}, deleted={"edge": edges()[:4]})
+                db.apply(**changes)
             assert levels_of(db) == before
-        db.apply(inserted={"edge": edges()[25:]}, deleted={"edge": edges()[:4]})
-        with elastalog.open(PROGRAM, facts={"edge": edges()[4:]}, engine="local") as fresh:
+        db.apply(**changes)
+        with elastalog.open(PROGRAM, facts={"edge": edges()[4:], "path": explicit}, engine="local") as fresh:
             assert levels_of(db) == levels_of(fresh)
 
 

@@ -11,12 +11,14 @@ import pytest
 
 import elastalog
 from elastalog.backends.kernel.bootstrap import fixpoint, global_levels
+from elastalog.backends.kernel.levels import drive
 from elastalog.backends.kernel.machine import layout, run, update
 from elastalog.backends.kernel.machine.workspace import Workspace
 from elastalog.backends.kernel.store import count_vectors, relation
 from elastalog.backends.kernel.store.annotations import TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
 from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.evaluation.costs import Budget
 from tests.engine.judging import Kind, levels_of
 from tests.engine.judging import judge as judge_by_reference
 from tests.generators.seeded import seeded_case
@@ -164,8 +166,19 @@ def test_a_range_of_more_rows_than_a_block_before_other_actions(reasons: Reasons
     assert reasons.seen[layout.ACTIONS] > 2
 
 
-@pytest.mark.parametrize(("strategy", "levels"), [("elastic", "local"), ("elastic", "global"), ("dense", "local")])
-def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "levels", "budget"),
+    [
+        ("elastic", "local", None),
+        ("elastic", "local", "auto"),
+        ("elastic", "global", None),
+        ("elastic", "global", "auto"),
+        ("dense", "local", None),
+    ],
+)
+def test_wherever_it_leaves_off(
+    strategy: str, levels: Kind, budget: Budget, reasons: Reasons, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With room for nothing and a look at the limits after every block."""
     make_workspace, make_relation, make_index = Workspace.__init__, KernelRelation.__init__, Index.__init__
 
@@ -182,11 +195,12 @@ def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, m
         make_index(made, *arguments)
         made.pool = np.empty(1, np.int32)
 
-    monkeypatch.setattr(run, "_MOST_WORK", 1)
+    monkeypatch.setattr(run, "MOST_WORK", 1)
     monkeypatch.setattr(fixpoint, "PATIENCE", 1)
     monkeypatch.setattr(global_levels, "PATIENCE", 1)
     monkeypatch.setattr(relation, "_FIRST_ROWS", 1)
     monkeypatch.setattr(count_vectors, "_SPARE", 1)
+    monkeypatch.setattr(drive, "FIRST_LIST", 1)
     monkeypatch.setattr(Workspace, "__init__", small_workspace)
     monkeypatch.setattr(KernelRelation, "__init__", small_relation)
     monkeypatch.setattr(Index, "__init__", small_index)
@@ -194,15 +208,15 @@ def test_wherever_it_leaves_off(strategy: str, levels: Kind, reasons: Reasons, m
         program, updates = seeded_case(seed)
         tree, explicit = parse_accepted(program.text), program.explicit
         with elastalog.open(
-            program.text, facts=program.facts, strategy=strategy, levels=levels, budget=None, engine="local"
+            program.text, facts=program.facts, strategy=strategy, levels=levels, budget=budget, engine="local"
         ) as db:
             for change in updates:
                 db.apply(deleted=change.deleted, inserted=change.inserted)
                 explicit = change.apply_to(explicit)
                 judge_by_reference(db, tree, explicit, levels)
     expected = set(range(layout.DONE, layout.CHECK + 1))
-    expected.add(layout.WIDEN)
-    assert set(reasons.seen) == (expected | {layout.NO_COUNTS} if strategy == "dense" else expected)
+    of_kind = {layout.NO_COUNTS} if strategy == "dense" else {layout.NO_LISTS, layout.OTHERWISE}
+    assert set(reasons.seen) == expected | of_kind
 
 
 def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +227,7 @@ def test_limits_are_looked_at_though_nothing_is_derived(reasons: Reasons, monkey
     """
     some = [(i,) for i in range(100)]
     facts = {"a": [], "b": some, "c": [(x, y) for (x,) in some for (y,) in some]}
-    monkeypatch.setattr(run, "_MOST_WORK", 1000)
+    monkeypatch.setattr(run, "MOST_WORK", 1000)
     with elastalog.open(program, facts=facts, budget=None, engine="local") as db:
         db.apply(inserted={"a": some})
         assert len(db["r"]) == 0
@@ -225,7 +239,7 @@ def test_limits_are_looked_at_and_nothing_is_left_of_an_interrupted_update(
 ) -> None:
     rng = np.random.default_rng(1)
     edges = [tuple(edge) for edge in rng.integers(0, 120, (400, 2)).tolist()]
-    monkeypatch.setattr(run, "_MOST_WORK", 50)
+    monkeypatch.setattr(run, "MOST_WORK", 50)
     with elastalog.open(CLOSURE, facts={"edge": edges[:300]}, budget=None, engine="local") as db:
         before = levels_of(db)
         backend = db._backend

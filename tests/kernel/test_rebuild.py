@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import elastalog
 from elastalog.backends.kernel.bootstrap import rebuild
 from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.reaching import KernelReach
 from elastalog.backends.kernel.store.relation import KernelRelation
-from elastalog.backends.kernel.updating import KernelUpdates
 from elastalog.evaluation import costs
 from elastalog.session import Session
 
@@ -38,7 +38,7 @@ State = dict[str, set[tuple[Any, ...]]]
 @pytest.fixture
 def always_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every affected stratum is evaluated anew, whatever the strategy."""
-    monkeypatch.setattr(KernelUpdates, "must_rebuild", lambda updates, stratum: True)
+    monkeypatch.setattr(KernelReach, "must_rebuild", lambda reach, stratum: True)
 
 
 def state(db: Session, is_annotated: bool) -> State:
@@ -121,10 +121,13 @@ def test_an_update_after_a_rebuild_uses_what_the_update_before_it_planned(monkey
     with elastalog.open(PROGRAM, facts={"edge": chain}) as db:
         stratum = next(s for s in db._backend.program.strata if "path" in s.relations)
         db.apply(deleted={"edge": [(59, 60)]})
-        plan, variants = db._backend.updates.plans[stratum.number], db._backend.evaluation.variants[stratum.number]
+        plan, variants = (
+            db._backend.updates.maintenance.plans[stratum.number],
+            db._backend.evaluation.variants[stratum.number],
+        )
         db.apply(deleted={"edge": [(30, 31)]})
         assert [work.how for work in db.log()[-1].strata if "path" in work.relations] == ["switch"]
-        assert db._backend.updates.plans[stratum.number] is plan
+        assert db._backend.updates.maintenance.plans[stratum.number] is plan
         assert db._backend.evaluation.variants[stratum.number] is variants
         db.apply(inserted={"edge": [(59, 60)]})
         with elastalog.open(PROGRAM, facts={"edge": [edge for edge in chain if edge != (30, 31)]}) as fresh:

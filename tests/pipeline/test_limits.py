@@ -19,12 +19,11 @@ from pyarrow import parquet
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch, resident_bytes
-from elastalog.pipeline.files import allowance
+from elastalog.pipeline.files import allowance, loading
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
 from elastalog.relations.schema import Column, Schema
-from elastalog.session import initial_facts
 from elastalog.session.materialisation import Materialisation
 from tests.pipeline.schemas import PAIR
 
@@ -260,7 +259,8 @@ def test_parquet_that_says_too_much_of_itself_is_not_unpacked(tmp_path: Path) ->
 def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(initial_facts, "_PIECE", 1000)
+    monkeypatch.setattr(loading, "_PIECE", 1000)
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1 << 30)
     (tmp_path / "edge.facts").write_text("".join(f"text {n}\t{n}\n" for n in range(20_500)))
     with elastalog.open(EDGE, tmp_path) as session:
         assert set(session["edge"]) == {(f"text {n}", n) for n in range(20_500)}

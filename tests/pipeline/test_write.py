@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elastalog.analysis.program import Base
+from elastalog.analysis.values import plain_text
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.files import write
 from elastalog.pipeline.files.atomic import replacing
@@ -250,3 +251,21 @@ def test_the_root_itself_may_be_a_symbolic_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert resolve_under(tmp_path / "link", "edge.facts") == tmp_path / "link" / "edge.facts"
+
+
+FLOATS = {
+    1.5: "1.5", 100.0: "100", 0.1: "0.1", 1e15: "1000000000000000", 1e16: "10000000000000000", 1.5e17: "1.5e+17",
+    1e20: "1e+20", 0.0001: "0.0001", 0.00001: "1e-05", -1.5e-7: "-1.5e-07", math.inf: "inf", -math.inf: "-inf",
+    -3.0: "-3", 2.0**53 + 2: "9007199254740994",
+}  # fmt: skip
+
+
+def test_floats_are_laid_out_as_by_cpp(tmp_path):
+    write_facts(one(Base.FLOAT), table(one(Base.FLOAT), [(value,) for value in FLOATS]), tmp_path / "r.csv")
+    lines = (tmp_path / "r.csv").read_text().splitlines()
+    assert lines == list(FLOATS.values())
+    assert list(map(float, lines)) == list(FLOATS)
+
+
+def test_floats_inside_of_records_are_laid_out_the_same_way():
+    assert plain_text((2.0, (0.5, 1e16), None)) == "[2, [0.5, 10000000000000000], nil]"

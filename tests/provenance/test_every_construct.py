@@ -112,3 +112,24 @@ q(z) :- e(z), y = range(0, 9), e(y + 1), y > 4.
             assert verdict.accepted, verdict.reason
     assert "3 = range(4, 2)" in db.explain("p(4)").to_tree()
     assert "6 = range(0, 9)" in db.explain("q(3)").to_tree()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = count : { p(), x < 1 }, x = range(0, 2)",
+        "x = range(0, 3), !q(x), n = count : { p(), x < 1 }",
+        "n = sum y : { q(y), x < y }, x = range(0, 3)",
+        "n = count : { q(y), x < y }, x = range(0, 3), m = count : { q(y), y < x }, m + n < 3",
+    ],
+)
+def test_a_value_of_a_range_suits_the_aggregates_of_nothing(body: str) -> None:
+    """Which value of the range a derivation has, only the group without members says."""
+    text = f".decl p()\np().\n.decl q(x: number)\nq(1).\n.decl r(n: number)\nr(n) :- {body}.\n"
+    db = elastalog.open(text)
+    explicit = {"p": {()}, "q": {(1,)}, "r": set()}
+    assert len(db["r"]) > 1
+    for values in db["r"]:
+        for proof in (db.explain(("r", values)), *db.derivations(("r", values))):
+            verdict = check_proof(proof, db.program.checked, explicit, facts_of(db))
+            assert verdict.accepted, verdict.reason

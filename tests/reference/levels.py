@@ -7,7 +7,7 @@ fact is the lowest firing of its derivations, its count the number of derivation
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import inf
 from typing import Any, Literal
 
@@ -25,15 +25,17 @@ def levels(
     kind: Literal["local", "global"] = "local",
     *,
     with_text_facts: bool = True,
-    has_classes: bool = True,
+    classes: Collection[str] | None = None,
     known: Numbered | None = None,
 ) -> Levels:
     """Level and count of every fact. `local` levels start from 0 in every stratum; `global` ones are proof heights.
-    `has_classes`: equivalences are kept as classes where nothing they hold depends on them. `known`: all facts, if
-    they have been evaluated."""
+    `classes`: the equivalences that are kept as classes, unless given those that can be, in which nothing depends on
+    itself. `known`: all facts, if they have been evaluated."""
     db = evaluate(tree, facts, with_text_facts=with_text_facts) if known is None else known
     program = program_of(tree)
-    classes = program.classes if kind == "local" and has_classes else set()
+    if classes is None:
+        classes = program.classes if kind == "local" else ()
+    classes = set(classes)
     explicit = {(r, f) for r, known in explicit_facts(tree, facts, with_text_facts).items() for f in known}
     found: dict[Fact, float] = {(r, f): 0 if (r, f) in explicit else inf for r, known in db.items() for f in known}
     counts: dict[Fact, int] = dict.fromkeys(explicit, 1)

@@ -127,16 +127,16 @@ def test_arithmetic_and_tested_groups(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_many(kind: Kind) -> None:
-    for seed in range(18, 40):
+    for seed in range(18, 28):
         play(case_of(seed), seed, kind=kind)
-    for seed in range(10_000, 10_050):
+    for seed in range(10_000, 10_018):
         play(case_of(seed, FEATURES, 6), seed, kind=kind, steps=8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["recompute", "dense", "dred", "dredc", "bf", "bfc"])
 def test_many_with_other_strategies(strategy: str) -> None:
-    for seed in range(110, 125):
+    for seed in range(110, 117):
         play(case_of(seed), seed, strategy)
-    for seed in range(20_000, 20_015):
+    for seed in range(20_000, 20_008):
         play(case_of(seed, FEATURES, 6), seed, strategy, steps=6)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 import elastalog
+from elastalog.backends.spark.ways import SETTING as WAYS
 from elastalog.diagnostics.diagnostic import ElastalogError
+from tests.spark.without_spark import tasks_in_this_process
 
 HERE = Path(__file__).parent
 IN_PROCESS = {
@@ -27,6 +31,9 @@ IN_PROCESS = {
 }
 """Modules that also run the tasks of the backend without Spark."""
 
+CLUSTER = "ELASTALOG_TEST_CLUSTER"
+"""The variable with settings of a session, as JSON: then the tests that have one run on that cluster, and no others."""
+
 NO_DERBY_LOG = "-Dderby.stream.error.file=/dev/null"
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """Most of what a small session costs is Java loading classes and compiling: its first compiler is enough for it, and
@@ -40,7 +47,20 @@ def environment_of_children() -> dict[str, str]:
     }  # fmt: skip
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def wait_for_executors(session: Any, number: int) -> None:
+    """Waits until so many executors are there: with fewer, tasks that exchange would be fewer."""
+    for _ in range(600):
+        if session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() > number:  # the driver is one of them
+            return
+        time.sleep(0.2)
+    raise TimeoutError("the executors did not start")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if CLUSTER in os.environ:
+        others = [item for item in items if "spark" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.spark)
@@ -48,6 +68,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             fixtures = set(getattr(item, "fixturenames", ()))
             if item.path.stem not in IN_PROCESS or "spark" in fixtures:
                 item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture
+def near(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A session whose tasks run in this process, and exchange as the module's `WAY` says, through files by default."""
+    with tasks_in_this_process(tmp_path, **{WAYS: getattr(request.module, "WAY", "files")}) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +93,10 @@ def spark() -> Iterator[Any]:
         settings={
             "spark.driver.extraJavaOptions": f"{java_options()} {QUICK_START} {NO_DERBY_LOG}",
             "spark.elastalog.leastRows": "0",  # no stratum is too small for tasks
+            **json.loads(os.environ.get(CLUSTER, "{}")),
         },
     )
+    if CLUSTER in os.environ:
+        wait_for_executors(session, 2)
     yield session
     session.stop()

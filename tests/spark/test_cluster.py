@@ -18,13 +18,19 @@ from typing import Any
 import pytest
 
 import elastalog
-from tests.object_store import Bucket, bucket_on_this_machine
-from tests.spark.conftest import environment_of_children
+from tests.object_store import Bucket
+from tests.spark.conftest import CLUSTER, environment_of_children
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 KILLS = int(os.environ.get("ELASTALOG_KILLS", "10"))
 """How many executors are killed in each phase."""
+
+SUITE = (
+    "aggregates", "links", "new_values", "placement", "programs", "results", "skew", "stages", "texts",
+    "update_programs", "updates",
+)  # fmt: skip
+"""The modules about what is evaluated; the others are about what Spark's Java side reads and writes."""
 
 EDGES = ".decl edge(x: number, y: symbol)\n.decl link(x: symbol, y: symbol)\n.decl path(x: symbol, y: symbol)\n"
 LINKS = EDGES + 'link(cat("n", to_string(x)), y) :- edge(x, y).\npath(x, y) :- link(x, y).\n'
@@ -52,12 +58,6 @@ def free_port() -> int:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]
         return port
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with bucket_on_this_machine() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -211,16 +211,31 @@ SAME = """
 """
 
 
+@pytest.fixture(params=["standalone", "local-cluster"])
+def cluster(request: pytest.FixtureRequest, bucket: Bucket) -> Cluster:
+    """Either kind, with a workplace at an address."""
+    if request.param == "standalone":
+        found: Cluster = request.getfixturevalue("standalone")
+        return found
+    return Cluster({"spark.master": "local-cluster[2,1,2048]", "spark.elastalog.workplace": bucket.address("local")})
+
+
+def test_the_suite(cluster: Cluster, tmp_path: Path) -> None:
+    """The tests of this folder that have a session, as they are."""
+    settings = {**cluster.settings, "spark.default.parallelism": "2", "spark.executor.cores": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", "not long", "-p", "no:cacheprovider",
+         f"--basetemp={tmp_path / 't'}",
+         *(f"tests/spark/test_{name}.py" for name in SUITE)],
+        cwd=Path(__file__).parents[2], env={**environment_of_children(), CLUSTER: json.dumps(settings)},
+        capture_output=True, text=True, timeout=3600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
 @pytest.mark.parametrize("exchange", ["auto", "stages"])
-@pytest.mark.parametrize("kind", ["standalone", "local-cluster"])
-def test_the_same_results(
-    kind: str, exchange: str, bucket: Bucket, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    if kind == "standalone":
-        settings = request.getfixturevalue("standalone").settings
-    else:
-        settings = {"spark.master": "local-cluster[2,1,2048]", "spark.elastalog.workplace": bucket.address("local")}
-    found = drive(tmp_path, {**settings, "spark.elastalog.exchange": exchange}, SAME)
+def test_the_same_results(cluster: Cluster, exchange: str, tmp_path: Path) -> None:
+    found = drive(tmp_path, {**cluster.settings, "spark.elastalog.exchange": exchange}, SAME)
     assert [line[0] for line in found] == list(PROGRAMS)
     assert [line[1] for line in found] == [["tasks"], ["exchanging tasks", "tasks"]]
     for name, _, states in found:

@@ -167,7 +167,7 @@ def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
     assert printed == ["1830 ['tasks']", "1830 {'path'}", "1830 ['exchanging tasks']", "1830 {'path'}"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_executor_killed_during_an_epoch(tmp_path: Path) -> None:
     """The result is right, or the epoch fails and the one before stands."""
     printed = in_a_cluster(

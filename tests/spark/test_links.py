@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,11 @@ import pytest
 
 import elastalog
 from elastalog.backends.spark import exchange, links
-from elastalog.backends.spark.ways import SETTING
-from tests.engine.judging import is_refused, judge, levels_of
-from tests.generators.seeded import seeded_case
-from tests.reference.cases import parse_accepted
-from tests.spark.without_spark import tasks_in_this_process
+from tests.engine.judging import levels_of
+from tests.spark.exchanging import CHAIN, DOUBLING, by_way, follow_a_chain, follow_random_updates
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
-CHAIN = {"edge": [(i, i + 1) for i in range(40)]}
+WAY = "network"
 HERE = "127.0.0.1"
-
-
-@pytest.fixture
-def near(tmp_path: Path) -> Iterator[Any]:
-    with tasks_in_this_process(tmp_path, **{SETTING: "network"}) as session:
-        yield session
 
 
 @pytest.fixture
@@ -57,15 +45,7 @@ def linked_all(folder: Path, tokens: list[str]) -> list[dict[int, links.Link] | 
 
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_random_updates(near: Any, seed: int) -> None:
-    program, updates = seeded_case(seed, most_updates=3)
-    if is_refused(program):
-        pytest.skip("only recursion binds what an aggregate tests")
-    explicit = program.explicit
-    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=near) as db:
-        for update in updates:
-            db.apply(update.inserted, update.deleted)
-            explicit = update.apply_to(explicit)
-        judge(db, parse_accepted(program.text), explicit)
+    follow_random_updates(near, seed)
 
 
 def test_messages_go_over_the_network(near: Any, made: list[bool], tmp_path: Path) -> None:
@@ -133,14 +113,5 @@ def test_a_stranger_does_not_disturb(tmp_path: Path) -> None:
 
 
 def test_over_the_network_on_spark(spark: Any) -> None:
-    spark.conf.set(SETTING, "network")
-    try:
-        with (
-            elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=spark) as db,
-            elastalog.open(DOUBLING, CHAIN, budget=None) as local,
-        ):
-            db.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
-            local.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
-            assert levels_of(db) == levels_of(local)
-    finally:
-        spark.conf.unset(SETTING)
+    with by_way(spark, "network"):
+        follow_a_chain(spark)

@@ -21,7 +21,7 @@ import elastalog
 import elastalog.spark
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.spark.native import stored_rows
-from tests.object_store import bucket_on_this_machine
+from tests.object_store import Bucket
 from tests.spark.conftest import environment_of_children
 
 pytest.importorskip("pyspark")
@@ -384,30 +384,29 @@ def test_a_driver_that_is_killed_at_any_moment_and_begins_again_applies_a_batch_
     ]
 
 
-def test_a_store_at_an_address_is_read_followed_and_written() -> None:
+def test_a_store_at_an_address_is_read_followed_and_written(bucket: Bucket) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
-    with bucket_on_this_machine() as bucket:
-        address: Any = bucket.address("store")
-        with elastalog.open(PROGRAM, facts={"kinds": [A, B]}, store=address) as db:
-            db.apply({"kinds": [C]}, {"kinds": [A]})
-        assert set(read(source(address, columns="n"))) == {(B[0],), (C[0],)}
-        assert set(read(source(address, columns="n", epoch=1))) == {(A[0],), (B[0],)}
-        given = source(address, changes="true", columns="n", epoch=1)
-        reader = given.streamReader(given.schema())
-        start, middle = reader.initialOffset(), reader.latestOffset()
-        sent = pa.table({"op": ["-"], "n": [B[0]], "u": [str(B[1])], "f": [B[2]], "s": [B[3]]})
-        for _ in range(2):  # the second time it is known
-            writing = source(address, source="job", batch="1")
-            writer = writing.writer(StructType([StructField(n, StringType()) for n in sent.column_names]), False)
-            writer.commit([writer.write(iter(sent.to_batches()))])
-        end = reader.latestOffset()
-        told = [
-            [row for part in reader.partitions(*between) for row in rows(reader.read(part))]
-            for between in ((start, middle), (middle, end))
-        ]
-        assert sorted(told[0]) == [("+", C[0], 2), ("-", A[0], 2)]
-        assert told[1] == [("-", B[0], 3)]
+    address: Any = bucket.address("store")
+    with elastalog.open(PROGRAM, facts={"kinds": [A, B]}, store=address) as db:
+        db.apply({"kinds": [C]}, {"kinds": [A]})
+    assert set(read(source(address, columns="n"))) == {(B[0],), (C[0],)}
+    assert set(read(source(address, columns="n", epoch=1))) == {(A[0],), (B[0],)}
+    given = source(address, changes="true", columns="n", epoch=1)
+    reader = given.streamReader(given.schema())
+    start, middle = reader.initialOffset(), reader.latestOffset()
+    sent = pa.table({"op": ["-"], "n": [B[0]], "u": [str(B[1])], "f": [B[2]], "s": [B[3]]})
+    for _ in range(2):  # the second time it is known
+        writing = source(address, source="job", batch="1")
+        writer = writing.writer(StructType([StructField(n, StringType()) for n in sent.column_names]), False)
+        writer.commit([writer.write(iter(sent.to_batches()))])
+    end = reader.latestOffset()
+    told = [
+        [row for part in reader.partitions(*between) for row in rows(reader.read(part))]
+        for between in ((start, middle), (middle, end))
+    ]
+    assert sorted(told[0]) == [("+", C[0], 2), ("-", A[0], 2)]
+    assert told[1] == [("-", B[0], 3)]
 
 
 # --- on Spark ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.spark import strata
+from elastalog.backends.spark import strata, text_files, values, ways
 from elastalog.backends.spark.backend import SparkBackend
 from elastalog.backends.spark.jobs import run_tasks
 from elastalog.backends.watch import Watch
@@ -158,18 +158,77 @@ def test_what_cannot_be_sent_stays_in_the_driver(tmp_path: Path) -> None:
         assert len(db["loud"]) == len(PARTS["part"])
 
 
-def test_new_records_bring_an_exchanging_stratum_to_the_driver(tmp_path: Path) -> None:
-    text = """
+EDGES = ".decl edge(x: number, y: number)\n"
+PAIRS = """
 .type Pair = [x: number, y: number]
-.decl edge(x: number, y: number)
 .decl way(p: Pair)
 way([x, y]) :- edge(x, y).
 way([x, z]) :- way([x, y]), way([y, z]).
 """
+NAMES = """
+.decl name(x: symbol)
+name(cat(to_string(x), to_string(y))) :- edge(x, y).
+name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
+"""
+
+
+@pytest.mark.parametrize("way", ["files", "network", "stages"])
+@pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
+def test_new_values_where_tasks_would_exchange_are_made_by_one(tmp_path: Path, text: str, way: str) -> None:
     facts = {"edge": [(i, i + 1) for i in range(6)]}
-    with tasks_in_this_process(tmp_path) as session, elastalog.open(text, facts, engine="spark", spark=session) as db:
-        assert wheres(db) == {"driver"}
-        assert levels_of(db) == levels_of(elastalog.open(text, facts))
+    with (
+        tasks_in_this_process(tmp_path, **{ways.SETTING: way}) as session,
+        elastalog.open(EDGES + text, facts, budget=None, engine="spark", spark=session) as db,
+        elastalog.open(EDGES + text, facts, budget=None) as local,
+    ):
+        for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
+            for each in (db, local):
+                each.apply({"edge": inserted}, {"edge": deleted})
+            assert wheres(db) == {"tasks"}
+            assert db._backend.kernel.evicted  # type: ignore[attr-defined]
+        (placement,) = db._backend.placements.values()  # type: ignore[attr-defined]
+        assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
+        assert levels_of(db) == levels_of(local)
+
+
+def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
+    text = EDGES + (
+        ".decl far(x: number, y: number)\nfar(x, y) :- edge(x, y).\n"
+        "far(x, z) :- far(x, y), far(y, z).\nfar(y * 1000000, x) :- far(x, y), y > 5000, y < 10000.\n"
+    )
+    facts = {"edge": [(i, i + 1) for i in range(6)]}
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, budget=None, engine="spark", spark=session) as db,
+        elastalog.open(text, facts, budget=None) as local,
+    ):
+        assert wheres(db) == {"exchanging tasks"}
+        for each in (db, local):
+            each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
+        assert wheres(db) == {"tasks"}
+        assert db._backend.kernel.evicted == {"far"}  # type: ignore[attr-defined]
+        assert levels_of(db) == levels_of(local)
+
+
+@pytest.mark.parametrize(("text", "facts"), [(WORDS, PARTS), (LISTS, PARTS)], ids=["texts", "records"])
+def test_tasks_read_many_texts_from_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, facts: Any
+) -> None:
+    monkeypatch.setattr(values, "_FEW_TEXTS", 0)
+    monkeypatch.setattr(text_files, "MOST_IN_A_FILE", 3)
+    with (
+        tasks_in_this_process(tmp_path) as session,
+        elastalog.open(text, facts, engine="spark", spark=session) as db,
+        elastalog.open(text, facts) as local,
+    ):
+        for inserted in ([("bob", "zz")], [("new", "n"), ("newer", "m"), ("ann", "k")]):
+            for each in (db, local):
+                each.apply({"part": inserted})
+        assert wheres(db) == {"tasks"}
+        assert levels_of(db) == levels_of(local)
+        # One that is not full is written anew: none but the last is.
+        number = len(db._dictionary.symbols)
+        assert len(list(tmp_path.rglob("texts-*.parquet"))) <= number // 3 + 1
 
 
 def test_what_is_computed_with_the_numbers_of_texts_is_done_in_the_driver(tmp_path: Path) -> None:

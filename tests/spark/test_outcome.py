@@ -7,7 +7,7 @@ import pickle
 from elastalog.backends.spark.outcome import outcome_of
 from elastalog.backends.spark.results import ChangesWritten, Failed, Fault, StateWritten, ValuesMade, Worked
 from elastalog.backends.spark.routing import Routing
-from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.values import MadeValues
 from elastalog.backends.spark.word_files import WordFile
 
 BY_FIRST = Routing(0, 2)
@@ -19,7 +19,7 @@ def test_files_belong_to_the_share_that_wrote_them() -> None:
         StateWritten(0, "path", WordFile("/0.parquet", 3)),
         ChangesWritten(0, "path", WordFile("/0c.parquet", 2), heard=1),
         Worked(1, 7, pickle.dumps(None)),
-        ValuesMade(1, Values(("new",), b"")),
+        ValuesMade(1, MadeValues(("new",), b"")),
         ChangesWritten(1, "path", WordFile("/1c.parquet", 4), heard=4),
     ]
     found = outcome_of(results, {"path": BY_FIRST, "far": BY_FIRST})

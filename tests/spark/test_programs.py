@@ -40,7 +40,7 @@ def check_case(name: str, spark: Any, kind: Kind = "local") -> None:
         found, annotated = facts_of(db), levels_of(db)
     expected = {relation: set(map(comparable, facts)) for relation, facts in case.expected.items()}
     assert {relation: found[relation] for relation in expected} == expected
-    wanted = levels(case.tree, case.facts, kind, has_classes=False)
+    wanted = levels(case.tree, case.facts, kind, classes=())
     assert annotated == {(relation, comparable(fact)): pair for (relation, fact), pair in wanted.items()}
 
 

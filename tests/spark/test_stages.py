@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,47 +13,31 @@ import elastalog
 from elastalog.backends.spark import jobs, slots, strata
 from elastalog.backends.spark.ways import SETTING, Ways
 from elastalog.diagnostics.diagnostic import ElastalogError
-from tests.engine.judging import is_refused, judge, levels_of
-from tests.generators.seeded import seeded_case
-from tests.reference.cases import parse_accepted
+from tests.engine.judging import levels_of
+from tests.spark.exchanging import CHAIN, DOUBLING, EDGES, UPDATES, by_way, follow_a_chain, follow_random_updates
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
-EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
-DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
-CHAIN = {"edge": [(i, i + 1) for i in range(40)]}
-
-
-@pytest.fixture
-def staged(tmp_path: Path) -> Iterator[Any]:
-    with tasks_in_this_process(tmp_path, **{SETTING: "stages"}) as session:
-        yield session
+WAY = "stages"
+LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
 
 
 @pytest.mark.parametrize("seed", range(200, 208))
-def test_random_updates(staged: Any, seed: int) -> None:
-    program, updates = seeded_case(seed, most_updates=3)
-    if is_refused(program):
-        pytest.skip("only recursion binds what an aggregate tests")
-    explicit = program.explicit
-    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=staged) as db:
-        for update in updates:
-            db.apply(update.inserted, update.deleted)
-            explicit = update.apply_to(explicit)
-        judge(db, parse_accepted(program.text), explicit)
+def test_random_updates(near: Any, seed: int) -> None:
+    follow_random_updates(near, seed)
 
 
-def test_a_stage_a_round_and_nothing_left_behind(staged: Any, tmp_path: Path) -> None:
+def test_a_stage_a_round_and_nothing_left_behind(near: Any, tmp_path: Path) -> None:
     seen: list[Any] = []
     with (
-        elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=staged, on_progress=seen.append) as db,
+        elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=near, on_progress=seen.append) as db,
         elastalog.open(DOUBLING, CHAIN, budget=None) as local,
     ):
         # Levels 1 to 7, since 40 steps take 6 doublings; a round that derives what is known only, one that derives
         # nothing, and the stage that sees it.
-        assert len(staged.ran) == 10
+        assert len(near.ran) == 10
         assert [news.iteration for news in seen if news.found == 0][-1] == 9
         assert levels_of(db) == levels_of(local)
-        for inserted, deleted in (([(40, 41)], [(20, 21)]), ([(20, 21)], [])):
+        for inserted, deleted in UPDATES:
             db.apply({"edge": inserted}, {"edge": deleted})
             local.apply({"edge": inserted}, {"edge": deleted})
             assert levels_of(db) == levels_of(local)
@@ -62,10 +45,10 @@ def test_a_stage_a_round_and_nothing_left_behind(staged: Any, tmp_path: Path) ->
         assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
 
 
-def test_derivations_are_those_of_the_kernel(staged: Any) -> None:
+def test_derivations_are_those_of_the_kernel(near: Any) -> None:
     derivations = []
     options: dict[str, Any]
-    for options in ({"engine": "spark", "spark": staged}, {}):
+    for options in ({"engine": "spark", "spark": near}, {}):
         with elastalog.open(DOUBLING, facts=CHAIN, budget=None, **options) as db:
             with db.update() as update:
                 update.delete("edge", [(10, 11), (30, 31)])
@@ -74,8 +57,8 @@ def test_derivations_are_those_of_the_kernel(staged: Any) -> None:
     assert derivations[0] == derivations[1]
 
 
-def test_a_budget_that_is_spent(staged: Any) -> None:
-    with elastalog.open(DOUBLING, CHAIN, budget=0.001, engine="spark", spark=staged) as db:
+def test_a_budget_that_is_spent(near: Any) -> None:
+    with elastalog.open(DOUBLING, CHAIN, budget=0.001, engine="spark", spark=near) as db:
         db.apply({}, {"edge": [(20, 21)]})
         assert len(db["path"]) == 21 * 20 // 2 + 20 * 19 // 2
 
@@ -137,19 +120,32 @@ def test_what_spark_says(text: str, is_meant: bool) -> None:
     assert jobs._is_without_barrier(Exception(text)) is is_meant
 
 
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+@pytest.mark.parametrize("taken", [0, 1])
+def test_tasks_that_spark_runs_twice(near: Any, text: str, taken: int, tmp_path: Path) -> None:
+    """As with speculation: both attempts write, and Spark takes the results of either."""
+    whole = strata.run_tasks
+
+    def twice(*arguments: Any, **options: Any) -> Any:
+        return [whole(*arguments, **options) for _ in range(2)][taken]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strata, "run_tasks", twice)
+        with (
+            elastalog.open(text, CHAIN, budget=None, engine="spark", spark=near) as db,
+            elastalog.open(text, CHAIN, budget=None) as local,
+        ):
+            for inserted, deleted in UPDATES:
+                for each in (db, local):
+                    each.apply({"edge": inserted}, {"edge": deleted})
+            known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}  # type: ignore[attr-defined]
+            assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
+            assert levels_of(db) == levels_of(local)
+
+
 # --- on Spark itself -----------------------------------------------------------------------------------------------
 
 
 def test_stages_of_spark(spark: Any) -> None:
-    spark.conf.set(SETTING, "stages")
-    try:
-        with (
-            elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=spark) as db,
-            elastalog.open(DOUBLING, CHAIN, budget=None) as local,
-        ):
-            db.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
-            local.apply({"edge": [(40, 41)]}, {"edge": [(20, 21)]})
-            assert db._backend.kernel.evicted == {"path"}  # type: ignore[attr-defined]
-            assert levels_of(db) == levels_of(local)
-    finally:
-        spark.conf.unset(SETTING)
+    with by_way(spark, "stages"):
+        follow_a_chain(spark)

@@ -19,6 +19,8 @@ TREATMENTS = {
     "updates only": ["--budget", "none"],
     "global levels": ["--levels", "global", "--budget", "none"],
     "dredc": ["--strategy", "dredc"],
+    "bf": ["--strategy", "bf"],
+    "bfc": ["--strategy", "bfc"],
     "recompute": ["--strategy", "recompute"],
 }
 

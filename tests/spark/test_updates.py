@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import Kind, facts_of, is_refused, judge, least_budget, levels_of
 from tests.generators.seeded import seeded_case
 from tests.reference.cases import parse_accepted
-from tests.spark.without_spark import tasks_in_this_process
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -30,12 +28,6 @@ same(x, t) :- label(x, t).
 same(x, t) :- same(x, s), link(x, t), !label(x, t).
 """
 CYCLE = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
-
-
-@pytest.fixture
-def near(tmp_path: Path) -> Iterator[Any]:
-    with tasks_in_this_process(tmp_path) as session:
-        yield session
 
 
 def backend_of(db: elastalog.Session) -> SparkBackend:
@@ -148,7 +140,7 @@ def test_random_updates_have_the_levels_of_the_definition(near: Any, seed: int, 
         judge(db, parse_accepted(program.text), explicit, kind)
 
 
-@pytest.mark.parametrize("strategy", ["dredc", "dred", "recompute"])
+@pytest.mark.parametrize("strategy", ["dredc", "dred", "bf", "bfc", "recompute"])
 @pytest.mark.parametrize("seed", range(80, 84))
 def test_random_updates_by_other_strategies(near: Any, seed: int, strategy: str) -> None:
     program, updates = seeded_case(seed, most_updates=4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,9 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.remote import Patience
 from elastalog.pipeline.spark import texts, workplace
 from tests.engine.judging import levels_of
-from tests.object_store import Bucket, bucket_on_this_machine
+from tests.object_server import Trouble
+from tests.object_store import Bucket
 from tests.spark.without_spark import tasks_in_this_process
-
-# A request to a server of objects in this process has been seen to wait for ever, after many other tests.
-pytestmark = pytest.mark.long
 
 EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
 LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
@@ -31,12 +28,6 @@ TEXTS = """
 fond(x, z, 0.5) :- likes(x, y), likes(y, z).
 """
 CYCLE = {"edge": [(1, 2), (2, 3), (3, 4), (4, 2), (4, 5)]}
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with bucket_on_this_machine() as made:
-        yield made
 
 
 @pytest.fixture
@@ -54,14 +45,9 @@ def test_a_server_that_is_slow_and_fails(
     bucket: Bucket, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(Patience, "first_pause", 0.01)
-    chance = random.Random(7)
-
-    def trouble(request: str) -> str | None:
-        return chance.choice(("503", "500", "late 503")) if chance.random() < 0.1 else None
-
     with (
         tasks_in_this_process(bucket.address(tmp_path.name), 2) as session,
-        bucket.troubled(trouble, delay=0.002),
+        bucket.troubled(Trouble(("503", "500", "late 503"), share=0.1, delay=0.002)),
         elastalog.open(text, CYCLE, budget=None, engine="spark", spark=session) as db,
         elastalog.open(text, CYCLE, budget=None) as local,
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.remote import RemoteFolder
 from elastalog.storage.faults import StoreDamaged
-from tests.object_store import Bucket, bucket_on_this_machine
+from tests.object_store import Bucket
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -24,12 +23,6 @@ PROGRAM = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
-    with bucket_on_this_machine() as made:
-        yield made
 
 
 @pytest.fixture

@@ -229,3 +229,19 @@ def test_an_explicit_fact_whose_derivation_goes_and_comes_back_stays(strategy: s
         assert set(db["p"]) == {(2, 3), (2, 4)}
         db.apply(deleted={"e": [(3, 2), (4, 2)], "p": [(2, 3)]})
         assert not set(db["p"])
+
+
+@pytest.mark.parametrize("strategy", ["dred", "bf", "bfc"])
+@pytest.mark.parametrize("marks", ["eager", "linked"])
+def test_a_stratum_evaluated_anew_does_not_see_what_will_come_back(strategy: str, marks: str) -> None:
+    """`e(3)` goes, and is announced to come back; `q`, which has a limit, is evaluated anew after `p` is maintained."""
+    text = ".decl e(x: number)\n.decl p(x: number)\n.decl q(x: number)\n.limitsize q(n=1000)\n"
+    text += "p(x) :- e(x).\nq(x) :- e(x).\nq(x + 1) :- q(x), p(x).\n"
+    with elastalog.open(text, {"e": [(3,), (5,)]}, strategy=strategy) as db:
+        back = db.update()
+        back.insert("e", [(3,)])
+        db.announce(back, marks)
+        db.apply(deleted={"e": [(3,)]})
+        assert set(db["q"]) == {(5,), (6,)}
+        back.commit()
+        assert set(db["q"]) == {(3,), (4,), (5,), (6,)}

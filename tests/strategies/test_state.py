@@ -97,7 +97,7 @@ def test_an_update_that_fails_leaves_the_previous_epoch(strategy: str, monkeypat
                 for blocks in range(4):
                     with monkeypatch.context() as patch:
                         patch.setattr(Watch, "derived", _interrupting_after(blocks))
-                        patch.setattr(run, "_MOST_WORK", 1)  # the machine of dense updates asks rarely
+                        patch.setattr(run, "MOST_WORK", 1)  # the machine of dense updates asks rarely
                         try:
                             pending(db, update).commit()
                         except LimitReached:

@@ -8,9 +8,18 @@ import pytest
 
 from tests.torture import __main__ as torture
 from tests.torture import record
-from tests.torture.trials import KINDS, attack
+from tests.torture.trials import KINDS, UNITS, attack
 
-FEW = {"language": 12, "facts": 15, "diffs": 150, "arguments": 3, "damage": 2, "power cuts": 1, "kills": 1}
+FEW = {
+    "language": 12,
+    "facts": 15,
+    "diffs": 150,
+    "arguments": 3,
+    "damage": 2,
+    "power cuts": 1,
+    "kills": 1,
+    "computed heads": 2,
+}
 
 
 @pytest.mark.slow
@@ -41,3 +50,7 @@ def test_runs_are_summed_and_what_failed_is_tried_again(tmp_path: Path, monkeypa
     found = record.read(path)["forks"]
     assert (found.attacks, found.failed, found.mended) == (30, {}, [2])
     assert "| forks | 6 | 30 lives | 0 | 1 |" in record.table(record.read(path))
+
+
+def test_every_kind_has_a_goal_and_a_unit() -> None:
+    assert set(record.GOALS) == set(UNITS) == set(KINDS)

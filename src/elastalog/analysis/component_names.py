@@ -67,9 +67,12 @@ class Scope:
 
 
 def look_up(name: str, inside: Definition | None, binding: Binding, top: Mapping[str, Definition]) -> Definition | None:
-    """The component of a name: a parameter, one nested in the component at hand or in its bases, or one around it."""
+    """The component of a name: a parameter, one nested in the component at hand or in its bases, or one around it. A
+    parameter may stand for a component that only the one at hand holds: its name is then looked up here."""
     if name in binding:
-        return binding[name].definition
+        if binding[name].definition is not None:
+            return binding[name].definition
+        name = binding[name].type_name
     seen: set[int] = set()
     while inside is not None:
         found = _inherited(name, inside, top, seen)
@@ -92,3 +95,38 @@ def _inherited(name: str, inside: Definition, top: Mapping[str, Definition], see
             if found is not None:
                 return found
     return None
+
+
+def inherits_from_itself(definition: Definition, top: Mapping[str, Definition]) -> bool:
+    """Whether the way through the bases of a component leads back to it."""
+    pending, seen = [definition], set[int]()
+    while pending:
+        current = pending.pop()
+        for base in current.component.bases:
+            found = look_up(base.name, current.outer, {}, top)
+            if found is definition:
+                return True
+            if found is not None and id(found) not in seen:
+                seen.add(id(found))
+                pending.append(found)
+    return False
+
+
+def parameters_around(definition: Definition) -> frozenset[str]:
+    """The parameters of a component and of those around it."""
+    names: set[str] = set()
+    current: Definition | None = definition
+    while current is not None:
+        names |= {name for name, _ in current.component.parameters}
+        current = current.outer
+    return frozenset(names)
+
+
+def is_open(definition: Definition | None) -> bool:
+    """Whether a component or one around it inherits from a parameter, so that it may hold what nobody knows yet."""
+    while definition is not None:
+        names = parameters_around(definition)
+        if any(base.name in names for base in definition.component.bases):
+            return True
+        definition = definition.outer
+    return False

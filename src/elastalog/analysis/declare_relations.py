@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -12,10 +13,16 @@ from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
 from elastalog.analysis.program import Attribute, Base, Directive, Relation
 from elastalog.diagnostics.source import Span
-from elastalog.syntax.tree import Pragma, RelationDeclaration
+from elastalog.syntax.tree import Pragma, RelationDeclaration, TypeDeclaration
 
 HINTS: Final = frozenset(("btree", "btree_delete", "brie", "no_inline"))
 DIRECTIVES: Final = frozenset(("input", "output", "printsize"))
+_SIDES: Final = {
+    **dict.fromkeys(("btree", "btree_delete", "brie", "eqrel"), "representation"),
+    **dict.fromkeys(("inline", "no_inline"), "inline"),
+    **dict.fromkeys(("magic", "no_magic"), "magic"),
+}
+"""What a qualifier decides; those of one thing exclude each other."""
 
 
 PRAGMAS = frozenset({("arithmetic", "wrap"), ("arithmetic", "check")})
@@ -37,8 +44,12 @@ def declare_relations(draft: Draft) -> Outcome:
             if item.name in declarations:
                 _report_twice(item, declarations[item.name], findings)
                 continue
+            if item.name in draft.types:
+                _report_clash(item, draft, findings)
             declarations[item.name] = item
             attributes[item.name] = _attributes(item, draft, findings)
+            if len(item.qualifiers) > 1:
+                _check_qualifiers(item, noted, findings.error if draft.is_strict else findings.warning)
             _note_hints(item, noted, findings)
         elif type(item) is Pragma:
             findings.instance = None
@@ -73,6 +84,37 @@ def _report_twice(again: RelationDeclaration, first: RelationDeclaration, findin
         secondary(first.name_span, "first declared here"),
         advice="remove one of the declarations, or rename it",
     )
+
+
+def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -> None:
+    types = [t for t in draft.tree.items if type(t) is TypeDeclaration and t.name == item.name]
+    report = findings.error if draft.is_strict else findings.warning
+    report(
+        "E0249",
+        f"{quoted(item.name)} is the name of a type and of a relation",
+        primary(item.name_span, "a relation here"),
+        *(secondary(declared.name_span, "a type here") for declared in types[:1]),
+        advice="rename one of them",
+    )
+
+
+def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Callable[..., None]) -> None:
+    """No qualifier twice, and none that contradicts another."""
+    first: dict[str, tuple[str, Span]] = {}
+    for text, span in item.qualifiers:
+        previous = first.setdefault(_SIDES.get(text, text), (text, span))
+        if previous[1] != span and span not in noted:
+            noted.add(span)
+            is_again = previous[0] == text
+            report(
+                "E0250",
+                f"qualifier {quoted(text)} is given twice"
+                if is_again
+                else f"qualifiers {quoted(previous[0])} and {quoted(text)} contradict each other",
+                primary(span, "again here" if is_again else "not both"),
+                secondary(previous[1], "first here"),
+                advice="remove one of them",
+            )
 
 
 def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> tuple[Attribute, ...]:

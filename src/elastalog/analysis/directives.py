@@ -50,10 +50,10 @@ def read_directives(
     """The directives of each declared relation, in the order written, those at fault reported and left out."""
     found: dict[str, list[Directive]] = {}
     every: list[tuple[tree.Directive, dict[str, str]]] = []
-    seen: dict[tuple[str, str], Span] = {}
+    seen: dict[tuple[str, str], tuple[Span, Mapping[str, str]]] = {}
     for relation in declarations.values():
         for text, span in relation.qualifiers:
-            seen.setdefault((relation.name, text), span)
+            seen.setdefault((relation.name, text), (span, {}))
     for item in program.items:
         if type(item) is not tree.Directive:
             continue
@@ -66,17 +66,18 @@ def read_directives(
             continue
         parameters = _parameters(item, findings)
         previous = seen.get((item.relation, item.kind))
-        # Several inputs or outputs of one relation, of different places, are of use; anything else is a mistake.
+        # Several inputs or outputs of one relation, of different places, are of use; the same once more counts once.
         if previous is not None and not _is_another(item.kind, parameters):
-            findings.error(
+            report = findings.warning if parameters == previous[1] else findings.error
+            report(
                 "E0213",
                 f"`.{item.kind}` of {quoted(item.relation)} is given twice",
                 primary(item.relation_span, "again here"),
-                secondary(previous, "first here"),
+                secondary(previous[0], "first here"),
                 advice="remove one of them",
             )
             continue
-        seen.setdefault((item.relation, item.kind), item.relation_span)
+        seen.setdefault((item.relation, item.kind), (item.relation_span, parameters))
         found.setdefault(item.relation, []).append(Directive(item.kind, MappingProxyType(parameters), item.span))
     derived = {head.relation for item in program.items if type(item) is tree.Clause for head in item.heads}
     for item, parameters in every:

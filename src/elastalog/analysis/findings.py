@@ -7,13 +7,14 @@ from typing import Final
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.structures import Kind, Structure
+from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic, Label, Severity
 from elastalog.diagnostics.nearest import Effort, nearest
 from elastalog.diagnostics.source import Source, Span
 from elastalog.syntax.tree import Instance
 
 # Looking for a near name costs a scan of all names; a program with thousands of unknown names has another problem.
-_MOST_WORK: Final = 3_000_000
+_MOST_WORK: Final = 500_000
 _MOST_CANDIDATES: Final = 1_000_000
 
 
@@ -54,6 +55,7 @@ class Findings:
         if name not in self._suggestions:
             if len(candidates) > self._candidates_left:
                 return None
+            look()
             self._candidates_left -= len(candidates)
             self._suggestions[name] = nearest(name, candidates, self._effort)
         return self._suggestions[name]

@@ -9,7 +9,16 @@ from typing import Final
 
 from elastalog.analysis import component_faults as faults
 from elastalog.analysis.branch_names import with_branch_names
-from elastalog.analysis.component_names import Argument, Binding, Definition, Scope, look_up
+from elastalog.analysis.component_names import (
+    Argument,
+    Binding,
+    Definition,
+    Scope,
+    inherits_from_itself,
+    is_open,
+    look_up,
+    parameters_around,
+)
 from elastalog.analysis.findings import Findings
 from elastalog.analysis.rename_items import Renamer
 from elastalog.diagnostics.diagnostic import Diagnostic
@@ -24,13 +33,14 @@ DEEPEST: Final = 100
 """How deep instances may hold others, and components inherit."""
 
 
-def instantiate(program: Tree) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The flat program; the program itself when it has no components. What is at fault is reported and left out."""
+def instantiate(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """The flat program; the program itself when it has no components. What is at fault is reported and left out; if
+    strict, also in components of which no instance is made."""
     if not any(type(item) in (Component, Init, Override) for item in program.items):
         return program, ()
     findings = Findings(program.source)
     with without_collection():
-        items = _Instantiation(program, findings).flat()
+        items = _Instantiation(program, findings).flat(is_strict)
     return replace(program, items=tuple(items)), tuple(findings.diagnostics)
 
 
@@ -48,14 +58,15 @@ class _Instantiation:
         self.program = program
         self.findings = findings
         self.top: dict[str, Definition] = {}
+        self.types = _types(program.items)
         self.active: list[tuple[int, tuple[Argument, ...]]] = []
         self.items: list[Item] = []
         self.reported: set[int] = set()
 
-    def flat(self) -> list[Item]:
+    def flat(self, is_strict: bool) -> list[Item]:
         items = self.program.items
         self._define(items, None, self.top)
-        scope = Scope("", _relations(items), _types(items), _instances(items, self.findings), None)
+        scope = Scope("", _relations(items), self.types, _instances(items, self.findings), None)
         for item in items:
             if type(item) is Init:
                 self._init(item, scope, None, {}, None)
@@ -63,7 +74,21 @@ class _Instantiation:
                 faults.override_outside(item, self.findings)
             elif type(item) is not Component:
                 self.items.append(item)
+        if is_strict and not self.findings.count:
+            for definition in self.top.values():
+                self._check_declaration(definition)
         return with_branch_names(self.items)
+
+    def _check_declaration(self, definition: Definition) -> None:
+        """What a component inherits from must exist and come to an end, even if no instance of it is made."""
+        component = definition.component
+        if inherits_from_itself(definition, self.top):
+            self._once(component, lambda: faults.inherits_from_itself(component, self.findings))
+        for base in component.bases:
+            if base.name not in parameters_around(definition) and not is_open(definition.outer):
+                self._component(base, None, definition.outer, {})
+        for nested in definition.nested.values():
+            self._check_declaration(nested)
 
     def _define(self, items: tuple[Item, ...], outer: Definition | None, into: dict[str, Definition]) -> None:
         for item in items:
@@ -96,9 +121,9 @@ class _Instantiation:
         self.active.pop()
 
     def _component(
-        self, wanted: tree.ComponentType, scope: Scope, inside: Definition | None, binding: Binding
+        self, wanted: tree.ComponentType, scope: Scope | None, inside: Definition | None, binding: Binding
     ) -> tuple[Definition, dict[str, Argument]] | None:
-        """The component that is named, and what its parameters stand for."""
+        """The component that is named, and what its parameters stand for; without a scope, it is only looked for."""
         definition = look_up(wanted.name, inside, binding, self.top)
         if definition is None:
             known = [*self.top, *(inside.nested if inside else ())]
@@ -108,6 +133,8 @@ class _Instantiation:
         if len(parameters) != len(wanted.arguments):
             self._once(wanted, lambda: faults.wrong_count(wanted, definition.component, self.findings))
             return None
+        if scope is None:
+            return definition, {}
         # Inside a component, one that is nested in it knows its parameters.
         arguments = dict(binding) if definition.outer is not None else {}
         arguments |= {
@@ -163,7 +190,11 @@ class _Instantiation:
         binding = layer.binding
 
         def type_name(name: str) -> str:
-            return binding[name].type_name if name in binding else scope.type_name(name)
+            if name not in binding:
+                return scope.type_name(name)
+            given = binding[name].type_name
+            # Where the instance is made there may be no such type, but one that the component itself declares.
+            return given if "." in given or given in self.types else scope.type_name(given)
 
         renamer = Renamer(scope.relation, type_name, instance)
         for item in layer.definition.component.items:

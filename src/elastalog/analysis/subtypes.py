@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from elastalog.analysis.declare_types import BASE_TYPES
@@ -28,7 +28,7 @@ class SubtypeCheck:
         self.relations = draft.relations
         self.functors = draft.functors
         self.findings = findings
-        self.is_strict = draft.are_subtypes_strict
+        self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
         self._above: dict[str, frozenset[str]] = {}
         self._members: dict[str, list[str]] = {}
@@ -37,7 +37,12 @@ class SubtypeCheck:
                 self._members.setdefault(self.canonical(above), []).append(name)
 
     def check(self, rule: TypedRule, casts: Mapping[Span, str]) -> None:
-        """Report the arguments of the head at fault. `casts`: the types of the occurrences that are casts."""
+        """Report the arguments of the head at fault, and variables of types that have nothing in common. `casts`: the
+        types of the occurrences that are casts."""
+        sources: dict[str, list[_Source]] | None = None
+        if self.is_strict and self._may_clash(rule):
+            sources = self._sources(rule, casts)
+            self._check_common(sources)
         attributes = self.relations[rule.head.relation].attributes
         places = [(term, attribute.type_name) for term, attribute in zip(rule.head.arguments, attributes, strict=True)]
         if self.functors:
@@ -49,7 +54,7 @@ class SubtypeCheck:
         ]
         if not wanted:
             return
-        sources = self._sources(rule, casts)
+        sources = self._sources(rule, casts) if sources is None else sources
         for term, head_type in wanted:
             if term.span in casts:
                 found: list[_Source] = [(self.canonical(casts[term.span]), term.span, ())]
@@ -57,6 +62,49 @@ class SubtypeCheck:
                 found = sources.get(term.name, [])
             if found and not self._fits([name for name, _, _ in found], head_type):
                 self._report(term, head_type, *found[0])
+
+    def _may_clash(self, rule: TypedRule) -> bool:
+        """Whether two declared types meet in the body, which is seldom: a quick look before the long one."""
+        types: dict[str, str] = {}
+        for literal in rule.body:
+            if type(literal) is Atom:
+                attributes = self.relations[literal.relation].attributes
+                for term, attribute in zip(literal.arguments, attributes, strict=True):
+                    if type(term) is not Variable or attribute.type_name in BASE_TYPES:
+                        continue
+                    if types.setdefault(term.name, attribute.type_name) != attribute.type_name:
+                        return True
+            elif type(literal) is Comparison and type(literal.left) is type(literal.right) is Variable:
+                return True
+        return False
+
+    def _check_common(self, sources: Mapping[str, list[_Source]]) -> None:
+        """Every variable has a type: one that is below all those of its places."""
+        reported: set[frozenset[Span]] = set()
+        for name, found in sources.items():
+            kinds = {kind for kind, _, _ in found if kind not in BASE_TYPES}
+            places = frozenset(place for _, place, _ in found)
+            if len(kinds) < 2 or places in reported or self._common(kinds):
+                continue
+            reported.add(places)
+            first = found[0]
+            other = next((s for s in found if not self._common({first[0], s[0]})), found[-1])
+            shown = name.partition("@")[0]
+            self.findings.error(
+                "E0312",
+                f"{quoted(shown)} would be a {quoted(first[0])} and a {quoted(other[0])}",
+                primary(other[1], f"a {quoted(other[0])} here"),
+                *([] if first[1] == other[1] else [secondary(first[1], f"a {quoted(first[0])} here")]),
+                *(secondary(span, "made equal here") for span in (*first[2], *other[2])[:8]),
+                note="no declared type is below both",
+                advice=f"write `as({shown}, {first[0]})` where it is taken for one, or declare a type for both",
+            )
+
+    def _common(self, kinds: Collection[str]) -> bool:
+        """Whether a type is below all of these."""
+        return any(all(self.is_below(one, other) for other in kinds) for one in kinds) or any(
+            all(self.is_below(self.canonical(name), kind) for kind in kinds) for name in self.types
+        )
 
     def _arguments_of_functors(self, rule: TypedRule) -> list[tuple[Expression | Wildcard, str]]:
         """What a rule gives to functors of the user, and the types that these take."""

@@ -89,10 +89,21 @@ def written(value: Any) -> str:
 
 def plain_text(value: Any) -> str:
     """A value as files hold it, and as Soufflé prints it: texts without quotes where they can be read back so."""
-    return _spelled(value, lambda text: text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False))
+    return _spelled(
+        value, lambda text: text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False), number_text
+    )
 
 
-def _spelled(value: Any, text: Callable[[str], str]) -> str:
+def number_text(value: float) -> str:
+    """A number as files hold it: the shortest text that is read back as the same, laid out as C++ does, without a
+    fraction that is 0 and without an exponent below 17."""
+    text = repr(value)
+    if text.endswith(".0"):
+        return text[:-2]
+    return str(int(value)) if text.endswith("e+16") else text
+
+
+def _spelled(value: Any, text: Callable[[str], str], number: Callable[[Any], str] = repr) -> str:
     """Without recursion: a list of records is as deep as it is long."""
     done: list[str] = []
     pending: list[Any] = [value]
@@ -113,7 +124,7 @@ def _spelled(value: Any, text: Callable[[str], str]) -> str:
             pending.append(_Mark(closing))
             pending.extend(reversed(inner))
         else:
-            done.append("nil" if top is None else repr(top))
+            done.append("nil" if top is None else number(top))
     return "".join(done)
 
 

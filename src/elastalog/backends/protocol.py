@@ -13,7 +13,7 @@ fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -133,10 +133,30 @@ class Profile:
 class Reach:
     """How the update under way reaches a stratum. `changes`: how many explicit facts of it and facts that it reads have
     changed. `must_rebuild`: it cannot be maintained, since its rules are others, or a `.limitsize` may have to cut it
-    short."""
+    short. `done`: what its update has cost, if the backend has brought it to its new fixpoint already (see `Small`)."""
 
     changes: int
     must_rebuild: bool
+    done: Done | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the update of a stratum has cost; `effort` counts as that of a `Watch` does."""
+
+    derivations: int
+    effort: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """What a backend may do without being told stratum by stratum: maintain those that are not `asked` about, by
+    number, as long as that takes no more than so many derivations each. If it takes more, the caller is asked, and
+    `maintain` goes on from there."""
+
+    derivations: int
+    asked: Collection[int] = ()
 
 
 class Maintenance(Protocol):
@@ -168,9 +188,10 @@ class UpdateChanges(Protocol):
     def reached(self, stratum: LogicalStratum) -> Reach | None:
         """How it reaches a stratum. None: neither an explicit fact of it nor a relation that it reads has changed."""
 
-    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that it reaches, in their order, and how. The caller brings each to its new fixpoint before it
-        asks for the next: what has changed in it decides which others follow."""
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that it reaches, and how, each after those that it reads. The caller brings each to its new
+        fixpoint before it asks for the next: what has changed in it decides which others follow. Those that are `small`
+        the backend may have done."""
 
 
 class States(Protocol):

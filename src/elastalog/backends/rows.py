@@ -21,6 +21,9 @@ def distinct(words: Matrix) -> Matrix:
 
 def are_in(words: Matrix, others: Matrix) -> Vector:
     """Which rows of a matrix occur in another."""
+    if len(words) + len(others) <= _FEW:
+        known = set(map(bytes, others))
+        return np.array([bytes(row) in known for row in words], np.bool_)
     result: Vector = places_in(words, others) >= 0
     return result
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
 
+from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.late import dataclass
 
@@ -32,7 +34,9 @@ class Watch:
     """Asked regularly by long work. Raises LimitReached beyond a limit of the user, BudgetExceeded beyond a budget.
 
     `deadline` is a time of `time.monotonic`, `memory` a number of bytes of this process. `derivations` were enumerated;
-    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much."""
+    `effort`, which budgets bound, also counts what was looked at in vain, in derivations that cost as much. `rows` were
+    looked up or made by joins, in `rounds` of evaluations from the start; updates have `touched` facts. All of it is
+    the same whenever the same is done."""
 
     def __init__(
         self,
@@ -45,23 +49,18 @@ class Watch:
         self.on_progress = on_progress
         self.derivations = 0
         self.effort = 0
+        self.rows = 0
+        self.rounds = 0
+        self.touched = 0
         self._budget: int | None = None
         self._whole_budget: Callable[[], int | None] | None = None
         self._allowed = 0
         self._blocks = 0
         self._steps = 0
 
-    @contextmanager
-    def within(self, seconds: float | None) -> Iterator[None]:
+    def within(self, seconds: float | None) -> AbstractContextManager[None]:
         """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
-        usual = self.deadline
-        if seconds is not None:
-            end = time.monotonic() + seconds
-            self.deadline = end if usual is None else min(usual, end)
-        try:
-            yield
-        finally:
-            self.deadline = usual
+        return _Within(self, seconds)
 
     def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
@@ -87,6 +86,7 @@ class Watch:
     def count(self, derivations: int, rows: int = 0) -> None:
         """Counts derivations, for which so many rows were looked at."""
         self.derivations += derivations
+        self.rows += rows
         self.effort += max(derivations, rows // ROWS_A_DERIVATION)
 
     def derived(self, derivations: int, rows: int = 0) -> None:
@@ -106,6 +106,7 @@ class Watch:
 
     def iteration(self, stratum: int, iteration: int, found: int) -> None:
         """One iteration of a stratum has ended."""
+        self.rounds += 1
         self.check()
         self.tell(stratum, iteration, found)
 
@@ -130,7 +131,7 @@ class Watch:
 
     def _look_at_clock(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise LimitReached([Diagnostic("E0603", "the time limit was reached", help="raise --timeout")])
+            raise deadline.time_is_over()
 
     def require(self, size: int) -> None:
         """Raises if so many bytes more would go beyond the memory limit."""
@@ -143,15 +144,51 @@ class Watch:
             raise LimitReached([Diagnostic("E0604", message, help=advice)])
 
 
-@contextmanager
-def memory_as_limit() -> Iterator[None]:
+class _Within:
+    """See `Watch.within`. A class, as below, since every update has such a block."""
+
+    __slots__ = ("_block", "_seconds", "_usual", "_watch")
+
+    def __init__(self, watch: Watch, seconds: float | None) -> None:
+        self._watch = watch
+        self._seconds = seconds
+        self._usual: float | None = None
+        self._block: AbstractContextManager[float | None] | None = None
+
+    def __enter__(self) -> None:
+        watch = self._watch
+        usual = self._usual = watch.deadline
+        if self._seconds is None:
+            end = deadline.end()
+        else:
+            self._block = deadline.within(self._seconds)
+            end = self._block.__enter__()
+        if end is not None:
+            watch.deadline = end if usual is None else min(usual, end)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watch.deadline = self._usual
+        if self._block is not None:
+            self._block.__exit__(kind, value, traceback)
+
+
+class memory_as_limit:  # noqa: N801  # used like a function
     """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
-    try:
-        yield
-    except MemoryError:
-        message = "there is no more memory"
-        advice = "set --max-memory to end sooner, or evaluate on Spark"
-        raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None and issubclass(kind, MemoryError):
+            message = "there is no more memory"
+            advice = "set --max-memory to end sooner, or evaluate on Spark"
+            raise LimitReached([Diagnostic("E0604", message, help=advice)]) from None
 
 
 def resident_bytes() -> int:

@@ -10,12 +10,14 @@ from elastalog.cli.standard_output import fit_for_terminal
 
 if TYPE_CHECKING:
     from elastalog.analysis.program import Relation
+    from elastalog.pipeline.files.write import Doubt
     from elastalog.session import Session
 
 
-def write_outputs(session: Session, output: str, jobs: int = 1) -> list[Path]:
+def write_outputs(session: Session, output: str, jobs: int = 1, doubt: Doubt | None = None) -> list[Path]:
     """Obeys the directives: files in a folder, or with `-` everything to standard output. Returns the files written. So
-    many threads write files, a relation each."""
+    many threads write files, a relation each. `doubt` is told of symbols that plain text does not hold as they are;
+    without it they are errors."""
     relations = session.program.checked.relations.values()
     if output == "-":
         for relation in relations:
@@ -23,10 +25,12 @@ def write_outputs(session: Session, output: str, jobs: int = 1) -> list[Path]:
         sys.stdout.buffer.flush()
         return []
     apart = [relation for relation in relations if jobs > 1 and _is_alone(relation)]
-    files = dict(zip((relation.name for relation in apart), _write_together(session, apart, output, jobs), strict=True))
+    files = dict(
+        zip((relation.name for relation in apart), _write_together(session, apart, output, jobs, doubt), strict=True)
+    )
     for relation in relations:
         if relation.name not in files:
-            files[relation.name] = _write_output(session, relation, output)
+            files[relation.name] = _write_output(session, relation, output, doubt)
     sys.stdout.buffer.flush()
     return [file for relation in relations for file in files[relation.name]]
 
@@ -38,24 +42,29 @@ def _is_alone(relation: Relation) -> bool:
     return len(told) == 1 and kinds <= {"file"} and "filename" not in told[0].parameters
 
 
-def _write_together(session: Session, relations: list[Relation], output: str, jobs: int) -> list[list[Path]]:
+def _write_together(
+    session: Session, relations: list[Relation], output: str, jobs: int, doubt: Doubt | None
+) -> list[list[Path]]:
     if not relations:
         return []
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(jobs, "elastalog writing") as pool:
         try:
-            return list(pool.map(lambda relation: _write_output(session, relation, output), relations))
+            return list(pool.map(lambda relation: _write_output(session, relation, output, doubt), relations))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _write_output(session: Session, relation: Relation, output: str) -> list[Path]:
-    from elastalog.pipeline.files.write import write_output
+def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt | None) -> list[Path]:
+    from elastalog.pipeline.files.write import refuse, write_output
+    from elastalog.pipeline.files.write_lines import write_lines
 
     if any(directive.kind == "output" for directive in relation.directives):
-        return write_output(relation, session[relation.name].to_arrow(), output)
+        facts, doubt = session[relation.name], doubt or refuse
+        written = write_lines(relation, facts, output, doubt)
+        return write_output(relation, facts.to_arrow(), output, doubt=doubt) if written is None else [written]
     _print_output(session, relation)
     return []
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes
+from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 from elastalog.cli.outputs import write_outputs
 from elastalog.cli.preprocessor_options import preprocessor_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
+from elastalog.cli.souffle_options import souffle_options, with_pragmas, without_warnings
 from elastalog.cli.standard_output import checked_output
 
 if TYPE_CHECKING:
+    from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.program import Program
     from elastalog.session import Session
 
@@ -27,7 +29,7 @@ _TO_TERMINAL = "-"
 @preprocessor_options
 @session_options
 @click.option(
-    "-D", "--output", default=".", metavar="DIR",
+    "-D", "--output", "--output-dir", "output", default=".", metavar="DIR",
     help="Folder of the output files, or - for standard output.  [default: the current one]",
 )  # fmt: skip
 @click.option(
@@ -36,6 +38,7 @@ _TO_TERMINAL = "-"
 )  # fmt: skip
 @format_option
 @verbosity_options
+@souffle_options
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -60,16 +63,18 @@ def run(
       elastalog run reach.dl -F facts -D out --stats
       elastalog run reach.dl --max-memory 2G --timeout 5m --bad-rows quarantine
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
+    verbosity = verbosity_of(ctx, verbose, quiet or (without_warnings() and not verbose))
     program, stats = _told_apart(program, stats)
     is_written = False
     try:
         with exit_codes(form, verbosity), checked_output():
-            loaded = _with_demand(load_program(program, form, verbosity))
+            loaded = _with_demand(with_pragmas(load_program(program, form, verbosity)))
             with announcing(verbosity):
                 session = _evaluate(loaded, SessionOptions(**options), output, form, verbosity)
             is_written = True
-            files = write_outputs(session, output, options["jobs"])
+            doubts: list[Diagnostic] = []
+            files = write_outputs(session, output, options["jobs"], doubts.append)
+            _warn(doubts, form, verbosity)
             if stats == _TO_TERMINAL:
                 _print_profile(session)
             elif stats is not None:
@@ -117,6 +122,14 @@ def _evaluate(program: Program, options: SessionOptions, output: str, form: str,
     with progress_shown(program.checked, verbosity) as report:
         quarantine = "." if output == "-" else output
         return open_session(program, options, form=form, verbosity=verbosity, quarantine=quarantine, on_progress=report)
+
+
+def _warn(doubts: list[Diagnostic], form: str, verbosity: Verbosity) -> None:
+    """Symbols that break their line are written as Soufflé writes them: whoever reads the file has to know."""
+    from dataclasses import replace
+
+    if doubts:
+        show_diagnostics([replace(doubt, severity="warning") for doubt in doubts], form, verbosity)
 
 
 def _print_profile(session: Session) -> None:

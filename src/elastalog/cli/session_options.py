@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -80,7 +81,8 @@ def functors_option(command: _Command) -> _Command:
             type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
         ),
         click.option(
-            "-l", "--library", multiple=True, expose_value=False, callback=_remember, metavar="NAME",
+            "-l", "--library", "--libraries", "library", multiple=True, expose_value=False, callback=_remember,
+            metavar="NAME",
             help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
         ),
     )  # fmt: skip
@@ -112,6 +114,13 @@ max_bad_rows_option: Final = click.option(
 )  # fmt: skip
 
 
+class Jobs(click.IntRange):
+    """A number of threads, or `auto`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(os.cpu_count() or 1 if value == "auto" else value, param, ctx)
+
+
 class FactsFolder(click.Path):
     """A folder that is there, or an address."""
 
@@ -123,10 +132,14 @@ def session_options(command: _Command) -> _Command:
     """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
     options = (
         click.option(
-            "-F", "--facts", default=".", type=FactsFolder(exists=True, file_okay=False), metavar="DIR",
+            "-F", "--facts", "--fact-dir", "facts", default=".", metavar="DIR",
+            type=FactsFolder(exists=True, file_okay=False),
             help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
         ),
-        click.option("-j", "--jobs", default=1, type=click.IntRange(1, 1024), metavar="N", help="Number of threads."),
+        click.option(
+            "-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N",
+            help="Number of threads, or auto: one a core.",
+        ),
         click.option(
             "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
             help="Where to evaluate.",

@@ -18,11 +18,11 @@ from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
-from elastalog.cli.store_options import is_store
+from elastalog.cli.store_options import folder_of, is_store
 from elastalog.cli.update_reports import print_changes, report_stats, stats_row
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.diagnostics.noted import noted
-from elastalog.folders.addresses import is_address
+from elastalog.folders.addresses import is_address, without_secrets
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -74,7 +74,10 @@ def spark_stream_options(command: _Command) -> _Command:
         ),
         click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
         click.option(
-            "--checkpoint", type=click.Path(), metavar="DIR", help="Spark's notes.  [default: in STORE.checkpoint]"
+            "--checkpoint",
+            type=click.Path(),
+            metavar="DIR",
+            help="Spark's notes.  [default: in STORE.checkpoint; needed if STORE is an address]",
         ),
         click.option("--once", is_flag=True, help="End when all that is there has been applied."),
     )
@@ -92,9 +95,12 @@ def run_spark_stream(
     if asked.store is None and (asked.changes is not None or asked.checkpoint is not None):
         # Without a store a new process starts from the facts again, and what earlier ones have noted would mislead it.
         raise click.UsageError("--changes and --checkpoint need --store")
-    if is_address(asked.store):
-        told = "`elastalog.spark.apply_updates` takes an address, and a checkpoint"
-        raise click.UsageError(f"--store is a folder here, beside which Spark notes what it has seen; {told}")
+    if is_address(asked.store) and asked.checkpoint is None:
+        # Beside a folder there is a place for them. At an address Spark's Java side may have no rights.
+        told = "a folder that stays, or an address that Spark itself can write to (hdfs://…, s3a://…)"
+        raise click.UsageError(
+            f"a --store at an address needs --checkpoint, where Spark notes what it has seen: {told}"
+        )
     from elastalog import spark as on_spark
 
     spark = on_spark.session(settings=asked.settings)
@@ -180,7 +186,7 @@ def _session(
 ) -> AbstractContextManager[Session]:
     """The session of a store that is there, or a new one."""
     loaded = load_program(program, form, verbosity)
-    if asked.store is None or not is_store(asked.store):
+    if asked.store is None or not _is_there(asked.store):
         _refuse_old_checkpoint(asked)
         return open_session(loaded, options, form=form, verbosity=verbosity, store=asked.store)
     import elastalog
@@ -206,19 +212,29 @@ def _is_made_for(store: str, program: Program) -> bool:
     from elastalog.storage.checked_files import read_checked
     from elastalog.storage.manifest import read_manifest
 
-    root = Path(store)
+    root = folder_of(store)
     return read_checked(root, read_manifest(root).program) == program.tree.source.text.encode()
+
+
+def _is_there(store: str) -> bool:
+    """Whether there is a store already."""
+    if not is_address(store):
+        return is_store(store)
+    from elastalog.storage.objects.writing import is_store_at
+
+    return is_store_at(store)
 
 
 def _refuse_old_checkpoint(asked: SparkStream) -> None:
     """A diagnostic if a new store would miss what Spark has noted as done."""
     if asked.checkpoint is None or not Path(asked.checkpoint).is_dir() or not os.listdir(asked.checkpoint):
         return
+    place = without_secrets(asked.store or "")
     raise ElastalogError(
         [
             Diagnostic(
                 code="E1112",
-                message=f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{asked.store}`",
+                message=f"the checkpoint `{asked.checkpoint}` is of another store than the new one at `{place}`",
                 notes=("updates that it has as done would never be applied to the new store",),
                 help="name another folder, or leave --checkpoint out: then every store has its own",
                 location=asked.checkpoint,

@@ -1,14 +1,11 @@
 """The elastic choice: what an update of a stratum may cost, and whether to try it at all.
 
-All is counted in derivations, never in time, so that the same updates lead to the same choices. With the budget `auto`
-an update goes on while going on is expected to cost less than evaluating the stratum anew. Without experience that is
-until it has cost as much as a bootstrap: then both together cost twice the better of the two at most, whatever comes.
-Experience of updates of like size moves that end, the surer it is the further: to twice a bootstrap if the update
-should end before, to a quarter of one if it should not. And an update that was abandoned gives *credit*, the more the
-further it had come, not to try others like it.
-
-What a bootstrap costs is what the last one did, in proportion to the facts that it reads now and read then if these are
-far from as many.
+All is counted, in derivations, rows and rounds, never in time, so that the same updates lead to the same choices. With
+the budget `auto` an update goes on while going on is expected to cost less than evaluating the stratum anew. Without
+experience that is until it has cost as much as a bootstrap: then both together cost twice the better of the two at
+most, whatever comes. Experience moves that end to where the whole should cost least (see `stopping`): far beyond a
+bootstrap if the update should end before, to a seventh of one if it should not. And an update that was abandoned gives
+*credit*, the more the further it had come, not to try others like it.
 
 So the work on a stratum is never more than FACTOR times that of the better choice, in sum over its epochs. An update
 abandoned at s bootstraps has cost s + 1 of them, where the better choice costs s at least, 1 if s is more: its credit
@@ -25,7 +22,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
-from elastalog.evaluation.experience import Expectation, Experience
+from elastalog.backends.protocol import Small
+from elastalog.evaluation.experience import WEIGHT, Expectation, Experience
+from elastalog.evaluation.stopping import FACTOR, best_end
 from elastalog.late import dataclass
 from elastalog.planning.logical import LogicalStratum
 
@@ -34,17 +33,15 @@ Budget: TypeAlias = float | Literal["auto"] | None
 
 AUTO: Final = "auto"
 
-FACTOR: Final = 8
-"""What the choice never costs more than, in terms of the better one."""
-
 LEAST_BUDGET: Final = 2_000
 """Derivations that are always allowed: cheaper than planning a bootstrap."""
 
-_WEIGHT = 2.0
-"""What a derivation of an update costs in terms of one of a bootstrap: facts are found, not appended."""
+_OF_DERIVATION, _OF_ROW, _OF_FACT, _OF_ROUND = 0.25, 0.29, 0.8, 1_800.0
+"""What bootstraps cost for every derivation, every row that joins look up or make, every fact that was there (it is
+compared, and indexed again), and every round, in terms of the usual derivation, of which these are parts. Measured."""
 
-_EARLIEST = 0.25
-"""The share of a bootstrap after which an update is abandoned that should never have been tried."""
+_LEAST_ROWS = 1.5
+"""Rows that are counted for every derivation, though it is only copied."""
 
 _MOST_CREDIT = 16.0
 """Updates in a row that are not tried."""
@@ -62,7 +59,9 @@ _HOPELESS = 3.0
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """The choice for one stratum. `expected` is the number of derivations the model expects of an update, None without
-    experience, and `sure` how sure it is of that, from 0 to 1. `bootstrap`: what the last bootstrap took."""
+    experience, and `sure` how sure it is of that, from 0 to 1. `bootstrap`: what a bootstrap should take. Both as
+    `cost` and `other`: what the choice should cost, and the other one, in derivations of a bootstrap as they usually
+    are; None without experience."""
 
     stratum: int
     relations: tuple[str, ...]
@@ -73,6 +72,8 @@ class Forecast:
     seconds_allowed: float | None
     sure: float = 0.0
     bootstrap: int | None = None
+    cost: float | None = None
+    other: float | None = None
 
 
 @dataclass(slots=True)
@@ -82,12 +83,12 @@ class CostModel:
     budget: Budget
     _strata: dict[int, Experience] = field(default_factory=dict)
 
-    def bootstrapped(self, stratum: LogicalStratum, derivations: int, seconds: float, inputs: int = 0) -> None:
-        """Remembers what a bootstrap cost that read so many facts, 0 if that is not known; here and below."""
-        experience = self.known(stratum)
-        experience.bootstrap_derivations = derivations
-        experience.bootstrap_seconds = seconds
-        experience.bootstrap_inputs = inputs
+    def bootstrapped(
+        self, stratum: LogicalStratum, derivations: int, seconds: float, inputs: int = 0, cost: float | None = None
+    ) -> None:
+        """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
+        cost (see `bootstrap_cost`), if not just its derivations."""
+        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost)
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""
@@ -99,40 +100,93 @@ class CostModel:
         the choice can wait. None: it must be made now."""
         return LEAST_BUDGET if self.budget == AUTO and known.credit < 1 else None
 
-    def updated(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
-        """Remembers what an update cost."""
+    def small(self) -> Small | None:
+        """The updates that need not be chosen one by one, for the same reason; None: there are none."""
+        if self.budget != AUTO:
+            return None
+        return Small(LEAST_BUDGET, [number for number, known in self._strata.items() if known.credit >= 1])
+
+    def updated(
+        self,
+        stratum: LogicalStratum,
+        changes: int,
+        derivations: int,
+        inputs: int = 0,
+        facts: int = 0,
+        *,
+        is_loss: bool = False,
+        touched: int | None = None,
+    ) -> Experience:
+        """Remembers what an update cost, and how many facts it touched if that is known. `facts` are those that the
+        stratum had, here and below, and `is_loss` says whether most changes are deletions. Returns what is known
+        now."""
         known = self.known(stratum)
-        known.observe(changes, derivations)
+        known.observe(changes, derivations, is_loss=is_loss, touched=touched)
         known.skipped = 0
-        anew = _bootstrap_cost(known, inputs)
-        if _WEIGHT * derivations > anew:
-            _give_credit(known, changes, derivations, anew)
-        elif changes >= known.failed_changes:
-            known.failures = 0
+        if derivations > LEAST_BUDGET:
+            anew = _cost_anew(known, inputs, facts)
+            if known.weight * derivations > anew:
+                _give_credit(known, changes, derivations, anew, is_loss=is_loss)
+                return known
+        if changes >= _failed(known, is_loss):
+            known.failures = known.failed_changes = known.failed_losses = 0
             known.credit = 0.0
+        return known
 
-    def abandoned(self, stratum: LogicalStratum, changes: int, derivations: int, inputs: int = 0) -> None:
+    def abandoned(
+        self,
+        stratum: LogicalStratum,
+        changes: int,
+        derivations: int,
+        inputs: int = 0,
+        facts: int = 0,
+        *,
+        is_loss: bool = False,
+    ) -> None:
         """Remembers that an update cost more than it was allowed."""
-        experience = self.known(stratum)
-        experience.observe_least(changes, derivations)
-        experience.skipped = 0
-        _give_credit(experience, changes, derivations, _bootstrap_cost(experience, inputs))
-        experience.failures += 1
+        known = self.known(stratum)
+        known.observe_least(changes, derivations, is_loss=is_loss)
+        known.skipped = 0
+        _give_credit(known, changes, derivations, _cost_anew(known, inputs, facts), is_loss=is_loss)
+        known.failures += 1
 
-    def forecast(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
-        """The choice for an update that changes so many facts that a stratum reads or is given."""
-        experience = self.known(stratum)
-        expected = experience.expect(changes)
+    def forecast(
+        self,
+        stratum: LogicalStratum,
+        changes: int,
+        inputs: int = 0,
+        facts: int = 0,
+        *,
+        is_loss: bool = False,
+        spent: int = 0,
+    ) -> Forecast:
+        """The choice for an update that changes so many facts that a stratum reads or is given; so many derivations are
+        `spent` on it already."""
+        known = self.known(stratum)
+        expected = known.expect(changes, inputs, is_loss=is_loss)
+        anew = _cost_anew(known, inputs, facts)
         if self.budget is None:
-            return _choice(stratum, experience, "update", "updates only", expected, None)
+            return _choice(stratum, known, "update", "updates only", expected, None, inputs, anew)
         if self.budget == AUTO:
-            return _choose_freely(stratum, experience, changes, expected, inputs)
-        return _choose_within(stratum, experience, changes, expected, self.budget)
+            is_failing = known.credit >= 1 and changes >= _failed(known, is_loss)
+            how, why, allowed = _choose_freely(known, changes, expected, anew, spent, is_failing=is_failing)
+        else:
+            how, why, allowed = _choose_within(known, changes, expected, self.budget)
+        return _choice(stratum, known, how, why, expected, allowed, inputs, anew)
 
-    def choose(self, stratum: LogicalStratum, changes: int, inputs: int = 0) -> Forecast:
+    def choose(
+        self,
+        stratum: LogicalStratum,
+        changes: int,
+        inputs: int = 0,
+        facts: int = 0,
+        *,
+        is_loss: bool = False,
+        spent: int = 0,
+    ) -> Forecast:
         """The forecast, taken: a hopeless update is skipped, but not for ever, since what was learnt may no longer
         hold."""
-        forecast = self.forecast(stratum, changes, inputs)
+        forecast = self.forecast(stratum, changes, inputs, facts, is_loss=is_loss, spent=spent)
         if forecast.how == "bootstrap":
             experience = self._strata[stratum.number]
             experience.skipped += 1
@@ -172,65 +226,91 @@ class CostModel:
             known.forget_updates(earlier.get(number, Experience()))
 
 
-def _bootstrap_cost(experience: Experience, inputs: int) -> float:
-    """What evaluating the stratum anew costs, with what it costs to begin."""
-    return experience.bootstrap_of(inputs) + _WEIGHT * LEAST_BUDGET
+def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
+    """What a bootstrap has cost, in derivations as they usually are, from what was counted; nothing but derivations
+    where it was evaluated elsewhere. What it costs to begin it, and to compare, is left aside."""
+    if not rounds:
+        return float(derivations)
+    return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
 
 
-def _give_credit(experience: Experience, changes: int, derivations: int, anew: float) -> None:
+def update_cost(known: Experience, derivations: int) -> float:
+    """What an update costs that takes so many derivations, by what was learnt of the stratum."""
+    return known.weight * derivations
+
+
+def cost_anew(bootstrap: float, facts: int) -> float:
+    """What evaluating a stratum anew costs: a bootstrap, what it costs to begin, and to compare with the facts that it
+    has."""
+    return bootstrap + _OF_FACT * facts + WEIGHT * LEAST_BUDGET
+
+
+def _cost_anew(known: Experience, inputs: int, facts: int) -> float:
+    return cost_anew(known.bootstrap_of(inputs).cost, facts)
+
+
+def _failed(known: Experience, is_loss: bool) -> float:
+    """How many changes an update has that is as large as one that was in vain."""
+    return (known.failed_losses if is_loss else known.failed_changes) or float("inf")
+
+
+def _give_credit(known: Experience, changes: int, derivations: int, anew: float, *, is_loss: bool) -> None:
     """An update has cost so many derivations and was abandoned, or had better been; `anew`: what a bootstrap costs."""
-    is_first = not experience.failures and not experience.credit
-    experience.failed_changes = changes if is_first else min(changes, experience.failed_changes)
-    share = _WEIGHT * derivations / max(anew, 1)
+    least = int(min(changes, _failed(known, is_loss)))
+    if is_loss:
+        known.failed_losses = least
+    else:
+        known.failed_changes = least
+    share = known.weight * derivations / max(anew, 1)
     left = FACTOR * min(share, 1.0) - (share + 1)
-    experience.credit = min(experience.credit + max(left, 0.0), _MOST_CREDIT)
+    known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
 
 
 def _choose_freely(
-    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, inputs: int
-) -> Forecast:
-    bootstrap, anew = experience.bootstrap_of(inputs), _bootstrap_cost(experience, inputs)
-    share = 1.0
-    if expected is not None:
-        if _WEIGHT * expected.derivations <= anew:
-            share += expected.sure
-        else:
-            if experience.credit >= 1 and changes >= experience.failed_changes:
-                why = (
-                    f"about {expected.derivations:,.0f} derivations expected of an update, {bootstrap:,} of a bootstrap"
-                )
-                return _choice(stratum, experience, "bootstrap", why, expected, 0)
-            share -= (1 - _EARLIEST) * expected.sure
-    allowed = max(int(share * anew / _WEIGHT), LEAST_BUDGET)
-    why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
-    return _choice(stratum, experience, "update", why, expected, allowed)
+    known: Experience, changes: int, expected: Expectation | None, anew: float, spent: int, *, is_failing: bool
+) -> tuple[str, str, int | None]:
+    """How, why, and the derivations that are allowed."""
+    end, cost = best_end(expected, known.weight, max(anew, 1), spent)
+    if expected is not None and is_failing and cost > 1:
+        return "bootstrap", "other updates as large were in vain", 0
+    allowed = max(int(end * anew / known.weight), LEAST_BUDGET)
+    return "update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed
 
 
 def _choose_within(
-    stratum: LogicalStratum, experience: Experience, changes: int, expected: Expectation | None, budget: float
-) -> Forecast:
-    allowed = max(int(budget * experience.bootstrap_derivations), LEAST_BUDGET)
-    if experience.skipped < _TRUST:
-        why = None
+    known: Experience, changes: int, expected: Expectation | None, budget: float
+) -> tuple[str, str, int | None]:
+    allowed = max(int(budget * known.bootstrap_derivations), LEAST_BUDGET)
+    if known.skipped < _TRUST:
+        least = min(_failed(known, False), _failed(known, True))
         if expected is not None and expected.derivations > _HOPELESS * allowed:
-            why = f"about {expected.derivations:,.0f} derivations expected of an update, {allowed:,} allowed"
-        elif experience.failures >= _FAILURES and changes >= experience.failed_changes:
-            why = f"updates of {experience.failed_changes:,} changes and more have cost too much lately"
-        if why is not None:
-            return _choice(stratum, experience, "bootstrap", why, expected, allowed)
-    why = f"{changes:,} changed inputs, {allowed:,} derivations allowed"
-    return _choice(stratum, experience, "update", why, expected, allowed)
+            return "bootstrap", f"{allowed:,} derivations allowed", allowed
+        if known.failures >= _FAILURES and changes >= least:
+            return "bootstrap", f"updates of {least:,.0f} changes and more have cost too much lately", allowed
+    return "update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed
 
 
 def _choice(
     stratum: LogicalStratum,
-    experience: Experience,
+    known: Experience,
     how: str,
     why: str,
     expected: Expectation | None,
     allowed: int | None,
+    inputs: int,
+    anew: float,
 ) -> Forecast:
-    derivations, sure = (None, 0.0) if expected is None else (expected.derivations, expected.sure)
+    bootstrap = known.bootstrap_of(inputs).derivations
+    if expected is None:
+        return Forecast(stratum.number, stratum.relations, how, why, None, allowed, None, 0.0, bootstrap)
+    likely = min(expected.derivations, max(expected.most, 1.0))
+    cost, other = update_cost(known, int(likely)), anew
+    if how == "bootstrap":
+        cost, other = other, cost
+    why = (
+        f"{why}; about {likely:,.0f} derivations expected of an update, {expected.sure:.0%} sure, which cost as much as"
+        f" {update_cost(known, int(likely)):,.0f} of a bootstrap, which should cost {anew:,.0f}"
+    )
     return Forecast(
-        stratum.number, stratum.relations, how, why, derivations, allowed, None, sure, experience.bootstrap_derivations
+        stratum.number, stratum.relations, how, why, likely, allowed, None, expected.sure, bootstrap, cost, other
     )

@@ -1,50 +1,105 @@
-"""What is known of the costs of one stratum: its last bootstrap, and updates of like size, all in derivations."""
+"""What is known of the costs of one stratum: its last bootstraps, and updates of like size, all from what was counted.
+
+Costs are in derivations of a bootstrap. A derivation of an update costs about two of them, and how many exactly depends
+on how many facts it touches: that is learnt. Updates grow with what they change, by a power that is learnt too; losses
+and gains are told apart, since a fact that is lost is looked for, and one that is gained is not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import log2
+from math import exp, log, log2, sqrt
 from typing import Any
 
 from elastalog.late import dataclass
 
+WEIGHT = 2.0
+"""What a derivation of an update costs, as long as nothing is known: facts are found, not appended."""
+
+_OF_DERIVATION, _OF_TOUCHED = 1.3, 2.4
+"""The same for the derivation alone, and for every fact that is touched. Measured, like the next ones."""
+
+_LEAST_TO_WEIGH = 200
+"""Derivations of an update from which something is learnt of their weight."""
+
 _MEMORY = 0.6
 """How much of the past a new observation leaves."""
 
-UNSURE = 1.0
-"""The spread after one observation: as likely as not another factor than 2."""
+UNSURE = 0.5
+"""The spread after one observation, in powers of two."""
+
+_SURELY = 0.2
+"""The spread that is left however often like updates cost the same."""
+
+_AWAY = 0.05
+"""How much less sure an expectation is for every doubling of what was observed."""
+
+_OTHER_WAY = 0.5
+"""The same where gains are judged by losses, or losses by gains."""
+
+_LOCALITY = 0.3
+"""How much more the next sizes tell of the growth than those further away."""
+
+_STEEPEST = 1.2
+"""Twice the changes cost no more than this power of two as much."""
+
+_MOST_OF_LOSSES, _MOST_OF_GAINS = 1.8, 1.05
+"""What an update enumerates at most, in terms of a bootstrap's derivations: what is lost, and looked for again; what is
+gained."""
+
+_ALIKE = 0.003
+"""Bootstraps that read so nearly as many facts take the place of one another."""
+
+_BOOTSTRAPS = 4
+"""How many of different size are remembered."""
 
 
 @dataclass(slots=True)
 class Observed:
     """Updates of like size, from so many changes up to twice as many: the logarithm of what they cost, how far single
-    ones were from it, and how many there were."""
+    ones were from it, how many there were, and the logarithm of their changes."""
 
     mean: float
+    size: float
     spread: float = UNSURE
     seen: int = 1
 
-    def observe(self, cost: float) -> None:
-        """Another one, of which the logarithm is given."""
+    def observe(self, cost: float, size: float) -> None:
+        """Another one, of which the logarithms are given."""
         self.spread = _MEMORY * self.spread + (1 - _MEMORY) * abs(cost - self.mean)
         self.mean = _MEMORY * self.mean + (1 - _MEMORY) * cost
+        self.size = _MEMORY * self.size + (1 - _MEMORY) * size
         self.seen += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What an update should cost, in derivations, and how sure that is, from 0 to 1."""
+    """What an update should take, in derivations: as likely more as less, by a factor of 2 to the `spread` or more in
+    one case of three; never more than `most`. `sure`: the same from 0 to 1, for people."""
 
     derivations: float
+    spread: float
+    most: float
     sure: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """One that read so many facts (0: nobody knows) took so many derivations, and cost as much as so many usual ones,
+    what it costs to begin and to compare with what was there left aside."""
+
+    inputs: int
+    derivations: int
+    cost: float
 
 
 @dataclass(slots=True)
 class Experience:
-    """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more; `skipped`: how many
-    like them have not been tried since the last of them; `credit`: how many more need not be (see `costs`).
-    `bootstrap_inputs`: the facts that the last bootstrap read, 0 if that is not known."""
+    """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
+    those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
+    how many more need not be (see `costs`). `sizes`: updates by the binary logarithm of their changes, negative for
+    those that delete. `weight`: what a derivation of an update costs, and `weighed` how often that was seen."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -54,82 +109,148 @@ class Experience:
     failed_changes: int = 0
     sizes: dict[int, Observed] = field(default_factory=dict)
     credit: float = 0.0
-    bootstrap_inputs: int = 0
+    bootstraps: list[Bootstrap] = field(default_factory=list)
+    weight: float = WEIGHT
+    weighed: int = 0
+    failed_losses: int = 0
 
-    def bootstrap_of(self, inputs: int) -> int:
-        """What a bootstrap that reads so many facts should take: as the last one; in proportion where it reads less
-        than half or more than twice as many; and a derivation for each where the last one made none, as that of a
-        session which begins empty. Without `inputs`, 0: as the last one."""
-        known, before = self.bootstrap_derivations, self.bootstrap_inputs
-        if not known:
-            return inputs
-        is_alike = not inputs or not before or before <= 2 * inputs <= 4 * before
-        return known if is_alike else known * inputs // before
+    # --- bootstraps ---
 
-    def observe(self, changes: int, derivations: int) -> None:
-        """An update of so many changes took so many derivations."""
+    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float) -> None:
+        """A bootstrap that read so many facts took so many derivations, and cost so much."""
+        self.bootstrap_derivations, self.bootstrap_seconds = derivations, seconds
+        others = [
+            known for known in self.bootstraps if inputs and known.inputs and _apart(known.inputs, inputs) > _ALIKE
+        ]
+        self.bootstraps = [*others[-_BOOTSTRAPS + 1 :], Bootstrap(inputs, derivations, cost)]
+
+    def bootstrap_of(self, inputs: int) -> Bootstrap:
+        """What a bootstrap that reads so many facts should take: as the one that read nearly as many; in proportion
+        where it reads less than half or more than twice as many; and a derivation for each where that one made none, as
+        in a session which begins empty. Without `inputs`, 0: as the last one."""
+        if not self.bootstraps:
+            return Bootstrap(inputs, inputs, inputs)
+        if not inputs:
+            return self.bootstraps[-1]
+        nearest = min(reversed(self.bootstraps), key=lambda known: _apart(known.inputs, inputs))
+        if not nearest.derivations:
+            return Bootstrap(inputs, inputs, inputs)
+        if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
+            return nearest
+        share = inputs / nearest.inputs
+        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share)
+
+    # --- updates ---
+
+    def observe(self, changes: int, derivations: int, *, is_loss: bool = False, touched: int | None = None) -> None:
+        """An update of so many changes took so many derivations, and touched so many facts, None if nobody knows."""
         rate = derivations / max(changes, 1)
         known = self.derivations_per_change
         self.derivations_per_change = rate if known is None else _MEMORY * known + (1 - _MEMORY) * rate
-        size, cost = changes.bit_length(), log2(derivations + 1)
-        observed = self.sizes.get(size)
+        bucket, size, cost = _bucket(changes, is_loss), log2(max(changes, 1)), log2(derivations + 1)
+        observed = self.sizes.get(bucket)
         if observed is None:
-            self.sizes[size] = Observed(cost)
+            self.sizes[bucket] = Observed(cost, size)
         else:
-            observed.observe(cost)
+            observed.observe(cost, size)
+        if touched is not None and derivations >= _LEAST_TO_WEIGH:
+            weight = _OF_DERIVATION + _OF_TOUCHED * min(touched / derivations, 1.0)
+            self.weight = _MEMORY * self.weight + (1 - _MEMORY) * weight if self.weighed else weight
+            self.weighed += 1
 
-    def observe_least(self, changes: int, derivations: int) -> None:
+    def observe_least(self, changes: int, derivations: int, *, is_loss: bool = False) -> None:
         """An update of so many changes was abandoned after so many derivations: it would have taken more, most likely
         as many again."""
-        expected = self.expect(changes)
-        if expected is None or expected.derivations < 2 * derivations:
-            self.observe(changes, 2 * derivations)
-        else:
-            self.sizes.setdefault(changes.bit_length(), Observed(log2(expected.derivations + 1))).seen += 1
+        expected = self.expect(changes, is_loss=is_loss)
+        if expected is None or expected.derivations < 1.5 * derivations:
+            self.observe(changes, 2 * derivations, is_loss=is_loss)
 
-    def expect(self, changes: int) -> Expectation | None:
-        """What an update of so many changes should take: what others of its size took or, in proportion, those of the
-        next size that is known. None without experience."""
+    def expect(self, changes: int, inputs: int = 0, *, is_loss: bool = False) -> Expectation | None:
+        """What an update of so many changes should take: what others of the next size took, times the power of what it
+        changes more or less that all of them show. None without experience."""
         if not self.sizes:
             return None
-        size = changes.bit_length()
-        observed = self.sizes.get(size)
-        if observed is not None:
-            return Expectation(2**observed.mean, observed.seen / (observed.seen + 1) / (1 + observed.spread))
-        nearest = min(self.sizes, key=lambda known: (abs(known - size), known))
-        observed, away = self.sizes[nearest], size - nearest
-        sure = observed.seen / (observed.seen + 1) / (1 + observed.spread + abs(away))
-        return Expectation(2 ** max(observed.mean + away, 0.0), sure)
+        alike = [known for bucket, known in self.sizes.items() if (bucket < 0) == is_loss]
+        others = alike or list(self.sizes.values())
+        size = log2(max(changes, 1))
+        nearest = min(others, key=lambda known: abs(known.size - size))
+        away = abs(nearest.size - size)
+        spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
+        sure = nearest.seen / (nearest.seen + 1) / (1 + nearest.spread + _AWAY * away)
+        expected: float = 2 ** (nearest.mean + _slope(others, size) * (size - nearest.size))
+        most = (_MOST_OF_LOSSES if is_loss else _MOST_OF_GAINS) * self.bootstrap_of(inputs).derivations
+        return Expectation(expected, spread, most, sure if alike else sure / 2)
 
     def forget_updates(self, earlier: Experience) -> None:
         """Knows of updates what was known earlier."""
         self.derivations_per_change, self.skipped = earlier.derivations_per_change, earlier.skipped
         self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
+        self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
         self.sizes = earlier.copy().sizes
+
+    # --- keeping ---
 
     def copy(self) -> Experience:
         """The same, to come back to."""
-        sizes = {size: Observed(known.mean, known.spread, known.seen) for size, known in self.sizes.items()}
-        return Experience(
-            self.bootstrap_derivations, self.bootstrap_seconds, self.derivations_per_change, self.skipped,
-            self.failures, self.failed_changes, sizes, self.credit, self.bootstrap_inputs,
-        )  # fmt: skip
+        return Experience.of_json(self.as_json())
 
     def as_json(self) -> list[Any]:
-        """What a store keeps."""
+        """What a store keeps. Only ever more behind what there was."""
+        last = self.bootstraps[-1].inputs if self.bootstraps else 0
         return [
             self.bootstrap_derivations, self.bootstrap_seconds, self.derivations_per_change, self.skipped,
             self.failures, self.failed_changes,
-            [[size, known.mean, known.spread, known.seen] for size, known in self.sizes.items()],
-            self.credit, self.bootstrap_inputs,
+            [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
+            self.credit, last, [[known.inputs, known.derivations, known.cost] for known in self.bootstraps],
+            self.weight, self.weighed, self.failed_losses,
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
-        """What a store has kept; those of old kept nothing of sizes, or of inputs."""
+        """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
         derivations, seconds, rate, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0)
-        observed, credit, inputs = *rest, *nothing[len(rest) :]
-        sizes = {int(size): Observed(mean, spread, int(seen)) for size, mean, spread, seen in observed}
+        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0)
+        observed, credit, inputs, bootstraps, weight, weighed, failed_losses = *rest, *nothing[len(rest) :]
+        sizes = {
+            int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
+            for bucket, mean, spread, seen, *size in observed
+        }
+        if bootstraps is None:
+            bootstraps = [[inputs, derivations, derivations]] if derivations or inputs else []
+        known = [Bootstrap(int(read), int(made), float(cost)) for read, made, cost in bootstraps]
         counts = int(skipped), int(failures), int(failed_changes)
-        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), int(inputs))
+        learnt = float(weight), int(weighed), int(failed_losses)
+        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), known, *learnt)
+
+
+def _bucket(changes: int, is_loss: bool) -> int:
+    size = max(changes, 1).bit_length()
+    return -size if is_loss else size
+
+
+def _apart(inputs: int, others: int) -> float:
+    return abs(log((inputs + 1) / (others + 1)))
+
+
+def _slope(observed: Sequence[Observed], size: float) -> float:
+    """The power by which costs grow with changes, near a size: 1 as long as nothing speaks against it."""
+    weights = [known.seen / (1 + _LOCALITY * (known.size - size) ** 2) for known in observed]
+    whole = sum(weights)
+    x = sum(w * known.size for w, known in zip(weights, observed, strict=True)) / whole
+    y = sum(w * known.mean for w, known in zip(weights, observed, strict=True)) / whole
+    across = sum(w * (known.size - x) ** 2 for w, known in zip(weights, observed, strict=True))
+    along = sum(w * (known.size - x) * (known.mean - y) for w, known in zip(weights, observed, strict=True))
+    return min(max((along + 1) / (across + 1), 0.0), _STEEPEST)
+
+
+_POINTS = tuple(z / 3 for z in range(-7, 8))
+_SHARES = tuple(exp(-z * z / 2) for z in _POINTS)
+
+
+def likely_costs(expected: Expectation) -> list[tuple[float, float]]:
+    """Derivations that an update may take, each with how likely that is."""
+    whole = sum(_SHARES)
+    return [
+        (min(expected.derivations * 2 ** (expected.spread * z), expected.most), share / whole)
+        for z, share in zip(_POINTS, _SHARES, strict=True)
+    ]

@@ -216,7 +216,8 @@ def layout_of(program: LogicalProgram) -> dict[str, tuple[str, ...]]:
 def log_entry(record: EpochRecord, impact: int) -> LogEntry:
     """What the log says of an epoch."""
     strata = tuple(
-        StratumEntry(s.stratum, s.relations, s.how, s.why, s.derivations, s.seconds) for s in record.work.strata
+        StratumEntry(s.stratum, s.relations, s.how, s.why, s.derivations, s.seconds, s.cost, s.other)
+        for s in record.work.strata
     )
     return LogEntry(
         record.epoch, record.time, record.source, record.batch, record.deleted, record.inserted, record.ignored, impact,

@@ -14,6 +14,7 @@ from typing import Any
 
 from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
 from elastalog.backends.watch import BudgetExceeded
+from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
@@ -130,9 +131,10 @@ class Trial:
         limits = watch.deadline, watch.memory
         watch.deadline = watch.memory = None
         try:
-            backend.begin(self._inverse.deleted, self._inverse.inserted)
-            self._strategy.update(backend)
-            backend.commit()
+            with deadline.lifted():
+                backend.begin(self._inverse.deleted, self._inverse.inserted)
+                self._strategy.update(backend)
+                backend.commit()
         except BaseException:
             with uninterrupted():
                 backend.rollback()

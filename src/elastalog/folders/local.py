@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ class LocalFiles:
     def writing(self, location: str) -> Iterator[pa.NativeFile]:
         import pyarrow as pa
 
-        fresh = f"{location}{_FRESH}"
+        fresh = f"{location}.{uuid.uuid4().hex[:12]}{_FRESH}"  # several may write a file at the same time: one stays
         try:
             with pa.OSFile(fresh, "wb") as sink:
                 yield sink

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import inside, is_address, without_secrets
+from elastalog.folders.s3 import s3_file_system
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ def _file_system(root: str) -> tuple[Any, str]:
     from pyarrow import fs
 
     try:
-        found, base = fs.FileSystem.from_uri(root)
+        found, base = s3_file_system(root) if root.startswith("s3://") else fs.FileSystem.from_uri(root)
     except (OSError, ValueError) as error:  # an unknown scheme, or no such option
         raise _unreachable(root, error) from None
     return found, base
@@ -84,10 +85,7 @@ def remote_files(location: str) -> RemoteFiles:
 
 def _root(location: str) -> str:
     parts = urlsplit(location)
-    query = parts.query
-    if parts.scheme == "s3" and "allow_delayed_open" not in query:
-        query = f"{query}&allow_delayed_open=true".lstrip("&")  # a small object is one request then, not three
-    return urlunsplit((parts.scheme, parts.netloc, "", query, ""))
+    return urlunsplit((parts.scheme, parts.netloc, "", parts.query, ""))
 
 
 class RemoteFiles:

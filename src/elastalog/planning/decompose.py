@@ -169,6 +169,13 @@ def _grouped(stratum: LogicalStratum, rule: AggregateRule) -> SharePlan | None:
     return SharePlan(stratum, {} if column is None else {rule.relation: column}, None, (), copies)
 
 
+def whole_plan(stratum: LogicalStratum) -> SharePlan:
+    """The plan by which one task evaluates a stratum with rules, as a whole."""
+    names = dict.fromkeys((*stratum.relations, *sorted(stratum.reads)))
+    clauses = tuple(SharedClause(clause, None) for clause in stratum.clauses)
+    return SharePlan(stratum, {}, None, clauses, tuple(Copy(name, name, None) for name in names))
+
+
 def _over_copy(goal: Goal, pivot: str | Constant | None, kept: frozenset[str], copies: dict[str, Copy]) -> Goal:
     """The goal over the copy that suffices under a pivot; relations that are `kept` stand for themselves."""
     if isinstance(goal, Test) or goal.relation in kept:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from elastalog.analysis.program import Fact
-from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
+from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Source
 from elastalog.late import dataclass
@@ -229,7 +229,7 @@ def _after(program: Program, text: str, added: AddedText) -> Program:
     try:
         return Program.reopen(text, _changed_name(program))
     except ElastalogError as error:
-        raise ElastalogError([added.placed(found) for found in _errors(error)]) from None
+        raise type(error)([added.placed(found) for found in _errors(error)]) from None
 
 
 def _errors(error: ElastalogError) -> list[Diagnostic]:
@@ -255,6 +255,8 @@ def _union(after: Program, removed: Sequence[str], note: str = _REMOVED_COUNT, a
     try:
         whole = text + "".join(f"{shown_rule(rule)}\n" for rule in removed)
         return Program.reopen(whole, _changed_name(after))
+    except LimitReached:
+        raise
     except ElastalogError as error:
         raise ElastalogError(
             [replace(found, notes=(*found.notes, note), help=advice) for found in _errors(error)]

@@ -19,7 +19,7 @@ from elastalog.backends.protocol import Backend
 from elastalog.diagnostics.diagnostic import InternalError
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
-from elastalog.planning.logical import AggregateRule, Clause, Origin, Test
+from elastalog.planning.logical import HIDDEN, Absent, AggregateRule, Clause, Origin, Test
 from elastalog.provenance.fact import Bindings, Fact
 from elastalog.provenance.functor_values import NoValue
 from elastalog.provenance.ground import Run, Unbound, solve
@@ -241,20 +241,31 @@ class Reading:
         comparisons = [literal for literal in origin.literals if isinstance(literal, Comparison)]
         if _has_range(comparisons):
             comparisons += _computed_arguments(clause)
-        extended = self._extensions(comparisons, origin, found)
+        extended = self._extensions(comparisons, clause, origin, found)
         first = next(extended, None)
         if first is None:
             raise InternalError("provenance", f"the derivation of {head} by clause {clause.number} does not hold")
         return first
 
-    def _extensions(self, comparisons: list[Comparison], origin: Origin, found: Bindings) -> Iterator[Bindings]:
-        """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too."""
+    def _extensions(
+        self, comparisons: list[Comparison], clause: Clause, origin: Origin, found: Bindings
+    ) -> Iterator[Bindings]:
+        """Ways to give the remaining variables values. Only ranges leave a choice, and then negations decide too, and
+        the groups of aggregates that are of nothing."""
         has_choice = _has_range(comparisons)
         for bindings in solve(comparisons, found, self.ordinal):
-            if not has_choice or all(
-                self._is_absent(literal.atom, bindings) for literal in origin.literals if isinstance(literal, Negation)
+            if not has_choice or (
+                all(self._is_absent(one.atom, bindings) for one in origin.literals if isinstance(one, Negation))
+                and all(self._is_empty(goal, bindings) for goal in clause.goals if isinstance(goal, Absent))
             ):
                 yield bindings
+
+    def _is_empty(self, group: Absent, bindings: Bindings) -> bool:
+        """Whether a hidden relation lacks a group. What stands for a negation is looked at as that."""
+        if not group.relation.startswith(HIDDEN):
+            return True
+        values = [bindings.get(term) if isinstance(term, str) else term.value for term in group.terms]
+        return None in values or not self.is_present(group.relation, values)
 
     def _is_absent(self, atom: Atom, bindings: Bindings) -> bool:
         try:

@@ -4,6 +4,7 @@ update do."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,14 @@ def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: D
     """The words of columns of Python values of one length. None if a value is not of the plainest kind: then it, and
     what may be wrong with it, must be looked at with care."""
     texts: list[str] = []
-    places: list[int] = []
-    words: Words = np.empty((len(columns[0]), len(columns)), np.int32)
-    for place, (column, values) in enumerate(zip(schema.columns, columns, strict=True)):
-        if column.base is Base.SYMBOL:
+    is_text: list[bool] = []
+    for column, values in zip(schema.columns, columns, strict=True):
+        is_text.append(column.base is Base.SYMBOL)
+        if is_text[-1]:
             for value in values:
                 if type(value) is not str:
                     return None
             texts.extend(values)
-            places.append(place)
         elif column.base is Base.RECORD:
             return None
         else:
@@ -40,11 +40,11 @@ def words_of_few(schema: Schema, columns: Sequence[Sequence[Any]], dictionary: D
             for value in values:
                 if type(value) is not int or not least <= value <= most:
                     return None
-            words[:, place] = values
     if texts:
         try:
-            ids = dictionary.symbols.encode_texts(texts)
+            ids = iter(dictionary.symbols.encode_texts(texts).tolist())
         except UnicodeEncodeError:
             return None
-        words[:, places] = ids.reshape(len(places), len(words)).T
-    return words
+        count = len(columns[0])
+        columns = [list(islice(ids, count)) if flag else values for flag, values in zip(is_text, columns, strict=True)]
+    return np.array(list(zip(*columns, strict=True)), np.int32)

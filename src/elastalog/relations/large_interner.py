@@ -2,11 +2,15 @@
 them. A text costs its bytes and some 30 more; whole Arrow columns are encoded by one call of a compiled operator.
 
 The slot table is made, and kept up, when a text is looked for: texts that come from a store cost nothing until then.
+Arrays beyond a limit lie in files (`mapped`): a dictionary may be larger than memory.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,23 +19,40 @@ from numpy.typing import NDArray
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 from elastalog.relations.arrays import array_of_numbers, array_of_texts
 from elastalog.relations.limits import Integers, Unsigned, Words
+from elastalog.relations.mapped import is_mapped, new_array, zeros
 
 MOST_TEXTS = (1 << 31) - 1
 _LOAD = (11, 16)
 _LEAST_SLOTS = 1 << 10
+_MANY_SLOTS = 1 << 21
 _GROWTH = 3
 """Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
 
 _REMEMBERED = 1 << 14
-"""Texts whose ids are kept in a Python dict too, because they were asked for one by one."""
+"""Texts whose ids are kept in a Python dict too, because they were asked for one by one, or a few at once."""
+
+_FEW = 128
+"""Texts up to which they are looked for one by one first."""
+
+
+_NO_HASHES: Unsigned = np.empty(0, np.uint64)
+
+
+class PlacedTexts(NamedTuple):
+    """Texts among bytes: where each begins and ends, and their hashes (see `text_operators`), or none."""
+
+    data: NDArray[np.uint8]
+    begins: Integers
+    ends: Integers
+    hashes: Unsigned
 
 
 class LargeInterner:
     """A bijection between texts and ids 0, 1, 2, … Everything but reading texts by id needs a lock; readers see no id
     before its text is written, and arrays that grow are replaced. `_index`: the slot table and the number of texts in
-    it."""
+    it. `_process`: whose arrays these are."""
 
-    __slots__ = ("_bytes", "_ends", "_index", "_length", "_recent", "_state")
+    __slots__ = ("_bytes", "_ends", "_index", "_length", "_process", "_recent", "_state")
 
     def __init__(self) -> None:
         self._bytes: NDArray[np.uint8] = np.empty(0, np.uint8)
@@ -40,6 +61,7 @@ class LargeInterner:
         self._index: tuple[Unsigned, int] = (np.zeros(0, np.uint64), 0)
         self._recent: dict[str, int] = {}
         self._state: Integers = np.zeros(3, np.int64)
+        self._process = os.getpid()
 
     def __len__(self) -> int:
         return self._length
@@ -48,11 +70,27 @@ class LargeInterner:
 
     def intern(self, texts: pa.Array) -> Words:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
-        return self._look_up(*_parts(texts), is_adding=True)
+        return self._look_up(*parts_of(texts), is_adding=True)
+
+    def intern_placed(self, texts: PlacedTexts) -> Words:
+        """The ids of texts among bytes, new ones added."""
+        return self._ids_of(texts, is_adding=True)
 
     def intern_texts(self, texts: list[str]) -> Words:
-        """The ids of texts, new ones added."""
-        return self._look_up(*_encoded(texts), is_adding=True)
+        """The ids of texts, new ones added. Those of a few, as small updates have them, are remembered."""
+        recent = self._recent
+        known = [recent.get(text, -1) for text in texts] if len(texts) <= _FEW else [-1]
+        if -1 not in known:
+            return np.array(known, np.int32)
+        ids = self._look_up(*_encoded(texts), is_adding=True)
+        if len(texts) <= _FEW:
+            self._remember(zip(texts, ids.tolist(), strict=True))
+        return ids
+
+    def _remember(self, found: Iterable[tuple[str, int]]) -> None:
+        if len(self._recent) >= _REMEMBERED:
+            self._recent = {}
+        self._recent.update(found)
 
     def intern_one(self, text: str) -> int:
         """The id of a text, which is added if new."""
@@ -69,26 +107,28 @@ class LargeInterner:
             return found
         found = int(self._look_up(*_encoded([text]), is_adding)[0])
         if found >= 0:
-            if len(self._recent) >= _REMEMBERED:
-                self._recent = {}
-            self._recent[text] = found
+            self._remember([(text, found)])
         return found
 
     def _look_up(self, data: NDArray[np.uint8], places: Integers, is_adding: bool) -> Words:
+        return self._ids_of(PlacedTexts(data, places[:-1], places[1:], _NO_HASHES), is_adding)
+
+    def _ids_of(self, given: PlacedTexts, is_adding: bool) -> Words:
         from elastalog.relations import text_operators
 
+        self._take_hold()
         state = self._state
         # Ctrl-C may have come between an operator and the line after it: what it has added is there.
         self._length = max(self._length, int(state[text_operators.USED]))
         self._enter_all()
-        count = len(places) - 1
+        count = len(given.begins)
         ids: Words = np.empty(count, np.int32)
         state[text_operators.USED] = self._length
         done = 0
         while done < count:
             slots, _ = self._index
             text_operators.intern(
-                data, places, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
+                *given, done, count, self._bytes, self._ends, slots, _shift(slots), is_adding, ids, state
             )
             self._length = int(state[text_operators.USED])
             self._index = slots, self._length
@@ -98,6 +138,15 @@ class LargeInterner:
                 self._enter_all(text_operators.AT_ONCE)
         return ids
 
+    def _take_hold(self) -> None:
+        """In a forked process: arrays that lie in files are those of its parent, and must not be written to."""
+        process = os.getpid()
+        if process != self._process:
+            slots, entered = self._index
+            self._bytes, self._ends = _own(self._bytes), _own(self._ends)
+            self._index = _own(slots), entered
+            self._process = process
+
     def _enter_all(self, more: int = 0) -> None:
         """Makes a new slot table unless the one there is holds all texts and has room for more."""
         slots, entered = self._index
@@ -106,7 +155,10 @@ class LargeInterner:
             return
         from elastalog.relations import text_operators
 
-        slots = np.zeros(max(_LEAST_SLOTS, 1 << (wanted // _LOAD[0]).bit_length()), np.uint64)
+        size = 1 << (wanted // _LOAD[0]).bit_length()
+        if len(slots) and size < _MANY_SLOTS:
+            size *= 2  # entering all texts again takes longer than looking at more slots
+        slots = zeros(max(_LEAST_SLOTS, size), np.uint64)
         text_operators.enter(self._bytes, self._ends, 0, self._length, slots, _shift(slots))
         self._index = slots, self._length
 
@@ -150,13 +202,14 @@ class LargeInterner:
         if isinstance(texts, list):
             texts = array_of_texts(texts)
         for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            data, places = _parts(chunk)
+            data, places = parts_of(chunk)
             self._append(data, places)
 
     def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
         count = len(places) - 1
         if count > MOST_TEXTS:
             raise LimitReached([_too_many()])
+        self._take_hold()
         if not self._length and data.flags.writeable and places[0] == 0:
             # What a store has read into memory of its own serves as it is: whoever appends to it copies it first.
             self._bytes, self._ends = data[: places[-1]], places
@@ -175,7 +228,7 @@ def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), places
 
 
-def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
+def parts_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of a column of texts, and where each begins and ends."""
     kind = np.int32 if pa.types.is_string(texts.type) else np.int64
     _, offsets, data = texts.buffers()
@@ -191,9 +244,14 @@ def _shift(slots: Unsigned) -> int:
 
 
 def _grown(array: np.ndarray, used: int, size: int) -> np.ndarray:
-    larger = np.empty(size, array.dtype)
+    larger = new_array(size, array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+def _own(array: np.ndarray) -> np.ndarray:
+    """An array that no other process writes to."""
+    return _grown(array, len(array), len(array)) if is_mapped(array) else array
 
 
 def _too_many() -> Diagnostic:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts, numbers_of_array, texts_of_array, with_short_offsets
-from elastalog.relations.large_interner import LargeInterner
-from elastalog.relations.limits import Words
+from elastalog.relations.large_interner import LargeInterner, PlacedTexts, parts_of
+from elastalog.relations.limits import Integers, Words
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.thread_lock import ThreadLock
 
@@ -56,6 +57,13 @@ class Symbols:
             return np.empty(0, np.int32)
         ids = self._encode_plain(chunks[-1].dictionary)
         return _joined([ids[numbers_of_array(chunk.indices)] for chunk in chunks])
+
+    def encode_placed(self, texts: PlacedTexts) -> Words:
+        """The ids of texts among bytes, new ones added in their order. Whoever has such has many."""
+        with self._lock:
+            known = self._room_for(FEW + 1)
+            assert isinstance(known, LargeInterner)
+            return known.intern_placed(texts)
 
     def encode_one(self, text: str) -> int:
         """The id of a text, which is added if new. A lone surrogate is no text: UnicodeEncodeError."""
@@ -107,6 +115,10 @@ class Symbols:
         """The texts with ids from `first_id` to `last_id`, that one excluded."""
         return self._texts.array(first_id, last_id)
 
+    def placed(self) -> tuple[NDArray[np.uint8], Integers]:
+        """The bytes of all texts, and where each begins and the last ends; not to be written to."""
+        return parts_of(self.array(0, len(self)))
+
     def extend(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> None:
         """Adds distinct texts that have no id yet, in order: what a store has kept."""
         if not len(texts):
@@ -127,7 +139,9 @@ class Symbols:
             texts = chunk.dictionary
             place = (len(texts), texts.offset, *(0 if buffer is None else buffer.address for buffer in texts.buffers()))
             if place not in known:
-                known[place] = self.encode(texts)
+                is_long = len(texts) > FEW and texts.type in (pa.string(), pa.large_string())
+                # Most texts of a long one are new: finding out which are alike beforehand would hold them twice.
+                known[place] = self._encode_plain(texts) if is_long else self.encode(texts)
             parts.append(known[place][numbers_of_array(chunk.indices)])
         return _joined(parts)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import eight_bytes, group_of_keys, prefetch
+from elastalog.jit.intrinsics import eight_bytes, group_of_keys, prefetch, put_eight_bytes
 from elastalog.jit.operators import FINISH, GROUP, HALF, LOW, NONE, ONE, inlined, mix, operator
 
 BYTES = types.Array(types.uint8, 1, "C")
@@ -36,22 +36,28 @@ _BYTE = np.uint64(8)
 
 @inlined
 def hash_text(data, start, end):  # type: ignore[no-untyped-def]
-    """Of the bytes from start to end. The last eight may overlap with those before them: nothing else is read."""
-    value = uint64(end - start) * FINISH
+    """Of the bytes from start to end, by words of eight with zeros behind the last; nothing else is read."""
+    value = NONE
     position = start
     while position + _WORD <= end:
         value = mix(value + eight_bytes(data, position))
         position += _WORD
-    if position < end:
+    rest = end - position
+    if rest > 0:
         last = NONE
         if end - start >= _WORD:
-            last = eight_bytes(data, end - _WORD)
+            last = eight_bytes(data, end - _WORD) >> (_BYTE * uint64(_WORD - rest))
         else:
-            while position < end:
-                last = (last << _BYTE) | uint64(data[position])
-                position += 1
+            for place in range(rest):
+                last |= uint64(data[position + place]) << (_BYTE * uint64(place))
         value = mix(value + last)
-    return value * FINISH
+    return finished_hash(value, end - start)
+
+
+@inlined
+def finished_hash(value, size):  # type: ignore[no-untyped-def]
+    """The hash of a text of so many bytes, of what its words were mixed to."""
+    return mix(value + uint64(size) * FINISH) * FINISH
 
 
 @inlined
@@ -70,6 +76,20 @@ def is_same_text(left, left_start, right, right_start, size):  # type: ignore[no
             if left[left_start + position] != right[right_start + position]:
                 is_same = False
     return is_same
+
+
+@inlined
+def copy_text(source, start, target, place, size):  # type: ignore[no-untyped-def]
+    """Copies so many bytes, eight at a time; the last eight may overlap with those before them."""
+    if size >= _WORD:
+        position = 0
+        while position + _WORD <= size:
+            put_eight_bytes(target, place + position, eight_bytes(source, start + position))
+            position += _WORD
+        put_eight_bytes(target, place + size - _WORD, eight_bytes(source, start + size - _WORD))
+    else:
+        for position in range(size):
+            target[place + position] = source[start + position]
 
 
 @operator(types.void, GIVEN_BYTES, PLACES, INT, INT, SLOTS, INT)
@@ -95,14 +115,18 @@ def enter(texts, ends, first, last, slots, shift):  # type: ignore[no-untyped-de
         text += size
 
 
-@operator(types.void, GIVEN_BYTES, PLACES, INT, INT, BYTES, PLACES, SLOTS, INT, FLAG, IDS, PLACES)
+@operator(
+    types.void, GIVEN_BYTES, PLACES, PLACES, SLOTS, INT, INT, BYTES, PLACES, SLOTS, INT, FLAG, IDS, PLACES
+)  # fmt: skip
 def intern(  # type: ignore[no-untyped-def]
-    data, places, start, stop, texts, ends, slots, shift, is_adding, ids, state
+    data, begins, limits, hashes, start, stop, texts, ends, slots, shift, is_adding, ids, state
 ):
-    """The ids of the texts [start, stop) of a column; of those that the table lacks, new ids if adding, else -1.
-    Returns early, with NEXT and NEEDED, when the table is full."""
+    """The ids of the texts [start, stop) of a column, which lie from `begins` to `limits`; of those that the table
+    lacks, new ids if adding, else -1. `hashes` are theirs, or empty. Returns early, with NEXT and NEEDED, when the
+    table is full."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
+    is_hashed = hashes.shape[0] > 0
     used = state[USED]
     room = min(ends.shape[0] - 1, slots.shape[0] * 11 // 16)
     state[NEEDED] = 0
@@ -112,12 +136,14 @@ def intern(  # type: ignore[no-untyped-def]
     while i < stop:
         size = min(GROUP, stop - i)
         if is_adding:
-            needed = ends[used] + places[i + size] - places[i] - texts.shape[0]
+            needed = ends[used] - texts.shape[0]
+            for g in range(size):
+                needed += limits[i + g] - begins[i + g]
             if used + size > room or needed > 0:
                 state[NEEDED] = max(needed, 0)
                 break
         for g in range(size):
-            value = hash_text(data, places[i + g], places[i + g + 1])
+            value = hashes[i + g] if is_hashed else hash_text(data, begins[i + g], limits[i + g])
             tags[g] = value & LOW
             found[g] = value >> high
             prefetch(slots, int64(found[g]))
@@ -135,8 +161,8 @@ def intern(  # type: ignore[no-untyped-def]
             if entry != NONE:
                 prefetch(texts, ends[int64(entry & LOW) - 1])
         for g in range(size):
-            begin = places[i + g]
-            length = places[i + g + 1] - begin
+            begin = begins[i + g]
+            length = limits[i + g] - begin
             slot = found[g]
             ids[i + g] = -1
             while True:
@@ -145,8 +171,7 @@ def intern(  # type: ignore[no-untyped-def]
                     if is_adding:
                         slots[slot] = (tags[g] << HALF) | uint64(used + 1)
                         end = ends[used]
-                        for position in range(length):
-                            texts[end + position] = data[begin + position]
+                        copy_text(data, begin, texts, end, length)
                         ids[i + g] = used
                         used += 1
                         ends[used] = end + length

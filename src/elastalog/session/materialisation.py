@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from elastalog.planning.logical import LogicalProgram
     from elastalog.program import Program
     from elastalog.provenance.explain import Setting
+
+
+Written: TypeAlias = "str | tuple[str, tuple[Value, ...]]"
+"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +169,8 @@ class Materialisation:
 
     # --- facts in and out ------------------------------------------------------------------------------------------
 
-    def bootstrap(self, explicit: Mapping[str, np.ndarray]) -> EpochRecord:
-        """The first epoch, of explicit facts as words."""
+    def bootstrap(self, explicit: dict[str, np.ndarray]) -> EpochRecord:
+        """The first epoch, of explicit facts as words, which are taken out of the dict."""
         with memory_as_limit():
             return self.epochs.bootstrap(explicit)
 
@@ -190,7 +194,7 @@ class Materialisation:
         explicit: np.ndarray = words[self.backend.is_explicit(name, words)]
         return explicit
 
-    def fact(self, written: str | tuple[str, tuple[Value, ...]]) -> Fact:
+    def fact(self, written: Written) -> Fact:
         """A fact as the user writes it, checked against the declarations. Its values are those that facts have: plain
         numbers and texts, whatever was given. The dictionary does not learn them."""
         given: Any = written

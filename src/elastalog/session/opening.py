@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from elastalog.backends.engines import ENGINES
 from elastalog.backends.watch import Progress, memory_as_limit
 from elastalog.diagnostics.arguments import require_number, require_one_of, require_path, wrong_kind
+from elastalog.diagnostics.deadline import within
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.evaluation.costs import AUTO, Budget
 from elastalog.evaluation.strategies import STRATEGIES
@@ -144,15 +145,17 @@ def open(  # noqa: A001  # its public name
         None if program is None else lambda: with_arithmetic(as_program(program, include, macros), arithmetic),
         facts, retention, bool(heartbeats), policy, spark, engine,
     )  # fmt: skip
-    if not is_address(store):
-        return _session(given, None if store is None else Path(store), None, read_only, at, strategy, levels, settings)
-    folder, files = _copy_of(str(store), read_only)
-    try:
-        return _session(given, folder, files, read_only, at, strategy, levels, settings)
-    except BaseException:
-        if files is not None:
-            files.release()
-        raise
+    with within(timeout):
+        if not is_address(store):
+            folder = None if store is None else Path(store)
+            return _session(given, folder, None, read_only, at, strategy, levels, settings)
+        folder, files = _copy_of(str(store), read_only)
+        try:
+            return _session(given, folder, files, read_only, at, strategy, levels, settings)
+        except BaseException:
+            if files is not None:
+                files.release()
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from elastalog.debugging.answers import Suggestion
     from elastalog.provenance.reading import WordFact
     from elastalog.relations.facts import Relation
+    from elastalog.session.answerers import Answerers
     from elastalog.session.materialisation import Materialisation
-    from elastalog.session.questions import Questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Repair:
     candidates: Any
 
 
-def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair) -> Suggestion:
+def suggest_over_facts(now: Materialisation, answerers: Answerers, asked: Repair) -> Suggestion:
     """A smallest set of changes of explicit facts that removes all faults: for unwanted facts, deletions; for missing
     ones, changes among the candidates."""
     missing = [now.fact(fact) for fact in facts_in("missing facts are given in a list", asked.missing)]
     for fact in missing:
         now.encode(fact.relation, [fact.values])  # so that it has words
-    candidates = _candidates(now, questions, missing, asked.candidates)
+    candidates = _candidates(now, answerers, missing, asked.candidates)
     try:
-        found = questions.debugger.mend(
+        found = answerers.debugger.mend(
             asked.unwanted,
             missing,
             _changes(now, candidates),
@@ -68,12 +68,17 @@ def suggest_over_facts(now: Materialisation, questions: Questions, asked: Repair
     return found
 
 
-def _candidates(now: Materialisation, questions: Questions, missing: Sequence[Fact], given: Any) -> list[Element]:
+def with_facts(asked: Repair, now: Materialisation, relation: Callable[[str], Relation]) -> Repair:
+    """The same, with facts in the place of patterns."""
+    return replace(asked, unwanted=as_facts(asked.unwanted, now, relation))
+
+
+def _candidates(now: Materialisation, answerers: Answerers, missing: Sequence[Fact], given: Any) -> list[Element]:
     """The changes that may bring missing facts about."""
     if given is not None:
         return given_candidates(given, now)
     absent = [fact for fact in missing if not now.backend.contains(fact.relation, _words(now, fact))[0]]
-    return candidates_by_why_not(absent, now.program.checked, questions.explainer) if absent else []
+    return candidates_by_why_not(absent, now.program.checked, answerers.explainer) if absent else []
 
 
 def _changes(now: Materialisation, candidates: Sequence[Element]) -> dict[WordFact, bool]:

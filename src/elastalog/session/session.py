@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from elastalog.analysis.pattern import parse_pattern
-from elastalog.analysis.program import Value
-from elastalog.diagnostics.arguments import require_one_of, require_path
+from elastalog.diagnostics.arguments import require_path
 from elastalog.folders.addresses import is_address
 from elastalog.pipeline.files.policy import FAIL, Policy
 from elastalog.program import Program, as_program
-from elastalog.provenance.fact import Fact
 from elastalog.relations.display import html_table
 from elastalog.session.questions import Questions
 from elastalog.session.reading import Reader
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from elastalog.analysis.program import Value
     from elastalog.debugging.answers import Blame, Localisation, Suggestion
     from elastalog.diagnostics.diagnostic import Diagnostic
     from elastalog.evaluation.changes import Changes
@@ -42,18 +40,16 @@ if TYPE_CHECKING:
     from elastalog.evaluation.update import RuleTexts, Update
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.provenance.absence import Absence
+    from elastalog.provenance.fact import Fact
     from elastalog.provenance.proof import Proof
     from elastalog.relations.facts import Relation
     from elastalog.relations.schema import Schema
     from elastalog.session.history import History
     from elastalog.session.initial_facts import Rows
-    from elastalog.session.materialisation import Materialisation
+    from elastalog.session.materialisation import Materialisation, Written
     from elastalog.session.services import Listener
     from elastalog.storage.entries import LogEntry
     from elastalog.storage.history import Turn
-
-Written: TypeAlias = str | tuple[str, tuple[Value, ...]]
-"""A fact: as in the language, `path(1, 4)`, or as a pair, `("path", (1, 4))`."""
 
 
 class Session:
@@ -77,18 +73,12 @@ class Session:
         """Makes the parts that work on a materialisation."""
         self._materialisation = materialisation
         self._lock = materialisation.lock
-        self._asking = materialisation.asking
         self._backend, self._dictionary = materialisation.backend, materialisation.dictionary
         self._epochs = materialisation.epochs
         self._history = history
         self._reader = Reader(materialisation)
         self._updates = Updates(materialisation, history, self._reader, self._heartbeats, self._policy)
-        self._questions = Questions(materialisation, history, self._undo)
-
-    def _undo(self, suggestion: Suggestion) -> Changes:
-        from elastalog.session.undoing import undo
-
-        return undo(suggestion, self._updates, self._history)
+        self._questions = Questions(materialisation, history, self._reader, self._updates)
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -328,34 +318,21 @@ class Session:
     def uses(self, fact: Written, all: bool = False) -> Iterator[Fact]:  # noqa: A002  # its public name
         """The facts that follow directly from a fact: a rule derives them from it and others. With `all`, those that
         would go if it went and could not be derived any more. Nothing is changed."""
-        from elastalog.provenance.uses import rules_without
-
-        with self._asking():
-            known = self._questions.explainer.explain(self._materialisation.fact(fact), 0).fact
-            if all:
-                removed, added = rules_without(known, self.program)
-                gone = self.preview(deleted={known.relation: [known.values]}, added=added, removed=removed)
-                facts = [Fact(name, values) for name, changed in gone.items() for values in changed.deleted]
-                return iter([other for other in facts if other != known])
-            return iter(self._questions.uses.direct(known, self._reader.ask))
+        return self._questions.uses(fact, all)
 
     # --- explaining ------------------------------------------------------------------------------------------------
 
     def explain(self, fact: Written, depth: int | None = None) -> Proof:
         """Why a fact holds: its best proof, to a depth (all the way by default), as a tree that can be expanded."""
-        with self._asking():
-            return self._questions.explainer.explain(self._materialisation.fact(fact), depth)
+        return self._questions.explain(fact, depth)
 
     def derivations(self, fact: Written) -> tuple[Proof, ...]:
         """Every derivation of a fact that holds, as proofs of one level."""
-        with self._asking():
-            return self._questions.explainer.derivations(self._materialisation.fact(fact))
+        return self._questions.derivations(fact)
 
     def proofs(self, fact: Written, limit: int = 10) -> Iterator[Proof]:
         """Distinct proofs of a fact, lowest first, found as they are asked for. In none is a fact below itself."""
-        with self._asking():
-            found = self._questions.explainer.proofs(self._materialisation.fact(fact), limit)
-        return self._questions.one_by_one(found)
+        return self._questions.proofs(fact, limit)
 
     def explain_absence(
         self,
@@ -369,12 +346,7 @@ class Session:
         number in the relation, and `bindings`, values of its variables, restrict the search. With a pattern, such as
         `path(1, X)`: how many facts fit it, and the derivations of others that fail nearest to success, a
         `PatternAbsence`."""
-        with self._asking():
-            explainer = self._questions.explainer
-            pattern = parse_pattern(fact, self.program.checked) if isinstance(fact, str) else None
-            if pattern is not None and not pattern.is_fact:
-                return explainer.explain_pattern(pattern, str(fact).strip().rstrip("."), limit, rule, bindings)
-            return explainer.explain_absence(self._materialisation.fact(fact), limit, rule, bindings)
+        return self._questions.explain_absence(fact, limit, rule, bindings)
 
     # --- debugging -------------------------------------------------------------------------------------------------
 
@@ -390,13 +362,7 @@ class Session:
         """A smallest part of the last update, or of what happened between two epochs, that alone shows all faults:
         facts that hold and are unwanted, facts that do not and are missing. After `time_limit` seconds (60) a small
         part that shows them."""
-        from elastalog.session.repair import as_facts
-
-        with self._asking():
-            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            return self._questions.debugger.localise(
-                unwanted, missing, epochs=epochs, time_limit=time_limit, news=on_progress
-            )
+        return self._questions.localise(unwanted, missing, epochs, time_limit, on_progress)
 
     def suggest(
         self,
@@ -417,23 +383,14 @@ class Session:
         set of changes of explicit facts, whenever they came; by default the update, if there has been one. Over facts,
         unwanted ones are mended by deletions, missing ones by `candidates`: facts to insert (`-edge(1,2)`: to delete),
         or rows by relation; those that why-not finds unless given. Then `minimum` speaks of these candidates."""
-        from elastalog.session.repair import Repair, as_facts, suggest_over_facts
+        from elastalog.session.repair import Repair
 
-        require_one_of("over", over or "update", ("update", "facts"))
-        with self._asking():
-            unwanted = as_facts(unwanted, self._materialisation, self.__getitem__)
-            is_over_facts = candidates is not None or (epochs is None and self._history.oldest == self.epoch)
-            if over == "facts" or (over is None and is_over_facts):
-                asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
-                return suggest_over_facts(self._materialisation, self._questions, asked)
-            return self._questions.debugger.suggest(
-                unwanted, missing, rejected, weights, epochs=epochs, time_limit=time_limit, news=on_progress
-            )
+        asked = Repair(unwanted, missing, rejected, weights, time_limit, on_progress, candidates)
+        return self._questions.suggest(asked, epochs, over)
 
     def blame(self, fact: Written) -> Blame:
         """The epoch in which a fact last appeared or disappeared, and the part of its update that did that."""
-        with self._asking():
-            return self._questions.debugger.blame(fact)
+        return self._questions.blame(fact)
 
     # --- looking back ----------------------------------------------------------------------------------------------
 

@@ -228,7 +228,7 @@ class Updates:
                 raise InternalError("commit", "the rules of an update were changed from a program that is gone")
             before = now.epoch
             try:
-                with now.asking(), memory_as_limit():
+                with now.watch.within(now.timeout), memory_as_limit():
                     record = now.epochs.apply(update, heartbeats=self._heartbeats)
                 if record.is_unchanged:
                     history.note_batch(update)

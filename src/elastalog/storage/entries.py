@@ -30,6 +30,8 @@ class StratumEntry:
     why: str
     derivations: int
     seconds: float
+    cost: float | None = None
+    other: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

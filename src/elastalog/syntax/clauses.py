@@ -70,7 +70,7 @@ class ClauseParser(LiteralParser):
         clause = Clause(tuple(heads), body, None, self.span_from(first))
         if self.operators > MOST_NESTED:
             self.check_depth(clause)
-        if texts[self.position] == ".plan":
+        if texts[self.position] == ".plan" and body:
             clause = replace(clause, plan=self.plan())
         if not self.unsupported:
             into.append(clause)
@@ -186,7 +186,7 @@ class ClauseParser(LiteralParser):
             order: list[int] = []
             while self.texts[self.position] != ")":
                 order.append(self.plan_number("the number of an atom"))
-                if not self.skip_if(","):
+                if not self.goes_on(")"):
                     break
             self.expect_close(")", opened, "or `,` in the order of a version")
             versions.append((version, tuple(order)))

@@ -9,6 +9,7 @@ from elastalog.syntax.keywords import LARGEST_UNSIGNED
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPES |= {"a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _UNPRINTABLE = re.compile(r'[\x00-\x1f"\\\x7f-\x9f]')
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 

@@ -150,6 +150,18 @@ class Cursor:
             return True
         return False
 
+    def goes_on(self, closing: str) -> bool:
+        """Behind an element of a list: whether a `,` and another element follow."""
+        if not self.skip_if(","):
+            return False
+        if self.texts[self.position] != closing:
+            return True
+        span = self.span_of(self.position - 1)
+        self.report(
+            "E0129", f"nothing follows the `,` before `{closing}`", span, "remove this", advice="remove the `,`"
+        )
+        return False
+
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
         """Reads a name and gives its index."""
         index = self.position

@@ -89,7 +89,7 @@ class DeclarationParser(ClauseParser):
         attributes: list[Attribute] = []
         while self.texts[self.position] != ")":
             attributes.append(self.attribute())
-            if not self.skip_if(","):
+            if not self.goes_on(")"):
                 break
         self.expect_close(")", opened, "or `,` after an attribute")
         end = self.position
@@ -238,7 +238,7 @@ class DeclarationParser(ClauseParser):
         fields: list[Attribute] = []
         while self.texts[self.position] != closing:
             fields.append(self.attribute())
-            if not self.skip_if(","):
+            if not self.goes_on(closing):
                 break
         self.expect_close(closing, opened, "or `,` after a field")
         return tuple(fields)
@@ -252,7 +252,7 @@ class DeclarationParser(ClauseParser):
         parameters: list[Attribute] = []
         while self.texts[self.position] != ")":
             parameters.append(self.parameter(len(parameters)))
-            if not self.skip_if(","):
+            if not self.goes_on(")"):
                 break
         self.expect_close(")", opened, "or `,` after a parameter")
         self.expect(":", "after the parameters of a functor", advice="write the type of the result: `): number`")
@@ -307,7 +307,7 @@ class DeclarationParser(ClauseParser):
             else:
                 raise self.unexpected("a value", advice="values are strings, words or numbers")
             parameters.append((key, value, self.span_of(index)))
-            if not self.skip_if(","):
+            if not self.goes_on(")"):
                 break
         self.expect_close(")", opened, "or `,` after a parameter")
         return tuple(parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.diagnostic import Diagnostic
 from elastalog.diagnostics.source import Source
 from elastalog.syntax.collection import without_collection
@@ -33,6 +34,7 @@ class _ProgramParser(ComponentParser):
         items: list[Item] = []
         try:
             while self.kinds[self.position] != END:
+                look()
                 self.item(items)
         except TooManyFindingsError:
             pass

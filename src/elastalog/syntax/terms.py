@@ -313,7 +313,7 @@ class TermParser(Cursor):
         fields: list[Term] = []
         while self.texts[self.position] != "]":
             fields.append(self.term())
-            if not self.skip_if(","):
+            if not self.goes_on("]"):
                 break
         self.expect_close("]", index, "or `,` after a field")
         self.depth -= 1

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeAlias, TypeVar
 
+from elastalog.diagnostics.deadline import time_left
 from elastalog.session import Session
 from elastalog.storage.faults import epoch_unknown
 from elastalog.web import faults
-from elastalog.web.deadline import time_left
 from elastalog.web.earlier import Earlier
 from elastalog.web.limits import Limits
 from elastalog.web.sides import Sides

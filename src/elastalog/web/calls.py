@@ -8,8 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+from elastalog.diagnostics.deadline import until
 from elastalog.web import faults
-from elastalog.web.deadline import until
 from elastalog.web.limits import Limits
 from elastalog.web.waiting import Waiting
 

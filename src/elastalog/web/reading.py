@@ -16,7 +16,7 @@ from elastalog.provenance.absence import Absence
 from elastalog.provenance.proof import Proof
 from elastalog.relations.schema import Schema
 from elastalog.session import Session
-from elastalog.session.session import Written
+from elastalog.session.materialisation import Written
 from elastalog.storage.entries import LogEntry
 from elastalog.storage.history import Turn
 from elastalog.web import rules

@@ -111,7 +111,7 @@ class KernelBackend:
         return self.evaluation.evaluate(stratum)
 
     def prepare(self, stratum: LogicalStratum) -> None:
-        self.updates.prepare(stratum)
+        self.updates.maintenance.prepare(stratum)
 
     def maintain(self, stratum: LogicalStratum, procedure: Procedure[T], *, is_portable: bool) -> list[T]:
         return [self.updates.maintain(stratum, procedure)]
@@ -190,12 +190,12 @@ class KernelBackend:
 
     def moved(self) -> set[str]:
         """The relations whose state here the update under way may have changed."""
-        touched = {name for name, relation in self.held.relations.items() if relation.touched_used}
+        touched = {relation.name for relation in self.held.homes.touched()}
         return touched.union(self.updates.transaction.replaced)
 
     def must_rebuild(self, stratum: LogicalStratum) -> bool:
         """Whether a stratum cannot be maintained in the update under way."""
-        return self.updates.must_rebuild(stratum)
+        return self.updates.reach.must_rebuild(stratum)
 
     def is_limited(self, stratum: LogicalStratum) -> bool:
         """Whether a `.limitsize` may have to cut a stratum short."""

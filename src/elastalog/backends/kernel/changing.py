@@ -22,7 +22,7 @@ class KernelChanges:
 
     def __init__(self, updates: KernelUpdates) -> None:
         self._updates = updates
-        self.size, self.reached, self.affected = updates.size_now, updates.reached, updates.affected
+        self.size, self.reached, self.affected = updates.size_now, updates.reach.reached, updates.affected
 
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
@@ -32,13 +32,11 @@ class KernelChanges:
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""
         done, held = self._updates.transaction, self._updates.held
-        stored = self._updates.evaluation.program.relations
-        equivalences = {name for name, relation in stored.items() if relation.classes is not None}
-        found: ChangedWords = {
-            name: changed
-            for name, changed in self._stored({n for n in done.changed if with_hidden or not stored[n].is_hidden})
-            if name not in equivalences
-        }
+        stored, equivalences = self._updates.evaluation.program.relations, held.equivalences
+        names = [
+            name for name in done.changed if name not in equivalences and (with_hidden or not stored[name].is_hidden)
+        ]
+        found: ChangedWords = dict(self._stored(names))
         for name in equivalences:
             classes = stored[name].classes
             if classes is not None and classes in done.changed:
@@ -52,7 +50,7 @@ class KernelChanges:
         """What has changed in what is stored of some relations."""
         done, held = self._updates.transaction, self._updates.held
         if held.annotation.is_kept:
-            changed = {name: done.changed[name] for name in done.changed if name in names}
+            changed = {name: done.changed[name] for name in names if name in done.changed}
             yield from transaction.changed_words(held.relations, changed).items()
         else:
             for name in names:
@@ -87,8 +85,7 @@ class KernelStates:
         replaced = self._updates.transaction.replaced
         found = {
             name: self.changed_in(name)
-            for name, relation in self._held.relations.items()
-            if relation.touched_used or name in replaced
+            for name in dict.fromkeys((*(relation.name for relation in self._held.homes.touched()), *replaced))
         }
         return {name: changes for name, changes in found.items() if len(changes)}
 

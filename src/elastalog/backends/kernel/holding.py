@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.kernel.execution import aggregates
 from elastalog.backends.kernel.execution.equivalence import Equivalence
-from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store import given, transaction
 from elastalog.backends.kernel.store.annotations import ABSENT
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.resident import ResidentRelations
@@ -25,8 +26,9 @@ T = TypeVar("T")
 
 
 class KernelFacts:
-    """The relations of a program. What `count` and `level` of a relation hold depends on the annotation; `vectors` are
-    those of the dense strategy. Without annotations, the `explicit` facts are the first rows of a relation, so many.
+    """The relations of a program, and their `homes`. What `count` and `level` of a relation hold depends on the
+    annotation; `vectors` are those of the dense strategy. Without annotations, the `explicit` facts are the first rows
+    of a relation, so many.
 
     `set_aside`: pairs and classes of equivalences of which, within an update, all pairs have been written out.
 
@@ -44,10 +46,16 @@ class KernelFacts:
         if fetch is not None:
             resident = ResidentRelations(self.relations, fetch)
             self.relations, self.evicted = resident, resident.evicted
+        self.homes = Homes(self.relations)
         self._classes = _classes_of(program)
         self.set_aside: dict[str, tuple[KernelRelation, KernelRelation]] = {}
         self.vectors: dict[str, Vectors] = {}
         self.explicit: dict[str, int] = {}
+
+    @property
+    def equivalences(self) -> Collection[str]:
+        """Those that are kept as classes."""
+        return self._classes.keys()
 
     def evict(self, relation: str) -> None:
         """The relation is elsewhere, from now on."""
@@ -116,6 +124,8 @@ class KernelFacts:
     def is_explicit(self, relation: str, words: Matrix) -> Vector:
         """Which of some facts are explicit, outside an update."""
         stored = self.relations[relation]
+        if self.annotation.is_kept and self._has_levels:
+            return given.are_explicit(stored, words)
         found = stored.find(words)
         is_explicit: Vector = found >= 0
         if self.annotation.is_kept:
@@ -178,6 +188,7 @@ class KernelFacts:
                     self.vectors[name] = Vectors()
         for name, is_on in guards.items():
             self._set_guard(name, is_on)
+        self.homes = Homes(self.relations)
         self._classes = _classes_of(program)
         self.evicted.update(evicted.intersection(program.relations))
 

@@ -19,10 +19,11 @@ class KernelShifts:
         """What `make` will need to go back, and forth again, once the update under way is committed."""
         if self._updates.transaction.replaced:
             return None
-        touched = [relation for relation in self._held.relations.values() if relation.touched_used]
+        homes = self._held.homes
+        touched = self._updates.transaction.touched = homes.touched()
         if most is not None and sum(relation.touched_used for relation in touched) > most:
             return None
-        return tuple(map(shifts.before_commit, touched))
+        return shifts.before_commit(homes, touched)
 
     def can_make(self, shift: shifts.Shift) -> bool:
         """Whether a shift can still be made."""
@@ -56,4 +57,4 @@ class KernelShifts:
             changed[relation] = found
         else:
             changed.pop(relation, None)
-            self._updates.follow_again()
+            self._updates.reach.follow_again()

@@ -19,6 +19,7 @@ from elastalog.backends.protocol import Capabilities, ClauseDerivations, Matrix,
 from elastalog.backends.spark.changing import SparkChanges, SparkStates
 from elastalog.backends.spark.cluster import Cluster
 from elastalog.backends.spark.filed import FiledRelation, Pending
+from elastalog.backends.spark.outcome import Outcome
 from elastalog.backends.spark.placement import FALLEN_BACK, LIMITED, Placement, choose, memory_allowed, spared
 from elastalog.backends.spark.relations import FilesOfTasks, SparkRelations
 from elastalog.backends.spark.strata import Explicit, StratumJobs
@@ -132,7 +133,7 @@ class SparkBackend:
         return choose(
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
-            functions=self._dictionary.functions,
+            functions=self._dictionary.functions, has_made_values=stratum.number in self._jobs.value_makers,
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
@@ -149,6 +150,12 @@ class SparkBackend:
             part = self._jobs.heavy(plan, files).greatest
             placement = spared(placement, stratum, part, self._jobs.shares(plan))
         return self._place(stratum, placement).plan or plan
+
+    def _after(self, failed: SharePlan, stratum: LogicalStratum) -> Placement:
+        """Where a stratum is evaluated after tasks could not: by one task, if all that hindered them was that they
+        exchange."""
+        is_hindered = not failed.decomposes and stratum.number in self._jobs.value_makers
+        return self.placement(stratum) if is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:
         """Whether strata that read a relation are evaluated in the driver."""
@@ -172,21 +179,31 @@ class SparkBackend:
         """In tasks or in the driver."""
         if stratum.aggregate is None and not stratum.clauses:
             return self.kernel.bootstrap(stratum)
-        placement = self.placement(stratum)
-        if placement.plan is None:
-            self._place(stratum, placement)
-        else:
-            files = {name: self.relations.now(name) for name in placement.plan.relations}
-            found = self._jobs.evaluate(self._plan_for(stratum, placement, files), files)
-            if found is not None:
-                for name in stratum.relations:
-                    self.relations.only_in(name, found.written[name].states)
-                self.kernel.forget(stratum)
-                return found.derivations
-            self._place(stratum, FALLEN_BACK)
+        found = self._evaluated_by_tasks(stratum, self.relations.now)
+        if found is not None:
+            for name in stratum.relations:
+                self.relations.only_in(name, found.written[name].states)
+            self.kernel.forget(stratum)
+            return found.derivations
         for name in stratum.relations:
             self.relations.files.forget(name)
         return self.kernel.bootstrap(stratum)
+
+    def _evaluated_by_tasks(
+        self, stratum: LogicalStratum, files_of: Callable[[str], FiledRelation], explicit: Explicit | None = None
+    ) -> Outcome | None:
+        """What came of the evaluation of a stratum in tasks, anew if explicit changes are given; None if it is for the
+        driver."""
+        placement = self.placement(stratum)
+        while placement.plan is not None:
+            files = {name: files_of(name) for name in placement.plan.relations}
+            plan = self._plan_for(stratum, placement, files)
+            found = self._jobs.evaluate(plan, files, explicit or ({}, {}), is_rebuilt=explicit is not None)
+            if found is not None:
+                return found
+            placement = self._after(plan, stratum)
+        self._place(stratum, placement)
+        return None
 
     def prepare(self, stratum: LogicalStratum) -> None:
         if self.kernel.evicted.isdisjoint(stratum.relations):
@@ -205,9 +222,16 @@ class SparkBackend:
         placement = self.placements.get(stratum.number)
         if placement is None:
             placement = self._place(stratum, self.placement(stratum))
-        plan, relations = placement.plan, self.relations
-        if plan is None:
-            return None
+        while placement.plan is not None:
+            returned = self._maintained_by(placement.plan, procedure)
+            if returned is not None:
+                return returned
+            placement = self._place(stratum, self._after(placement.plan, stratum))
+        return None
+
+    def _maintained_by(self, plan: SharePlan, procedure: Procedure[T]) -> list[T] | None:
+        """The same, by the tasks of a plan."""
+        stratum, relations = plan.stratum, self.relations
         for name in stratum.relations:
             # The last evaluation may have been taken back, or was of another program.
             self._jobs.share_as(plan, name, relations.files.current.get(name))
@@ -216,7 +240,6 @@ class SparkBackend:
         below = {n: pending for n in stratum.reads if (pending := relations.pending(n)) is not None and pending.number}
         found = self._jobs.maintain(plan, before, below, self._explicit_of(stratum), procedure)
         if found is None:
-            self._place(stratum, FALLEN_BACK)
             return None
         for name in stratum.relations:
             written = found.written[name]
@@ -247,23 +270,18 @@ class SparkBackend:
 
     def rebuild(self, stratum: LogicalStratum) -> int:
         """In tasks or in the driver; tasks also tell what is different."""
-        relations = self.relations
+        relations, own = self.relations, frozenset(stratum.relations)
         if stratum.clauses or stratum.aggregate is not None:
-            placement = self.placement(stratum)
-            if placement.plan is None:
-                self._place(stratum, placement)
-            else:
-                own = frozenset(stratum.relations)
-                files = {n: relations.before(n) if n in own else relations.now(n) for n in placement.plan.relations}
-                plan = self._plan_for(stratum, placement, files)
-                found = self._jobs.evaluate(plan, files, self._explicit_of(stratum), is_rebuilt=True)
-                if found is not None:
-                    for name in stratum.relations:
-                        written = found.written[name]
-                        self._take(name, Pending(FiledRelation(written.states), written.changes, written.heard))
-                    self.kernel.forget(stratum)
-                    return found.derivations
-                self._place(stratum, FALLEN_BACK)
+            explicit = self._explicit_of(stratum)
+            found = self._evaluated_by_tasks(
+                stratum, lambda name: relations.before(name) if name in own else relations.now(name), explicit
+            )
+            if found is not None:
+                for name in stratum.relations:
+                    written = found.written[name]
+                    self._take(name, Pending(FiledRelation(written.states), written.changes, written.heard))
+                self.kernel.forget(stratum)
+                return found.derivations
         self.kernel.fetch(stratum)
         return self.kernel.rebuild(stratum)
 

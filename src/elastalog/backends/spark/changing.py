@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from elastalog.backends.kernel.backend import KernelBackend
-from elastalog.backends.protocol import GONE, ChangedWords, Matrix, Reach, StateChanges
+from elastalog.backends.protocol import GONE, ChangedWords, Matrix, Reach, Small, StateChanges
 from elastalog.backends.spark.relations import SparkRelations
 from elastalog.planning.logical import LogicalStratum
 from elastalog.relations.facts import FactWords
@@ -48,8 +48,8 @@ class SparkChanges:
             return Reach(heard, kernel.must_rebuild(stratum))
         return replace(reach, changes=reach.changes + heard)
 
-    def affected(self) -> Iterator[tuple[LogicalStratum, Reach]]:
-        """The strata that the update reaches, in their order, and how."""
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update reaches, in their order, and how: the caller has them all maintained."""
         for stratum in self._kernel.program.strata:
             reach = self.reached(stratum)
             if reach is not None:

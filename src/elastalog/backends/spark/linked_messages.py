@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from elastalog.backends.spark.links import Link
-from elastalog.backends.spark.messages import Messages, round_name
+from elastalog.backends.spark.links import Link, Unlinked
+from elastalog.backends.spark.messages import Message, Messages, Outgoing, TaskFailed, round_name
 from elastalog.folders.addresses import inside
-from elastalog.folders.files import put
+from elastalog.folders.files import files_at, put
 
 _SECONDS_BETWEEN_NEWS = 1.0
+_GIVEN_UP = "given-up"
+"""The file by which tasks know that one has given up, and is not gone."""
 
 
 class LinkedMessages(Messages):
@@ -29,6 +32,22 @@ class LinkedMessages(Messages):
             content = self._content(packed, note, (share, self.shares))
             self.sent += sum(memoryview(part).nbytes for part in content)
             link.send(*content)
+
+    def exchange(self, outgoing: Mapping[str, Outgoing], note: Any = None) -> list[Message]:
+        try:
+            return super().exchange(outgoing, note)
+        except Unlinked:
+            # A task that gives up ends its connections, maybe before what it has said is heard.
+            given_up = inside(self.folder, _GIVEN_UP)
+            if files_at(given_up).exists(given_up):
+                raise TaskFailed from None
+            raise
+
+    def give_up(self) -> None:
+        put(inside(self.folder, _GIVEN_UP))
+        for share, link in self._links.items():
+            with suppress(Unlinked):  # it has given up, too
+                link.send(*self._content(None, None, (share, self.shares)))
 
     def _given_by(self, sender: int) -> dict[str, np.ndarray]:
         return self._read(_Received(self._links[sender].receive()), (self.share, self.shares))

@@ -17,6 +17,7 @@ from elastalog.planning.decompose import (
     SharePlan,
     exchanging_plan,
     share_plan,
+    whole_plan,
 )
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -57,7 +58,7 @@ class Placement:
 
 LIMITED = Placement("driver", "a relation is limited in size")
 
-FALLEN_BACK = Placement("driver", "tasks that exchange made new values, or one met an error")
+FALLEN_BACK = Placement("driver", "a task made values whose numbers a rule shows, or met an error")
 
 
 def choose(
@@ -70,10 +71,12 @@ def choose(
     least_rows: int,
     memory: int,
     functions: Functions,
+    has_made_values: bool = False,
 ) -> Placement:
-    """Where a stratum is best evaluated; its relations and those it reads have these sizes."""
+    """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: tasks
+    that exchanged have made new ones."""
     if annotation.support is Support.VECTORS:
-        return Placement("driver", "the strategy keeps vectors of counts")
+        return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
     reason = reason_for_driver(program, stratum, functions)
     if reason is not None:
         return Placement("driver", reason)
@@ -88,22 +91,33 @@ def choose(
         return Placement("driver", NUMBERED_IN_ONE_PLACE)
     if plan.is_for_one:
         return Placement("tasks", f"one task: {FOLDED_IN_ONE_PLACE}", plan)
-    if plan.decomposes:
+    if plan.decomposes and not stratum.dominance:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)
-    if annotation.is_global or annotation.support is not Support.LEVELS:
-        told = "global levels" if annotation.is_global else "the strategy keeps other things than levels"
-        return Placement("driver", f"{told}, and {plan.obstacle}")
+    whole = _why_whole(stratum, annotation, plan.obstacle, has_made_values)
+    if whole is not None:
+        return Placement("tasks", f"one task: {whole}", whole_plan(stratum))
     return Placement("exchanging tasks", plan.obstacle or "", plan)
+
+
+def _why_whole(
+    stratum: LogicalStratum, annotation: Annotation, obstacle: str | None, has_made_values: bool
+) -> str | None:
+    """Why several tasks cannot do a stratum, which one can, by the kernel; None if they can."""
+    if stratum.dominance:
+        return "subsumption compares facts wherever they are"
+    if annotation.is_global:
+        return f"levels are global, and {obstacle}"
+    if annotation.support is not Support.LEVELS:
+        return f"the strategy keeps other things than levels, and {obstacle}"
+    return f"rules make values that have no number yet, and {obstacle}" if has_made_values else None
 
 
 def reason_for_driver(program: LogicalProgram, stratum: LogicalStratum, functions: Functions) -> str | None:
     """Why a stratum has to be evaluated in one place, whatever its size; None if it need not."""
-    if stratum.dominance:
-        return "subsumption compares facts wherever they are"
     if any(program.relations[name].choices for name in (*stratum.relations, *stratum.reads)):
         return "a choice domain keeps the fact that was derived first"
-    functor = stays_here(stratum.clauses, functions)
+    functor = stays_here((*stratum.clauses, *stratum.dominance), functions)
     return None if functor is None else f"functor `@{functor}` is of a library, or cannot be sent to tasks"
 
 

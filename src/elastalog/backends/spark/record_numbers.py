@@ -8,7 +8,7 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.backends.protocol import Vector
-from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.values import MadeValues, Values
 from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
@@ -18,7 +18,7 @@ class RecordNumbers:
     """From the words of the records of one task to those of the driver, whose dictionary takes them. `texts` and
     `numbers`: the driver's words of the texts and patterns that the task has made."""
 
-    def __init__(self, sent: Values, made: Values, texts: Vector, numbers: Vector, dictionary: Dictionary) -> None:
+    def __init__(self, sent: Values, made: MadeValues, texts: Vector, numbers: Vector, dictionary: Dictionary) -> None:
         self._sent = sent
         self._made_texts = made.texts
         self._made_patterns = np.frombuffer(made.patterns, np.int64)
@@ -65,9 +65,9 @@ class RecordNumbers:
     def _part(self, base: Base, word: int) -> int:
         if base is Base.RECORD:
             return self._known.get(word, word)
-        first, made = (
-            (len(self._sent.texts), self._texts) if base is Base.SYMBOL else (WIDE + self._sent.numbers, self._numbers)
-        )
+        is_text = base is Base.SYMBOL
+        first = self._sent.number_of_texts if is_text else WIDE + self._sent.numbers
+        made = self._texts if is_text else self._numbers
         return int(made[word - first]) if word >= first else word
 
     def pattern(self, number: int) -> int:
@@ -77,7 +77,7 @@ class RecordNumbers:
 
     def text(self, number: int) -> str:
         """A text by the number that the task knows it by."""
-        first = len(self._sent.texts)
+        first = self._sent.number_of_texts
         return self._made_texts[number - first] if number >= first else self._driver.symbols.text(number)
 
 

@@ -20,7 +20,7 @@ from elastalog.backends.protocol import Matrix, Vector
 from elastalog.backends.spark.record_numbers import RecordNumbers
 from elastalog.backends.spark.results import ChangesWritten, Result, StateWritten, ValuesMade
 from elastalog.backends.spark.task import StratumSpec
-from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.values import MadeValues, Values
 from elastalog.backends.spark.word_files import write_anew
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
@@ -38,12 +38,12 @@ class Renumbering:
     records: RecordNumbers
 
     @staticmethod
-    def of(sent: Values, made: Values, dictionary: Dictionary) -> Renumbering:
+    def of(sent: Values, made: MadeValues, dictionary: Dictionary) -> Renumbering:
         """The driver's dictionary takes the values that a task has made."""
         texts = dictionary.symbols.encode_texts(list(made.texts))
         numbers = dictionary.wide.intern(np.frombuffer(made.patterns, np.int64)) + np.int32(WIDE)
         records = RecordNumbers(sent, made, texts, numbers, dictionary)
-        return Renumbering(len(sent.texts), texts, WIDE + sent.numbers, numbers, records)
+        return Renumbering(sent.number_of_texts, texts, WIDE + sent.numbers, numbers, records)
 
     def __call__(self, words: Matrix, bases: Sequence[Base]) -> Matrix:
         changed = words.copy()

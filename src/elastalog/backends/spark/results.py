@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from elastalog.backends.spark.values import Values
+from elastalog.backends.spark.values import MadeValues
 from elastalog.backends.spark.word_files import WordFile
 
 
@@ -46,7 +46,7 @@ class ValuesMade:
     """Values that the files of a task have and the driver's dictionary may not."""
 
     share: int
-    values: Values
+    values: MadeValues
 
 
 @dataclass(frozen=True, slots=True)

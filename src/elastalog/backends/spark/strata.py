@@ -28,6 +28,7 @@ from elastalog.backends.spark.skew import Heavy, heavy_words, routings
 from elastalog.backends.spark.slots import shares_for
 from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.task import StratumSpec, evaluate_alone
+from elastalog.backends.spark.text_files import TextFiles
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
 from elastalog.backends.spark.values import Values, as_word, with_words
 from elastalog.backends.spark.ways import Ways
@@ -59,7 +60,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend."""
+    """Runs the jobs of a backend. `value_makers`: the strata of which tasks that exchange have made new values."""
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class StratumJobs:
         self._folder = folder
         self._watch = watch
         self._annotation = annotation
+        self._texts = TextFiles(folder, dictionary)
 
     def follow(self, program: LogicalProgram) -> None:
         """The program of the jobs to come."""
@@ -85,12 +87,13 @@ class StratumJobs:
         self._routings: dict[int, Mapping[str, Routing]] = {}
         self._counted: tuple[Mapping[str, FiledRelation], Heavy] | None = None
         self.costs: dict[int, StratumElsewhere] = {}
+        self.value_makers: set[int] = set()
 
     def routings(self, plan: SharePlan) -> Mapping[str, Routing]:
         """How tasks share every copy: as in the last evaluation of the stratum, if there was one. Tasks that exchange
         must not be more than there are slots now."""
         known = self._routings.get(plan.stratum.number)
-        if known is None:
+        if known is None or known.keys() != {copy.name for copy in plan.copies}:
             return routings(plan, self.shares(plan), ())
         one = next((routing for routing in known.values() if routing.heavy), next(iter(known.values())))
         if not plan.decomposes and one.shares > self.shares(plan):
@@ -201,13 +204,14 @@ class StratumJobs:
     ) -> StratumSpec:
         folder = inside(self._folder, f"stratum-{uuid.uuid4().hex[:12]}")
         files_at(folder).make_folder(folder)
-        clauses = tuple(shared.clause for shared in plan.clauses)
+        clauses = (*(shared.clause for shared in plan.clauses), *plan.stratum.dominance)
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
+        values = Values.of(self._dictionary, clauses, self._texts)
         return StratumSpec(
-            self._program, _with_words(plan, self._dictionary), files, Values.of(self._dictionary, clauses),
-            self.routings(plan), folder, self._annotation, deleted, inserted, is_rebuilt,
+            self._program, _with_words(plan, self._dictionary), files, values, self.routings(plan), folder,
+            self._annotation, deleted, inserted, is_rebuilt,
         )  # fmt: skip
 
     def _run(
@@ -236,6 +240,8 @@ class StratumJobs:
             files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
+            if outcome.faults == {Fault.NEW_VALUES} and not plan.decomposes:
+                self.value_makers.add(plan.stratum.number)
             files_at(folder).remove_folder(folder)
             return None
         # What repeated tasks and the exchange have left behind.
@@ -311,4 +317,5 @@ def _with_words(plan: SharePlan, dictionary: Dictionary) -> SharePlan:
         )
         for shared in plan.clauses
     )
-    return replace(plan, clauses=clauses)
+    dominance = tuple(with_words(clause, dictionary) for clause in plan.stratum.dominance)
+    return replace(plan, clauses=clauses, stratum=replace(plan.stratum, dominance=dominance))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.protocol import Procedure, StateChanges
 from elastalog.backends.spark.groups import groups_concerned, only_groups
@@ -139,7 +140,8 @@ def owned_changes(
     heard = int(changes.are_heard(base.annotation.is_global).sum())
     yield ChangesWritten(share, name, write_changes(folder, name, changes, base.annotation), heard)
     if base.files[name].is_worn_in(base.owners(name), share):
-        transaction.commit(relation, is_new=False)
+        homes = Homes({name: relation})
+        transaction.commit(homes, homes.touched(), ())
         rows = relation.present_rows()
         mine = rows[base.owners(name).shares_of(relation.rows[rows]) == share]
         state = FactWords(relation.rows[mine], relation.level[mine], relation.count[mine])

@@ -15,24 +15,38 @@ import numpy as np
 
 from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.analysis.structures import is_constructor
+from elastalog.backends.spark.text_files import TextFile, TextFiles, texts_in
 from elastalog.backends.spark.user_functions import pickled_functions
 from elastalog.planning.logical import Absent, Clause, Goal, Scan, Test
 from elastalog.relations import records
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
 
+_FEW_TEXTS = 10_000
+"""Texts up to which they are sent with a job; beyond that tasks read them from files."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeValues:
+    """Values that a task has made: texts, and the patterns of numbers, in the order in which it has numbered them."""
+
+    texts: tuple[str, ...]
+    patterns: bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The part of a dictionary that is sent to tasks. `functions`: those of the user that they apply, pickled."""
+    """The part of a dictionary that tasks are given: its texts, or files of them, if they need any. `functions`: those
+    of the user that they apply, pickled."""
 
     texts: tuple[str, ...]
     patterns: bytes
     functions: bytes | None = None
     wraps: bool = False
+    files: tuple[TextFile, ...] = ()
 
     @staticmethod
-    def of(dictionary: Dictionary, clauses: tuple[Clause, ...]) -> Values:
+    def of(dictionary: Dictionary, clauses: tuple[Clause, ...], files: TextFiles) -> Values:
         """All wide numbers, and the texts if a clause looks into them. The constants of the clauses are among them."""
         for clause in clauses:
             for constant in _constants(clause):
@@ -40,19 +54,28 @@ class Values:
             for apply in clause.applications:
                 if is_constructor(apply.functor):
                     dictionary.symbols.encode_one(records.shape_of(apply.functor, [a.base for a in apply.arguments]))
-        texts = dictionary.symbols.strings_from(0) if any(map(_looks_into_texts, clauses)) else []
+        is_needed, are_many = any(map(_looks_into_texts, clauses)), len(dictionary.symbols) > _FEW_TEXTS
+        texts = dictionary.symbols.strings_from(0) if is_needed and not are_many else []
+        written = files.all() if is_needed and are_many else ()
         functions = pickled_functions(clauses, dictionary.functions)
-        return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes(), functions, dictionary.wraps)
+        return Values(tuple(texts), dictionary.wide.patterns_from(0).tobytes(), functions, dictionary.wraps, written)
 
     def dictionary(self) -> Dictionary:
         """A dictionary in which the words of the driver's have the same meaning."""
         made = Dictionary()
         made.symbols.extend(list(self.texts))
+        for texts in texts_in(self.files):
+            made.symbols.extend(texts)
         made.wide.extend(np.frombuffer(self.patterns, np.int64))
         made.wraps = self.wraps
         if self.functions is not None:
             made.functions = pickle.loads(self.functions)
         return made
+
+    @property
+    def number_of_texts(self) -> int:
+        """How many texts there are."""
+        return self.files[-1].last if self.files else len(self.texts)
 
     @property
     def numbers(self) -> int:
@@ -61,12 +84,12 @@ class Values:
 
     def is_outgrown_by(self, dictionary: Dictionary) -> bool:
         """Whether a task has made values that the driver's dictionary may not have."""
-        return len(dictionary.symbols) > len(self.texts) or len(dictionary.wide) > self.numbers
+        return len(dictionary.symbols) > self.number_of_texts or len(dictionary.wide) > self.numbers
 
-    def made_in(self, dictionary: Dictionary) -> Values:
+    def made_in(self, dictionary: Dictionary) -> MadeValues:
         """The values that a task has made."""
-        texts = dictionary.symbols.strings_from(len(self.texts))
-        return Values(tuple(texts), dictionary.wide.patterns_from(self.numbers).tobytes())
+        texts = dictionary.symbols.strings_from(self.number_of_texts)
+        return MadeValues(tuple(texts), dictionary.wide.patterns_from(self.numbers).tobytes())
 
 
 def shows_numbers_of_texts(clause: Clause) -> bool:

@@ -110,10 +110,11 @@ NAMES: tuple[Entry, ...] = (
         "E0213",
         "directive given twice",
         "A relation has at most one `.input`, one `.printsize` and one `.limitsize`, and one `.output` "
-        "without parameters. The old qualifiers `input`, `output` and `printsize` of `.decl` count as "
+        "without parameters; the same one given again counts once, with a warning. "
+        "The old qualifiers `input`, `output` and `printsize` of `.decl` count as "
         "directives.",
-        ".decl edge(x: number, y: number)\n.input edge\n.input edge",
-        ".decl edge(x: number, y: number)\n.input edge\n.output edge",
+        ".decl edge(x: number, y: number)\n.input edge\n.input edge(headers=true)",
+        ".decl edge(x: number, y: number)\n.input edge(headers=true)",
     ),
     Entry(
         "E0214",
@@ -258,6 +259,21 @@ NAMES: tuple[Entry, ...] = (
         "twice(x, z) :- e(x, y), e(y, z).\np(x0, x300) :- "
         + ", ".join(f"twice(x{i}, x{i + 2})" for i in range(0, 300, 2))
         + ".",
+    ),
+    Entry(
+        "E0249",
+        "a type and a relation of one name",
+        "Types and relations share their names, so that no reader has to guess which of the two is meant.",
+        ".type Person <: symbol\n.decl Person(name: symbol)\n.input Person",
+        ".type Person <: symbol\n.decl person(name: Person)\n.input person",
+    ),
+    Entry(
+        "E0250",
+        "qualifiers that contradict each other",
+        "A relation has one representation (`btree`, `btree_delete`, `brie` or `eqrel`), is inlined or not, and "
+        "restricted by demand or not. Every qualifier is given once.",
+        ".decl edge(x: number, y: number) magic no_magic\n.input edge",
+        ".decl edge(x: number, y: number) no_magic\n.input edge",
     ),
     Entry(
         "E0260",

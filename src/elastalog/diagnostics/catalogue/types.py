@@ -99,6 +99,17 @@ TYPES: tuple[Entry, ...] = (
         ".decl s(x: number)\ns(1).\n.decl p(x: symbol)\np(to_string(x)) :- s(x).",
     ),
     Entry(
+        "E0312",
+        "a variable of two types",
+        "The same variable in columns of two declared types stands for values that both hold. Where no declared "
+        "type is below both, they hold none in common: one of the columns is probably not the one meant. "
+        "`as(x, T)` takes a value for one of type `T`.",
+        ".type City <: symbol\n.type Person <: symbol\n.decl city(c: City)\n.decl person(p: Person)\n"
+        ".input city, person\n.decl both(x: symbol)\nboth(x) :- city(x), person(x).",
+        ".type City <: symbol\n.type Person <: symbol\n.decl city(c: City)\n.decl person(p: Person)\n"
+        ".input city, person\n.decl both(x: symbol)\nboth(x) :- city(x), person(as(x, Person)).",
+    ),
+    Entry(
         "E0320",
         "variable not grounded",
         "Every variable of a rule must get its values from somewhere: from a positive atom in which it is an "

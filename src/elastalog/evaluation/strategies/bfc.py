@@ -52,6 +52,7 @@ PATIENCE = 16
 class BFC(MaintainingStrategy):
     name: ClassVar[str] = "bfc"
     annotation: ClassVar[Annotation] = Annotation(Support.NONRECURSIVE)
+    is_memoryless: ClassVar[bool] = True
 
     marks: ClassVar[tuple[Marks, ...]] = (Marks.NONE, Marks.EAGER, Marks.LINKED)
 

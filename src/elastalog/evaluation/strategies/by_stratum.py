@@ -124,7 +124,7 @@ class MaintainingStrategy:
             maintenance.mark(maintenance.explicit_losses(), NO_MARK, removed=Mark.PRESENT)
             maintenance.mark(maintenance.explicit_gains(), Mark.PRESENT)
 
-    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "update", self.name, None, None, None)
 
 

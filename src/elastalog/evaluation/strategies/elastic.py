@@ -17,12 +17,13 @@ bootstrapped; the strata above see only what changed.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import ClassVar
 
 from elastalog.backends.annotation import Annotation
-from elastalog.backends.protocol import Backend, Maintenance, Reach
+from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, cost_anew, update_cost
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -35,80 +36,128 @@ class Elastic:
     def __init__(self, watch: Watch, budget: Budget = AUTO) -> None:
         self.watch = watch
         self.costs = CostModel(budget)
+        self._is_loss = False
 
     def bootstrap(self, backend: Backend) -> Work:
+        before = self._counted()
+
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
-            self.costs.bootstrapped(stratum, derivations, seconds, _inputs_of(backend, stratum))
+            nonlocal before
+            now = self._counted()
+            cost = bootstrap_cost(derivations, *(after - first for after, first in zip(now, before, strict=True)))
+            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost)
+            before = now
 
         return evaluate_all(backend, remember)
 
     def update(self, backend: Backend) -> Work:
         work = Work()
-        for stratum, reach in backend.changes.affected():
-            work.strata.append(self.update_stratum(backend, stratum, reach))
+        deleted, inserted = backend.changes.explicit()
+        self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
+        for stratum, reach in backend.changes.affected(self.costs.small()):
+            if reach.done is None:
+                work.strata.append(self.update_stratum(backend, stratum, reach))
+            else:
+                work.strata.append(self._note(stratum, reach.changes, reach.done))
         return work
 
-    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
-        return self.costs.forecast(stratum, changes)
+    def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
+        """An update so small that nobody had to choose."""
+        known = self.costs.updated(stratum, changes, done.effort, is_loss=self._is_loss)
+        why = _why(f"{changes:,} changed inputs", done.effort, known.bootstrap_of(0).derivations)
+        return StratumWork(stratum.number, stratum.relations, "update", why, done.derivations, done.seconds)
+
+    def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
+        inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
+        return self.costs.forecast(stratum, changes, inputs, facts, is_loss=is_loss)
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
+        work = StratumWork(stratum.number, stratum.relations, "refold", "classes", 0, 0.0)
         if reach.must_rebuild:
-            how, why = REBUILT
+            work.how, work.why = REBUILT
         elif stratum.is_folded:
             backend.refold(stratum)
-            how, why = "refold", "classes" if stratum.aggregate is None else "an aggregate"
+            work.why = "classes" if stratum.aggregate is None else "an aggregate"
         else:
-            how, why = self._try_update(backend, stratum, reach.changes)
-        if how in ("bootstrap", "switch"):
-            again = time.perf_counter()
-            derivations = backend.rebuild(stratum)
-            inputs = _inputs_of(backend, stratum)
-            self.costs.bootstrapped(stratum, derivations, time.perf_counter() - again, inputs)
-            if how == "switch":
-                why = f"{why}, a bootstrap took {derivations:,}"
-        derivations = self.watch.derivations - before
-        return StratumWork(stratum.number, stratum.relations, how, why, derivations, time.perf_counter() - began)
+            self._try_update(backend, stratum, reach.changes, work)
+        if work.how in ("bootstrap", "switch"):
+            self._rebuild(backend, stratum, work)
+        work.cost, work.other = (None if cost is None else round(cost) for cost in (work.cost, work.other))
+        work.derivations = self.watch.derivations - before
+        work.seconds = time.perf_counter() - began
+        return work
 
-    def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int) -> tuple[str, str]:
-        """Maintains a stratum if that is the choice, within what it may cost. Returns how it went, and why."""
-        costs, watch = self.costs, self.watch
+    def _rebuild(self, backend: Backend, stratum: LogicalStratum, work: StratumWork) -> None:
+        """Evaluates a stratum anew; `work` says what it has cost until now, and what the update should."""
+        began, before = time.perf_counter(), self._counted()
+        facts = _size_of(backend, stratum.relations)
+        derivations = backend.rebuild(stratum)
+        rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
+        cost = bootstrap_cost(derivations, rows, rounds)
+        inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
+        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
+        work.cost = cost_anew(cost, facts) + (work.cost or 0.0)
+        if work.how == "switch":
+            work.why = f"{work.why}, a bootstrap took {derivations:,}"
+        if work.other is not None:
+            work.why = f"{work.why}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
+
+    def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
+        """Maintains a stratum if that is the choice, within what it may cost. Says in `work` how it went."""
+        costs, watch, is_loss = self.costs, self.watch, self._is_loss
         known = costs.known(stratum)
+        least = costs.least_budget(known)
         forecast: Forecast | None = None
-        inputs = 0
+        inputs = facts = 0
 
         def choose() -> int | None:
-            nonlocal forecast, inputs
-            inputs = _inputs_of(backend, stratum)
-            forecast = costs.choose(stratum, changes, inputs)
+            nonlocal forecast, inputs, facts
+            inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
+            forecast = costs.choose(stratum, changes, inputs, facts, is_loss=is_loss, spent=least or 0)
             return forecast.derivations_allowed
 
-        least = costs.least_budget(known)
         if least is not None:
             watch.allow(least, choose)
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
-                return forecast.how, forecast.why
+                work.how, work.why, work.other = forecast.how, forecast.why, forecast.other
+                return
             watch.allow(allowed)
-        effort = watch.effort
+        effort, touched = watch.effort, watch.touched
         try:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            costs.abandoned(stratum, changes, spent, inputs)
-            return "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+            costs.abandoned(stratum, changes, spent, inputs, facts, is_loss=is_loss)
+            work.how, work.why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+            work.cost = update_cost(known, spent)
+            expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
+            work.other = max(expected or 0.0, work.cost)
+            return
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(stratum, changes, spent, inputs)
+        costs.updated(
+            stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
+        )  # fmt: skip
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        return "update", f"{why}; it cost {spent:,}, a bootstrap takes {known.bootstrap_of(inputs):,}"
+        work.how, work.why = "update", _why(why, spent, known.bootstrap_of(inputs).derivations)
+        work.cost, work.other = update_cost(known, spent), cost_anew(known.bootstrap_of(inputs).cost, facts)
+
+    def _counted(self) -> tuple[int, int]:
+        """The rows and rounds of evaluations from the start, until now."""
+        return self.watch.rows, self.watch.rounds
 
 
-def _inputs_of(backend: Backend, stratum: LogicalStratum) -> int:
-    """How many facts a stratum reads."""
-    return sum(map(backend.changes.size, stratum.reads))
+def _why(why: str, spent: int, bootstrap: int) -> str:
+    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
+
+
+def _size_of(backend: Backend, relations: Iterable[str]) -> int:
+    """How many facts some relations have now."""
+    return sum(map(backend.changes.size, relations))
 
 
 def maintain(stratum: Maintenance) -> None:

@@ -19,7 +19,9 @@ REBUILT: Final = ("bootstrap", "the rules make another stratum of it")
 @dataclass(slots=True)
 class StratumWork:
     """What was done to one stratum: how (`bootstrap`, `update`, `refold`, or `switch` when an update was abandoned for
-    a bootstrap), why, how many derivations were enumerated, and how long it took."""
+    a bootstrap), why, how many derivations were enumerated, and how long it took. `cost`: the whole of it by what was
+    counted, in derivations of a bootstrap as they usually are; `other`: what the other choice should have cost. None
+    where nothing was chosen."""
 
     stratum: int
     relations: tuple[str, ...]
@@ -27,6 +29,8 @@ class StratumWork:
     why: str
     derivations: int
     seconds: float
+    cost: float | None = None
+    other: float | None = None
 
 
 @dataclass(slots=True)
@@ -58,5 +62,5 @@ class Strategy(Protocol):
     def update(self, backend: Backend) -> Work:
         """Brings every stratum that the update under way affects to its new fixpoint."""
 
-    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
-        """What it would choose for a stratum of which so many facts that it reads change."""
+    def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
+        """What it would choose for a stratum of which so many facts that it reads change; most go if `is_loss`."""

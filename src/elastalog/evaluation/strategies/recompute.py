@@ -35,5 +35,5 @@ class Recompute:
             )
         return work
 
-    def forecast(self, stratum: LogicalStratum, changes: int) -> Forecast:
+    def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return Forecast(stratum.number, stratum.relations, "bootstrap", "recompute", None, None, None)

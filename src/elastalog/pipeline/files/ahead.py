@@ -1,11 +1,12 @@
-"""Reading ahead: while one file's facts are encoded, the next file is read and parsed in a thread of its own.
+"""Reading ahead: while one part of the facts is encoded, the parts behind it are read and parsed in threads.
 
-Facts are encoded in the order of the files whatever the number of threads, so that ids do not depend on it.
+Parts are encoded in their order whatever the number of threads, so that ids do not depend on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
@@ -13,19 +14,28 @@ from typing import TypeVar
 Read = TypeVar("Read")
 
 
-def read_ahead(reads: Iterable[Callable[[], Read]]) -> Iterator[Read]:
-    """What reads give, in order; at most one has been done that is not used yet. What one raises is raised in its
-    turn. Limits are those of whoever asks (see `allowance`)."""
-    pool = ThreadPoolExecutor(1, "elastalog reading")
+def read_ahead(reads: Iterable[Callable[[], Read]], threads: int) -> Generator[Read, None, None]:
+    """What reads give, in order, this thread among those that read; at most `threads` have been done, or are being
+    done, that are not used yet. What one raises is raised in its turn. Limits are those of whoever asks (see
+    `allowance`), who closes this if the rest is not wanted."""
+    if threads < 2:
+        yield from (read() for read in reads)
+        return
+    pool = ThreadPoolExecutor(threads - 1, "elastalog reading")
+    coming: deque[tuple[Callable[[], Read], Future[Read]]] = deque()
+
+    def next_one() -> Read:
+        read, future = coming.popleft()
+        # What nobody has begun yet is quicker done than waited for.
+        return read() if future.cancel() else future.result()
+
     try:
-        coming: Future[Read] | None = None
         for read in reads:
-            following = pool.submit(copy_context().run, read)
-            if coming is not None:
-                yield coming.result()
-            coming = following
-        if coming is not None:
-            yield coming.result()
+            coming.append((read, pool.submit(copy_context().run, read)))
+            if len(coming) > threads:
+                yield next_one()
+        while coming:
+            yield next_one()
     finally:
         pool.shutdown(cancel_futures=True)
 

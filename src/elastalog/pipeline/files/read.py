@@ -107,7 +107,7 @@ def file_bytes(path: Path, is_gzip: bool) -> bytes:
     try:
         return read_bounded(path, is_gzip)
     except (OSError, EOFError, ValueError, zlib.error) as error:  # a path with a zero is a ValueError
-        raise ElastalogError([_unreadable(path, error, is_gzip)]) from None
+        raise ElastalogError([unreadable(path, error, is_gzip)]) from None
 
 
 def _read_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> _Read:
@@ -141,7 +141,8 @@ def _read_bytes(schema: Schema, data: bytes, file: str, form: Format) -> _Read:
             assert_never(form.kind)
 
 
-def _unreadable(path: Path, error: Exception, is_gzip: bool) -> Diagnostic:
+def unreadable(path: Path, error: Exception, is_gzip: bool = False) -> Diagnostic:
+    """Says that a file cannot be read, and why."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Diagnostic(
         code="E0515",

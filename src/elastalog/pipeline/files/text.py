@@ -45,11 +45,14 @@ def read_text(
         as_written = _in_order_of(header, schema, form, f"{file}:1", apart)
     if not data:
         return schema.arrow().empty_table(), []
-    table = _read_fast(as_written, data, form)
-    bad: list[BadRow] = []
-    if table is None:
-        table, bad = _read_in_blocks(as_written, data, file, form)
+    table, bad = read_lines(as_written, data, file, form, 2 if form.has_header else 1)
     return (table if as_written is schema else table.select(schema.names)), bad
+
+
+def read_lines(schema: Schema, data: bytes, file: str, form: Format, first_line: int) -> tuple[pa.Table, list[BadRow]]:
+    """The good and the bad rows of the lines of a file from one on, without header and byte order mark."""
+    table = _read_fast(schema, data, form)
+    return _read_in_blocks(schema, data, file, form, first_line) if table is None else (table, [])
 
 
 def _in_order_of(header: bytes, schema: Schema, form: Format, place: str, apart: Sequence[str]) -> Schema:
@@ -163,9 +166,10 @@ def _is_quoted_strictly(data: bytes, delimiter: str) -> bool:
 # --- the exact way -------------------------------------------------------------------------------------------------
 
 
-def _read_in_blocks(schema: Schema, data: bytes, file: str, form: Format) -> tuple[pa.Table, list[BadRow]]:
+def _read_in_blocks(
+    schema: Schema, data: bytes, file: str, form: Format, first_line: int
+) -> tuple[pa.Table, list[BadRow]]:
     """Only the blocks that hold something unusual are read row by row."""
-    first_line = 2 if form.has_header else 1
     if form.is_rfc4180 or len(data) <= BLOCK:
         return _read_exactly(schema, data, file, form, first_line)
     tables: list[pa.Table] = []

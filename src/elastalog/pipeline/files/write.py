@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, assert_never
+from typing import BinaryIO, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from elastalog import late
 from elastalog.analysis.program import Base, Relation
+from elastalog.analysis.values import number_text
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.pipeline.files.atomic import replacing
 from elastalog.pipeline.files.format import Format, Kind, medium
@@ -29,25 +30,41 @@ from elastalog.relations.schema import Column, Schema
 
 pc = late.module("pyarrow.compute")
 
+Doubt: TypeAlias = Callable[[Diagnostic], None]
+"""Told of the first text of a column that will not be read back as what it is; returns if it is to be written so."""
+
 ROWS_AT_ONCE = 1 << 18
 CHARACTERS_OF_NUMBERS = frozenset("0123456789+-.einfa")
 
 
-def write_facts(schema: Schema, table: pa.Table, path: Path | str, parameters: Mapping[str, str] | None = None) -> None:
+def refuse(doubt: Diagnostic) -> None:
+    """What is in doubt is not written."""
+    raise ElastalogError([doubt])
+
+
+def write_facts(
+    schema: Schema,
+    table: pa.Table,
+    path: Path | str,
+    parameters: Mapping[str, str] | None = None,
+    doubt: Doubt = refuse,
+) -> None:
     """Writes the facts to one file, which appears whole or not at all. A symbol that plain text cannot hold (one with
-    the delimiter or a line end in it) is a diagnostic: it would be read back as something else."""
+    the delimiter or a line end in it) would be read back as something else: it is written if `doubt` lets it pass."""
     path = Path(path)
     form = Format.of(parameters or {}, path.name)
     with replacing(path) as out:
         if form.kind is Kind.PARQUET or not form.is_gzip:
-            _write(schema, table, form, out)
+            _write(schema, table, form, out, doubt)
         else:
             # No name and time inside: the same facts give the same file.
             with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
-                _write(schema, table, form, packed)  # type: ignore[arg-type]
+                _write(schema, table, form, packed, doubt)  # type: ignore[arg-type]
 
 
-def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None) -> list[Path]:
+def write_output(
+    relation: Relation, table: pa.Table, root: Path | str, stdout: BinaryIO | None = None, doubt: Doubt = refuse
+) -> list[Path]:
     """Obeys the `.output` and `.printsize` directives of a relation, under `root`; returns the files written."""
     schema = Schema.of(relation)
     written: list[Path] = []
@@ -77,7 +94,7 @@ def write_output(relation: Relation, table: pa.Table, root: Path | str, stdout: 
             continue
         default = f"{relation.name}.csv" + (".gz" if parameters.get("compress", "").lower() == "true" else "")
         path = resolve_under(root, parameters.get("filename", default))
-        write_facts(schema, table, path, parameters)
+        write_facts(schema, table, path, parameters, doubt)
         written.append(path)
     return written
 
@@ -88,20 +105,21 @@ def print_size(name: str, count: int, stdout: BinaryIO) -> None:
 
 
 def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: Mapping[str, str] | None = None) -> None:
-    """The facts between rulers, as Soufflé prints them for `IO=stdout`."""
+    """The facts between rulers, as Soufflé prints them for `IO=stdout`. This is to be seen, not to be read back: no
+    symbol is refused."""
     form = Format.of(parameters or {}, "")
-    body = b"".join(_text_blocks(schema, table, form))
+    body = b"".join(text_blocks(schema, table, form, lambda doubt: None))
     header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
     stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
     stdout.flush()
 
 
-def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None:
+def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: Doubt) -> None:
     match form.kind:
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
-            for block in _text_blocks(schema, table, form):
+            for block in text_blocks(schema, table, form, doubt):
                 out.write(block)
         case Kind.PARQUET:
             out.write(parquet_bytes(table))
@@ -111,7 +129,8 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO) -> None
             assert_never(form.kind)
 
 
-def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[bytes | pa.Buffer]:
+def text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) -> Iterator[bytes | pa.Buffer]:
+    """The lines of facts, in parts."""
     if schema.arity == 0:
         yield b"()\n" * table.num_rows
         return
@@ -122,7 +141,7 @@ def _text_blocks(schema: Schema, table: pa.Table, form: Format) -> Iterator[byte
             continue
         parts: list[pa.ChunkedArray | str] = []
         for column, array in zip(schema.columns, block.columns, strict=True):
-            parts += [_field(schema, column, array, form), form.delimiter]
+            parts += [_field(schema, column, array, form, doubt), form.delimiter]
         parts[-1] = "\n"
         # The bytes of the joined column, one text after the other, are the bytes of the file.
         for chunk in _join(*parts).chunks:
@@ -168,8 +187,11 @@ def _bytes_of(texts: pa.LargeStringArray) -> pa.Buffer:
     return data.slice(first, last - first)
 
 
-def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format) -> pa.ChunkedArray:
-    texts = array.cast(pa.large_string()) if column.record is None else record_texts(column.record, array)
+def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format, doubt: Doubt) -> pa.ChunkedArray:
+    if column.base is Base.FLOAT:
+        texts = _float_texts(array)
+    else:
+        texts = array.cast(pa.large_string()) if column.record is None else record_texts(column.record, array)
     if column.base not in (Base.SYMBOL, Base.RECORD) and not CHARACTERS_OF_NUMBERS & set(form.delimiter):
         return texts
     special = b"\r\n" + form.delimiter.encode()[:1] + (b'"' if form.is_rfc4180 else b"")
@@ -183,8 +205,18 @@ def _field(schema: Schema, column: Column, array: pa.ChunkedArray, form: Format)
         return pc.if_else(needs_quotes, quoted, texts)
     breaks_line = pc.match_substring_regex(texts, f"[\\r\\n]|{_pattern(form.delimiter)}")
     if pc.any(breaks_line).as_py():
-        raise ElastalogError([_not_plain(schema, column, texts.filter(breaks_line)[0].as_py())])
+        doubt(_not_plain(schema, column, texts.filter(breaks_line)[0].as_py()))
     return texts
+
+
+def _float_texts(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As `number_text` has it. Arrow lays out very large and very small numbers in another way."""
+    texts = array.cast(pa.large_string())
+    differs = pc.match_substring_regex(texts, r"e|^-?0\.0000")
+    if not pc.any(differs).as_py():
+        return texts
+    laid_out = pa.array([number_text(value) for value in array.filter(differs).to_pylist()], pa.large_string())
+    return pc.replace_with_mask(texts, differs.combine_chunks(), laid_out)
 
 
 def _holds(data: pa.Buffer, characters: bytes) -> bool:

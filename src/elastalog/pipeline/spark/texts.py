@@ -24,6 +24,7 @@ from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.arrays import array_of_numbers
 from elastalog.relations.checks import as_base_column, faults_of
 from elastalog.relations.column_order import column_order
+from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.schema import Schema
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ MOST_BYTES = 1 << 30
 """What Spark estimates a DataFrame to take, up to which its texts go to the driver as they are: that is faster."""
 
 _UNKNOWN = 1 << 60
+_PIECE = 1 << 20
+"""Texts that are handled at once."""
+
 _TYPE = pa.dictionary(pa.int32(), pa.large_string())
 _TEXT, _NUMBER = "@text", "@number"
 
@@ -95,19 +99,22 @@ def _word_list(frame: DataFrame, positions: list[int], folder: str) -> pa.LargeS
 
     texts = frame.select(sql.explode(sql.array(*(f"c{i}" for i in positions))).alias(_TEXT))
     sorted_texts = texts.filter(sql.col(_TEXT).isNotNull()).distinct().sort(_TEXT)
+    words = LargeInterner()  # part by part, in a file of this process if they are many
     if is_address(folder):  # where Spark's Java side may have no rights
-        tables = [sorted_texts.toArrow()]
+        words.extend(sorted_texts.toArrow().column(0))
     else:
         sorted_texts.write.parquet(f"file://{folder}/list")
         # Spark numbers part files in the order of the parts.
-        tables = [parquet.read_table(file) for file in sorted(Path(folder, "list").glob("part-*.parquet"))]
-    chunks = [chunk.cast(pa.large_string()) for table in tables for chunk in table.column(0).chunks]
-    words = pa.concat_arrays([pa.array([], pa.large_string()), *chunks])
+        for path in sorted(Path(folder, "list").glob("part-*.parquet")):
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_PIECE):
+                    words.extend(batch.column(0))
+    listed = words.array(0, len(words))
     try:
-        words.validate(full=True)
+        listed.validate(full=True)
     except pa.ArrowInvalid:
         return None
-    return words
+    return listed
 
 
 def _numbered(frame: DataFrame, positions: list[int], words: pa.LargeStringArray, folder: str) -> pa.Table | None:
@@ -138,7 +145,7 @@ def _numbers(spark: SparkSession, words: pa.LargeStringArray, folder: str) -> Da
     from pyarrow import parquet
 
     pieces = max(2, spark.sparkContext.defaultParallelism)
-    size = max(1, -(-len(words) // pieces))
+    size = min(max(1, -(-len(words) // pieces)), _PIECE)
     locations = []
     for first in range(0, max(1, len(words)), size):
         part = words.slice(first, size).cast(pa.string())

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from elastalog.diagnostics.deadline import look
+from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 
@@ -155,6 +157,7 @@ class Macros:
 
     def _expand_within(self, tokens: list[Any], *arguments: Any) -> list[Any]:
         """What pcpp makes of tokens, for its own calls, too."""
+        look()
         found: list[Any] = self._expand_once(tokens, *arguments)
         self._tokens += len(found)
         if self._tokens > MOST_TOKENS:
@@ -166,6 +169,8 @@ class Macros:
         self._faults.clear()
         try:
             result = work()
+        except LimitReached:
+            raise
         except Exception as fault:
             raise MacroError(str(fault) or type(fault).__name__) from None
         if self._faults:

@@ -84,5 +84,10 @@ def already_there(address: str) -> ElastalogError:
 
 def refuse_existing_at(address: str) -> None:
     """Raises ElastalogError if there is a store at an address."""
-    if Objects(address).tag(POINTER) is not None:
+    if is_store_at(address):
         raise already_there(address)
+
+
+def is_store_at(address: str) -> bool:
+    """Whether there is a store at an address."""
+    return Objects(address).tag(POINTER) is not None

@@ -18,8 +18,10 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
+from elastalog.diagnostics.deadline import look
 from elastalog.diagnostics.source import Source
 from elastalog.planning.logical import LogicalStratum
+from elastalog.planning.steps import Variant
 from elastalog.planning.variants import plan_from_goal, plan_full
 from elastalog.relations.words import Dictionary
 
@@ -41,7 +43,7 @@ class StratumVariants:
         self._stratum = stratum
         self._relations = relations
         self.dictionary = dictionary
-        self._bind = lambda planned: BoundVariant(planned, frozenset(stratum.relations), dictionary, source)
+        self._source = source
         statistics = self._statistics = KernelStatistics(relations)
         clauses = stratum.clauses
         self.once = [self._bind(plan_full(clause, statistics)) for clause in clauses if not clause.is_recursive]
@@ -56,6 +58,10 @@ class StratumVariants:
     def __iter__(self) -> Iterator[BoundVariant]:
         yield from self.once
         yield from self.by_delta
+
+    def _bind(self, planned: Variant) -> BoundVariant:
+        look()
+        return BoundVariant(planned, frozenset(self._stratum.relations), self.dictionary, self._source)
 
     def _size(self) -> int:
         return sum(self._relations[name].used for name in self._stratum.relations)
@@ -208,8 +214,9 @@ class Workers:
     @contextmanager
     def _measured(self, variant: BoundVariant) -> Iterator[None]:
         began = time.perf_counter()
-        before = self.scratch.derivations
+        before, rows = self.scratch.derivations, self.scratch.rows
         yield
+        self.watch.rows += self.scratch.rows - rows
         variant.seconds += time.perf_counter() - began
         variant.derivations += self.scratch.derivations - before
 

@@ -60,7 +60,7 @@ def run_small_iterations(
     the watch, but where it is whenever limits are looked at, and at the end."""
     carried, flat, workspace = (0, frozenset[str](), Workspace()) if global_levels is None else (LEVELS, *global_levels)
     plan = MachinePlan(own, flat, variants, [], [], dictionary, carried)
-    plan.refresh(relations, None)
+    plan.refresh(relations)
     task = growth.GrowthTask(iteration, most_found, carried)
     workspace.attach(plan, task)
     for name, row in zip(plan.names, plan.relations, strict=True):

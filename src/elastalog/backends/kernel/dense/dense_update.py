@@ -113,9 +113,9 @@ class _DenseRun(MachineRun):
         super().__init__(plan, workspace, relations, own, watch)
         self._vectors = vectors
 
-    def _serve(self, reason: int) -> None:
+    def serve(self, reason: int) -> None:
         if reason != layout.NO_COUNTS:
-            super()._serve(reason)
+            super().serve(reason)
             return
         machine = self.workspace.machine
         name = self.plan.names[machine.full]

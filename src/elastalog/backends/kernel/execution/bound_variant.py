@@ -69,17 +69,18 @@ _NO_LIMIT: Final = 1 << 62
 
 
 class Scratch:
-    """Blocks and state vectors of one thread, by depth and width. `rows_left`: how many rows incremental variants may
-    still go through before they raise TooManyRows. `look`: called for every block, also of rows that come to nothing;
-    it raises when a limit of `watch` is reached."""
+    """Blocks and state vectors of one thread, by depth and width. `rows`: how many rows batch variants have looked up
+    or made. `rows_left`: how many rows incremental variants may still go through before they raise TooManyRows. `look`:
+    called for every block, also of rows that come to nothing; it raises when a limit of `watch` is reached."""
 
-    __slots__ = ("_blocks", "_states", "derivations", "look", "rows_left")
+    __slots__ = ("_blocks", "_states", "derivations", "look", "rows", "rows_left")
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.look: Callable[[], None] = (lambda: None) if watch is None else watch.step
         self._blocks: dict[tuple[int, int], Matrix] = {}
         self._states: dict[int, Vector] = {}
         self.derivations = 0
+        self.rows = 0
         self.rows_left = _NO_LIMIT
 
     def run_within(self, rows: int, work: Callable[[], None]) -> int | None:
@@ -259,6 +260,7 @@ class BoundVariant:
                     probe.take_place, out, state,
                 )  # fmt: skip
             used = int(state[FILLED])
+            scratch.rows += used + int(state[NEXT]) - start
             start = int(state[NEXT])
             if used:
                 if is_last and transform is None:

@@ -15,12 +15,13 @@ import numpy as np
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
+from elastalog.backends.kernel.machine import drive as machine_drive
 from elastalog.backends.kernel.machine import inputs as machine_inputs
 from elastalog.backends.kernel.machine import layout, update
 from elastalog.backends.kernel.machine.plan import MachinePlan
 from elastalog.backends.kernel.machine.run import MachineRun
 from elastalog.backends.kernel.machine.workspace import Workspace
-from elastalog.backends.kernel.store import bookkeeping
+from elastalog.backends.kernel.store import bookkeeping, given, homes
 from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -77,7 +78,7 @@ class MaintenancePlan:
         for variants in (*self.forward.values(), *self.recovering.values()):
             for variant in variants:
                 variant.prepare(relations)
-        self.machine.refresh(relations, self.machine.names)
+        self.machine.refresh(relations)
 
     @property
     def machine(self) -> MachinePlan:
@@ -93,7 +94,7 @@ class MaintenancePlan:
 
 def load_operators() -> None:
     """Compiles what updates run, or finds it in the cache, so that the first update need not."""
-    for module in (update, machine_inputs, bookkeeping):
+    for module in (update, machine_drive, machine_inputs, bookkeeping, given, homes):
         for value in vars(module).values():
             if isinstance(value, Operator):
                 value.load()
@@ -127,10 +128,7 @@ class StratumMaintenance:
         self._may_gain = False
         workspace.clear()
         workspace.attach(self.plan)
-        if deleted or inserted:
-            self.plan.refresh(relations, None if deleted else (*inputs, *inserted))
-        else:
-            self._machine.begin_narrow(inputs)
+        self.plan.refresh(relations)
         machine_inputs.begin(workspace.address)
         for name, entries in inputs.items():
             relation = self.plan.relations[self.plan.number[name]]
@@ -216,7 +214,6 @@ class StratumMaintenance:
         if not self.plan.backward.isdisjoint(self.deleted):
             self._recover(DELTA_LIST, {name: len(entries) for name, entries in self.deleted.items()})
         if not self.plan.recovering.isdisjoint(lost):
-            self._machine.widen()
             self._recover(LOSS_LIST, lost)
 
     def _recover(self, column: int, lengths: Mapping[str, int]) -> None:

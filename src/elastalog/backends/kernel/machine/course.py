@@ -6,6 +6,7 @@ from __future__ import annotations
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.machine import inputs, layout
 from elastalog.backends.kernel.machine.arrays import touched_of
+from elastalog.backends.kernel.machine.drive import enter_next, leave
 from elastalog.backends.kernel.machine.inputs import MAY_GAIN, MAY_LOSE
 from elastalog.backends.kernel.machine.layout import relation_at
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST, entry_of
@@ -14,7 +15,26 @@ from elastalog.backends.kernel.store.bookkeeping import finish_entry
 
 @piece
 def go_on(machine):  # type: ignore[no-untyped-def]
-    """From the end of one phase to the beginning of the next: GO_ON, or DONE after the last, or what is missing."""
+    """From the end of one phase to the beginning of the next, on a drive perhaps of another stratum: GO_ON, or DONE
+    after the last, or what is missing."""
+    while True:
+        if machine.part == layout.TO_ENTER:
+            reason = enter_next(machine)
+            if reason != layout.GO_ON:
+                return reason
+        if machine.part != layout.TO_LEAVE:
+            reason = _go_on_within(machine)
+            if reason != layout.DONE or machine.drive == 0:
+                return reason
+            machine.part = layout.TO_LEAVE
+        reason = leave(machine)
+        if reason != layout.GO_ON:
+            return reason
+
+
+@piece
+def _go_on_within(machine):  # type: ignore[no-untyped-def]
+    """The same within a stratum."""
     if machine.part == layout.TO_LOSE:
         concerned = inputs.look_at_inputs(machine)
         machine.may_gain = concerned & MAY_GAIN
@@ -32,8 +52,6 @@ def go_on(machine):  # type: ignore[no-untyped-def]
             machine.is_marked = 1
             inputs.list_gains(machine)
             if ways & layout.SOUGHT:
-                if machine.is_narrow:
-                    return layout.WIDEN
                 inputs.set_deltas(machine, LOSS_LIST)
                 _seek_losses(machine)
                 return _enter(machine, layout.RECOVERS, layout.RECOVERING)

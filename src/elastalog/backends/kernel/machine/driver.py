@@ -11,7 +11,7 @@ from typing import Any
 
 from elastalog.backends.kernel.compile.addresses import piece
 from elastalog.backends.kernel.machine import layout
-from elastalog.backends.kernel.machine.layout import frame_at, probe_at, relation_at, variant_at
+from elastalog.backends.kernel.machine.layout import frame_at, index_at, probe_at, relation_at, variant_at
 from elastalog.backends.kernel.machine.steps import finish_block
 
 
@@ -96,6 +96,9 @@ def runner(gather: Any, probe_next: Any, sink: Any) -> Any:
                 machine.step = layout.SINK if depth == variant.probes and frame.end > 0 else layout.GO
             elif frame.begun < frame.end:
                 probe = probe_at(machine.probes, variant.first_probe + depth)
+                if probe.kind == layout.INDEXED and index_at(machine.indexes, probe.index).is_missing:
+                    machine.full_index = probe.index
+                    return layout.NO_INDEX
                 following = frame_at(machine.frames, depth + 1)
                 begun = frame.begun
                 filled = probe_next(machine, probe, frame, following)

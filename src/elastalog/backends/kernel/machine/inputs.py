@@ -11,17 +11,25 @@ from elastalog.backends.kernel.store.annotations import DELTA, DELTA_LIST, IS, L
 MAY_LOSE, MAY_GAIN = 1, 2
 
 
+@piece
+def begin_relation(relation):  # type: ignore[no-untyped-def]
+    """Before an update: it has no losses and no delta, and may do both."""
+    relation.may_lose = 1
+    relation.may_gain = 1
+    relation.losses = 0
+    relation.listed_in = DELTA_LIST
+    relation.delta = 0
+    relation.delta_end = 0
+
+
 @operator(types.void, INT)
 def begin(address):  # type: ignore[no-untyped-def]
-    """Before an update: no relation has inputs, losses or a delta, and each may do both."""
+    """The same for all relations, none of which has inputs yet."""
     machine = machine_at(address, 0)
     for r in range(machine.relations_number):
         relation = relation_at(machine.relations, r)
-        relation.may_lose = 1
-        relation.may_gain = 1
-        relation.losses = 0
         relation.inputs_number = 0
-        _set_delta(relation, 0)
+        begin_relation(relation)
 
 
 @piece

@@ -11,11 +11,13 @@ from elastalog.backends.kernel.execution.bound_variant import BLOCK as BLOCK
 LOSING, RECOVERING, GAINING, SURVIVING = range(4)
 """Phases of an update; the last is one of the strategies that maintain sets, as is GAINING."""
 
-DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS, CHECK, LARGE, NO_COUNTS, WIDEN = range(10)
+DONE, NO_ROOM, NO_NODES, NO_LEVELS, NO_INDEX, ACTIONS = range(6)
+CHECK, LARGE, NO_COUNTS, NO_LISTS, OTHERWISE = range(6, 11)
 """Why a machine returns: it is done; a relation (`full`) needs room for the rows of the block, the queue needs room
-for them, or for levels up to `highest`; an index (`full_index`) is full; actions are to run in Python; limits are to be
-checked; a round has found so much that it is better run outside; the vectors of a relation (`full`) need room; another
-round follows, and the tables are laid out for the first only (`is_narrow`)."""
+for them, or for levels up to `highest`; an index (`full_index`) is full or missing; actions are to run in Python;
+limits are to be checked; a round has found so much that it is better run outside; the vectors of a relation (`full`)
+need room. On a drive: there is no room for a list of `highest` changes; the next stratum is not laid out, or is
+barred."""
 
 GO_ON = -1
 """A round is closed and another one follows."""
@@ -23,15 +25,18 @@ GO_ON = -1
 OPENING, RUNNING = range(2)
 """Stages of a round: what it needs is brought up to date; its variants run."""
 
-ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END = range(8)
+ALONE, TO_LOSE, LOSES, TO_RECOVER, RECOVERS, TO_GAIN, GAINS, TO_END, _, TO_ENTER, _, TO_LEAVE = range(12)
 """Parts of the course of an update: a phase on its own, or all of them in one call, what is before each and at the end
-included (see `course`). The odd ones are between phases."""
+included (see `course`); before and after that, on a drive. The odd ones are between phases."""
 
 GO, ACTED, SINK = range(3)
 """Steps of a variant: a start or a join to make, actions that have run in Python, a block to hand to the head."""
 
 FORWARDS, AGAINST, SOUGHT = 1, 2, 4
 """Variants start at facts of a relation that come, at those that go, and, backwards, at those that were lost."""
+
+NEVER = 1 << 40
+"""How far an index goes that is not brought up to date."""
 
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
@@ -42,15 +47,17 @@ FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
 
 @record
 class Machine(Structure):
-    """Where a run is, where its tables are, and its queue. `part`: how far the course of an update is; `may_gain`:
-    inputs bring something; `is_marked`: they have marks, to be taken off in the end. `at`: the next place in the delta
-    that a variant starts at, -1 if it has not begun. `work` counts rows that are looked at or made. `progress` is the
-    state vector of the joins (see `set_table`), `task` the record of what the kind of machine needs beyond this one.
+    """Where a run is, where its tables are, and its queue. `drive`: the record of the drive that it is on, 0 if it is
+    on none. `part`: how far the course of an update is; `may_gain`: inputs bring something; `is_marked`: they have
+    marks, to be taken off in the end. `at`: the next place in the delta that a variant starts at, -1 if it has not
+    begun. `work` counts rows that are looked at or made. `progress` is the state vector of the joins (see
+    `set_table`), `task` the record of what the kind of machine needs beyond this one.
 
     The queue: `waiting` has the first node of each level, `heap` the levels that have one; `words` are the facts of
     nodes, in the calendar, where nodes are used again from `free_node` on and `kept`
     rows of a block are not put off."""
 
+    drive: int
     part: int
     is_global: int
     may_gain: int
@@ -67,7 +74,6 @@ class Machine(Structure):
     work: int
     work_allowed: int
 
-    is_narrow: int
     full: int
     full_index: int
     action: int
@@ -101,13 +107,13 @@ class Machine(Structure):
 
 @record
 class Relation(Structure):
-    """A relation that variants read or derive.
+    """A relation that variants read or derive. The first fields are those of its `store.whereabouts`.
 
     [first_index, indexes_end): the indexes of a relation of the stratum, which grow with it. The delta is
     [delta, delta_end) of the touched table's column `listed_in`; in growth, of rows. `losses`: facts in the list of
     losses. `inputs`: the changed entries of a relation below the stratum. `starts`: FORWARDS, AGAINST and SOUGHT.
     `is_checked`: some rows hold facts that are not there. `vectors`: those of the dense strategy, 0 if there are
-    none."""
+    none. `used_before`: the rows it had when a drive came to the stratum."""
 
     rows: int
     width: int
@@ -119,30 +125,33 @@ class Relation(Structure):
     count: int
     touched: int
     touched_room: int
+    is_annotated: int
+    used: int
+    touched_used: int
+    inputs: int
+    inputs_number: int
+
     is_flat: int
     is_own: int
     is_checked: int
-    is_annotated: int
     first_index: int
     indexes_end: int
     starts: int
     vectors: int
+    used_before: int
 
-    used: int
-    touched_used: int
     may_lose: int
     may_gain: int
     listed_in: int
     delta: int
     delta_end: int
     losses: int
-    inputs: int
-    inputs_number: int
 
 
 @record
 class IndexPlace(Structure):
-    """An index; `added` rows are in it."""
+    """An index of a `relation`; `added` rows are in it. The first fields are those of its `store.whereabouts`.
+    `is_missing`: it is to be made, or brought up to date, before it is used."""
 
     columns: int
     columns_number: int
@@ -157,6 +166,9 @@ class IndexPlace(Structure):
     state: int
     state_size: int
     added: int
+
+    relation: int
+    is_missing: int
 
 
 @record

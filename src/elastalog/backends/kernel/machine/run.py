@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.machine import layout
@@ -12,7 +12,7 @@ from elastalog.backends.kernel.store.memory import Matrix
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.watch import Watch
 
-_MOST_WORK = 1 << 17
+MOST_WORK = 1 << 17
 """Rows that a machine looks at or makes before it looks at limits: a few milliseconds."""
 
 
@@ -36,7 +36,6 @@ class MachineRun:
         self.watch = watch
         self._on_check = on_check
         self._given: dict[int, Matrix] = {}
-        self._changed: tuple[str, ...] = ()
 
     def run(self, advance: Callable[[int], int]) -> int:
         """Calls an operator of a machine until it is done; returns DONE, or another reason that is not a wish."""
@@ -44,9 +43,10 @@ class MachineRun:
         machine.stage = layout.OPENING
         machine.derived = 0
         machine.work = 0
-        machine.work_allowed = _MOST_WORK
+        machine.work_allowed = MOST_WORK
         machine.derived_allowed = self._allowance()
         while True:
+            self.plan.is_ahead = True
             try:
                 reason = int(advance(address))
             finally:
@@ -55,26 +55,14 @@ class MachineRun:
             if reason in (layout.DONE, layout.LARGE):
                 self.watch.count(machine.derived, machine.work)
                 return reason
-            self._serve(reason)
-
-    def widen(self) -> None:
-        """Lays out all that the update may look at, if it is not yet."""
-        machine = self.workspace.machine
-        if machine.is_narrow:
-            self.plan.refresh(self.relations, self._changed)
-            machine.is_narrow = 0
-
-    def begin_narrow(self, changed: Iterable[str]) -> None:
-        """Lays out what the first round may look at: most changes end there."""
-        self._changed = tuple(changed)
-        self.plan.refresh(self.relations, self._changed, is_first_round=True)
-        self.workspace.machine.is_narrow = 1
+            self.serve(reason)
 
     def _allowance(self) -> int:
         """How many derivations may be made before the budget is to be looked at."""
-        return max(self.watch.allowance(_MOST_WORK), 1)
+        return max(self.watch.allowance(MOST_WORK), 1)
 
-    def _serve(self, reason: int) -> None:
+    def serve(self, reason: int) -> None:
+        """Does what the machine wishes."""
         machine = self.workspace.machine
         rows = self.workspace.frames[machine.depth].end
         match reason:
@@ -87,8 +75,6 @@ class MachineRun:
                 self.workspace.reserve_nodes(rows)
             case layout.NO_LEVELS:
                 self.workspace.reserve_levels(machine.highest)
-            case layout.WIDEN:
-                self.widen()
             case layout.NO_INDEX:
                 self.plan.extend_index(machine.full_index, self.relations)
             case layout.ACTIONS:
@@ -104,6 +90,7 @@ class MachineRun:
 
     def _act(self, depth: int, rows: int) -> None:
         """Runs actions in Python on the block that the machine has just filled."""
+        self.watch.step()
         workspace = self.workspace
         transform, width = self.plan.code.transforms[workspace.machine.action]
         block, rows = transform(workspace.block(depth, width), rows)

@@ -9,6 +9,7 @@ from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.machine.arrays import block_of, touched_of
 from elastalog.backends.kernel.machine.counts import MOST_STEPS, gain_counts, has_counts, lose_counts
 from elastalog.backends.kernel.machine.course import go_on
+from elastalog.backends.kernel.machine.drive import write_back
 from elastalog.backends.kernel.machine.driver import driver, has_delta, runner
 from elastalog.backends.kernel.machine.heads import gain, highest, lose, recover
 from elastalog.backends.kernel.machine.layout import machine_at, node_at, relation_at
@@ -21,8 +22,8 @@ from elastalog.backends.kernel.store.bookkeeping import settle_at
 
 @piece
 def _open(machine):  # type: ignore[no-untyped-def]
-    """Gains may have brought new rows, but not before the first round."""
-    is_ready = machine.phase != layout.GAINING or machine.is_narrow or extend_indexes(machine)
+    """Gains may have brought new rows."""
+    is_ready = machine.phase != layout.GAINING or extend_indexes(machine)
     return layout.DONE if is_ready else layout.NO_INDEX
 
 
@@ -154,18 +155,14 @@ def _close(machine):  # type: ignore[no-untyped-def]
     is_more = _close_losses(machine) if machine.phase == layout.LOSING else _close_gains(machine)
     if not is_more:
         return layout.DONE
-    if machine.is_narrow:
-        return layout.WIDEN
     return layout.CHECK if machine.work > machine.work_allowed else layout.GO_ON
 
 
 _drive = driver(_open, _starts, runner(_gather, probe_seen, _sink), _close)
 
 
-@operator(INT, INT)
-def advance(address):  # type: ignore[no-untyped-def]
-    """Runs a phase on, round after round, or the whole course of an update; returns why it stops (`layout.DONE`)."""
-    machine = machine_at(address, 0)
+@piece
+def _advance(machine):  # type: ignore[no-untyped-def]
     while True:
         if machine.part & 1:  # between phases
             reason = go_on(machine)
@@ -175,3 +172,13 @@ def advance(address):  # type: ignore[no-untyped-def]
         if reason != layout.DONE or machine.part == layout.ALONE:
             return reason
         machine.part += 1
+
+
+@operator(INT, INT)
+def advance(address):  # type: ignore[no-untyped-def]
+    """Runs a phase on, round after round, or a drive, stratum after stratum; returns why it stops (`layout.DONE`)."""
+    machine = machine_at(address, 0)
+    reason = _advance(machine)
+    if machine.drive != 0 and machine.part != layout.TO_ENTER:
+        write_back(machine)
+    return reason

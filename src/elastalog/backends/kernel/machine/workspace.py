@@ -32,12 +32,16 @@ class Workspace:
     def attach(self, plan: MachinePlan, task: Structure | None = None) -> None:
         """From now on the machine runs the variants of a plan; `task` is what its kind needs."""
         machine = self.machine
-        if plan.code.widths not in self._prepared:
-            self._reserve_blocks(plan.code.widths)
+        self.make_ready(plan)
         memmove(self._places, plan.places, sizeof(plan.places))
         machine.task = 0 if task is None else addressof(task)
-        machine.is_narrow = 0
+        machine.drive = 0
         machine.part = ALONE
+
+    def make_ready(self, plan: MachinePlan) -> None:
+        """Makes room for the blocks of a plan."""
+        if plan.code.widths not in self._prepared:
+            self._reserve_blocks(plan.code.widths)
 
     def _reserve_blocks(self, widths: tuple[int, ...]) -> None:
         """Makes room for blocks of at least so many columns, step by step."""

@@ -86,7 +86,7 @@ class LookAhead(TouchedFacts):
     def look_for_returns(self, certain: Facts) -> None:
         self._is_assuring = True
         for name, entries in certain.items():
-            self._relations[name].touched[entries, NEW] = 0
+            self._count_as_certain(name, entries)
 
     def leave_out_expected(self) -> None:
         self._is_explored = True
@@ -97,6 +97,7 @@ class LookAhead(TouchedFacts):
         self._is_assuring = False
         for name, entries, levels in self._assured:
             self._relations[name].touched[entries, NEW] = levels
+        self._assured.clear()
         return self._take_noted(ASSURED, 0, WAS)[0]
 
     def marked(self, any_of: Mark) -> tuple[Facts, Facts]:
@@ -120,12 +121,17 @@ class LookAhead(TouchedFacts):
         return min(self._noted, IF_TOUCHED), self._flat
 
     def _pass_on_assurance(self, name: str, entries: Vector) -> None:
-        """Facts that are being deleted and will certainly be back count as certain, until `returning`."""
-        touched = self._relations[name].touched
-        certain = entries[touched[entries, NEW] & ASSURED != 0]
+        """Facts that are being deleted and will certainly be back count as certain."""
+        certain = entries[self._relations[name].touched[entries, NEW] & ASSURED != 0]
         if len(certain):
-            self._assured.append((name, certain, touched[certain, NEW]))  # whether one is explicit is known there only
-            touched[certain, NEW] = 0
+            self._count_as_certain(name, certain)
+
+    def _count_as_certain(self, name: str, entries: Vector) -> None:
+        """Until `returning`: whether a fact is explicit is known there only, and a stratum that is evaluated anew after
+        this one must not see what is gone."""
+        touched = self._relations[name].touched
+        self._assured.append((name, entries, touched[entries, NEW]))
+        touched[entries, NEW] = 0
 
     def _take_noted(self, noted: int, presence: int, any_of: int) -> tuple[Facts, Facts]:
         found: Facts = {}

@@ -113,7 +113,7 @@ def _lay_out(
     plan: MachinePlan, workspace: Workspace, task: Structure, relations: Mapping[str, KernelRelation], delta: Facts
 ) -> None:
     """Brings the tables of a machine up to date, with a first delta."""
-    plan.refresh(relations, None)
+    plan.refresh(relations)
     workspace.clear()
     workspace.attach(plan, task)
     for name, row in zip(plan.names, plan.relations, strict=True):

@@ -210,22 +210,13 @@ def finish(touched, used, is_level_change, changed):  # type: ignore[no-untyped-
     return listed
 
 
-@operator(types.void, WORDS, WORDS, WORDS, MATRIX, types.boolean, STATE)
-def change_explicit(wanted, level, count, touched, is_present, state):  # type: ignore[no-untyped-def]
-    """Explicit facts of a relation without rules come, or go: their rows are touched, and are as their stratum leaves
-    them."""
-    used = state[TOUCHED_USED]
-    for i in range(wanted.shape[0]):
-        row = wanted[i]
-        if level[row] < REFERENCE:
-            touch(row, level, count, touched, used, ABSENT, ABSENT)
-            used += 1
-        fact = entry_of(touched, level[row] - REFERENCE)
-        fact.new = np_int32(0) if is_present else np_int32(ABSENT)
-        fact.count = 1 if is_present else 0
-        fact.marks = fact.marks | IS if is_present else fact.marks & ~IS
-        finish_entry(fact, False)
-    state[TOUCHED_USED] = used
+@inlined
+def set_explicit(fact, is_present):  # type: ignore[no-untyped-def]
+    """A touched fact of a relation without rules comes, or goes, and is as its stratum leaves it."""
+    fact.new = np_int32(0) if is_present else np_int32(ABSENT)
+    fact.count = 1 if is_present else 0
+    fact.marks = fact.marks | IS if is_present else fact.marks & ~IS
+    finish_entry(fact, False)
 
 
 @operator(INT, WORDS, MATRIX, MATRIX, MATRIX)

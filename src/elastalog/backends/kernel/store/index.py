@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import postings
 from elastalog.backends.kernel.store.memory import (
     NO_KEYS,
@@ -16,6 +17,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
+from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
 
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
@@ -31,12 +33,15 @@ _MANY_KEYS = 1 << 14
 
 
 class Index:
-    """The rows of a matrix by the words in some columns. `done` rows have been added. `stamp`: see `memory.STAMPS`."""
+    """The rows of a matrix by the words in some columns. `done` rows have been added. `stamp` and
+    `laid_out`: see `KernelRelation`."""
 
-    __slots__ = ("columns", "done", "keys", "kind", "pool", "shift", "slots", "stamp", "state")
+    __slots__ = ("columns", "keys", "kind", "laid_out", "pool", "shift", "slots", "stamp", "state", "whereabouts")
 
     def __init__(self, columns: tuple[int, ...], rows: Matrix, used: int) -> None:
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
+        self.laid_out = -1
+        self.whereabouts = IndexWhereabouts()
         self.columns: Vector = np.array(columns, np.int64)
         self.done = 0
         self.pool: Vector = np.empty(64, np.int32)
@@ -54,7 +59,8 @@ class Index:
     def successor(self) -> Index:
         """An empty index with room for what this one holds."""
         other = object.__new__(Index)
-        other.stamp = next(STAMPS)
+        other.stamp, other.laid_out = STAMPS.take(), -1
+        other.whereabouts = IndexWhereabouts()
         other.columns, other.kind, other.shift = self.columns, self.kind, self.shift
         other.done = 0
         other.keys = NO_KEYS if self.kind == DIRECT else cleared(len(self.keys), np.uint64)
@@ -62,6 +68,28 @@ class Index:
         other.pool = np.empty(int(self.state[postings.POOL_USED]) + 64, np.int32)
         other.state = state_vector(postings.INDEX_STATE_SIZE)
         return other
+
+    @property
+    def done(self) -> int:
+        """How many rows have been added."""
+        return self.whereabouts.added
+
+    @done.setter
+    def done(self, rows: int) -> None:
+        self.whereabouts.added = rows
+
+    def lay_out(self) -> IndexWhereabouts:
+        """Where the index is, written down again if it has moved."""
+        found, stamp = self.whereabouts, self.stamp
+        if stamp != self.laid_out:
+            found.columns, found.columns_number = address_of(self.columns), len(self.columns)
+            found.kind = self.kind
+            found.keys, found.keys_size, found.shift = address_of(self.keys), len(self.keys), self.shift
+            found.slots, found.slots_size = address_of(self.slots), len(self.slots)
+            found.pool, found.pool_size = address_of(self.pool), len(self.pool)
+            found.state, found.state_size = address_of(self.state), len(self.state)
+            self.laid_out = stamp  # last, as with relations
+        return found
 
     def extend(self, rows: Matrix, used: int) -> None:
         """Adds the rows up to `used`."""
@@ -87,7 +115,7 @@ class Index:
     def _pack(self, rows: Matrix, used: int) -> bool:
         """Adds the first rows in blocks as long as they must be. False if a word came that has no slot; then nothing is
         added."""
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         is_direct = self.kind == DIRECT
         done = 0
         while True:
@@ -108,7 +136,7 @@ class Index:
         return True
 
     def _make_room(self, rows: Matrix, used: int) -> None:
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         if self.kind == DIRECT:
             word = int(rows[self.done, self.columns[0]])
             if not 0 <= word < len(self.slots):

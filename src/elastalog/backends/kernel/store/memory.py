@@ -23,7 +23,21 @@ NO_MATRIX: Matrix = np.zeros((1, 6), np.int32)
 
 STATE_SIZE = 8
 
-STAMPS = count()
+
+class Stamps:
+    """Numbers, none of which is given twice; `last` is the one given last."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self.last = -1
+
+    def take(self) -> int:
+        """The next one, in whatever thread."""
+        self.last = number = next(self._numbers)
+        return number
+
+
+STAMPS = Stamps()
 """Whoever holds arrays takes a number from here before one of them is replaced or moves, so that those who have written
 down where they are see that they must look again. Before, since Ctrl-C may come in between; no number comes twice."""
 

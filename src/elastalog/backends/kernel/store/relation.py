@@ -7,6 +7,7 @@ import contextlib
 
 import numpy as np
 
+from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.store import set_table as row_operators
 from elastalog.backends.kernel.store.annotations import ABSENT, TOUCHED_WIDTH
 from elastalog.backends.kernel.store.index import Index
@@ -22,6 +23,7 @@ from elastalog.backends.kernel.store.memory import (
     slots_for,
     state_vector,
 )
+from elastalog.backends.kernel.store.whereabouts import Whereabouts
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
 _FIRST_ROWS = 64
@@ -45,15 +47,17 @@ class KernelRelation:
     under way (see `marks`); `is_settled` says that every row is present and untouched, so that joins need not look at
     levels. All levels are between `lowest` and `highest`. `generation` says how often rows have got new numbers.
     `state`: where operators on this relation note what they have done. `stamp`: another number whenever an array is
-    another one, or elsewhere (see `memory.STAMPS`)."""
+    another one, or elsewhere (see `memory.STAMPS`); `laid_out`: the one at which `whereabouts` were written."""
 
     __slots__ = (
-        "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "level", "lowest",
-        "name", "present", "rows", "shift", "stamp", "state", "table", "touched", "touched_used", "used", "width",
+        "count", "full", "generation", "highest", "indexes", "is_annotated", "is_settled", "laid_out", "level",
+        "lowest", "name", "present", "rows", "shift", "stamp", "state", "table", "touched", "whereabouts", "width",
     )  # fmt: skip
 
     def __init__(self, name: str, width: int, is_annotated: bool) -> None:
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
+        self.laid_out = -1
+        self.whereabouts = Whereabouts()
         self.name = name
         self.width = width
         self.is_annotated = is_annotated
@@ -71,6 +75,38 @@ class KernelRelation:
         self.is_settled = True
         self.indexes: dict[tuple[int, ...], Index] = {}
         self.state: Vector = state_vector()
+
+    @property
+    def used(self) -> int:
+        """How many rows there are, those of absent facts included."""
+        return self.whereabouts.used
+
+    @used.setter
+    def used(self, rows: int) -> None:
+        self.whereabouts.used = rows
+
+    @property
+    def touched_used(self) -> int:
+        """How many entries the touched table has."""
+        return self.whereabouts.touched_used
+
+    @touched_used.setter
+    def touched_used(self, entries: int) -> None:
+        self.whereabouts.touched_used = entries
+
+    def lay_out(self) -> Whereabouts:
+        """Where the relation is, written down again if it has moved."""
+        found, stamp = self.whereabouts, self.stamp
+        if stamp != self.laid_out:
+            found.rows, found.width, found.room = address_of(self.rows), self.width, self.room
+            found.table, found.table_size = address_of(self.table), len(self.table)
+            found.shift = self.shift
+            found.level, found.count = address_of(self.level), address_of(self.count)
+            found.touched, found.touched_room = address_of(self.touched), len(self.touched)
+            found.is_annotated = self.is_annotated
+            # Last: Ctrl-C may come in between, and then all of it is to be written again.
+            self.laid_out = stamp
+        return found
 
     def reserve(self, size: int, growth: float | None = None) -> None:
         """Makes room for `size` rows, and more: by a factor, which is small in updates, where few rows come."""
@@ -97,7 +133,7 @@ class KernelRelation:
     def _lengthen(self, capacity: int) -> None:
         """Makes arrays longer where they are, if nobody else looks at them: the system moves pages, not their content.
         Rows last: memory may end, or Ctrl-C come, in between."""
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         # Not in a loop: numpy wants to see no more than one reference.
         if self.is_annotated:
             try:
@@ -118,7 +154,7 @@ class KernelRelation:
         used = self.touched_used + more
         if used > len(self.touched):
             wider = grown(self.touched, len(self.touched), max(used, 2 * len(self.touched)))
-            self.stamp = next(STAMPS)
+            self.stamp = STAMPS.take()
             self.touched = wider
 
     def _fill_table(self, table: Vector, full: int | None = None) -> None:
@@ -129,7 +165,7 @@ class KernelRelation:
         """From now on facts are found in a table that has all rows, until it has `full`."""
         shift = 65 - len(table).bit_length()
         full = rows_for(len(table)) if full is None else full
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         # Without a call in between, at which Ctrl-C might come.
         self.table, self.shift, self.full = table, shift, full
 
@@ -148,7 +184,7 @@ class KernelRelation:
         capacity = self.used + self.used // _SLACK + _FIRST_ROWS
         if len(self.rows) <= capacity + capacity // _SLACK:
             return
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         # Not in a loop: numpy wants to see no more than one reference. Rows first, since others may be longer.
         with contextlib.suppress(ValueError):
             self.rows.resize((capacity, self.width))
@@ -260,7 +296,7 @@ class KernelRelation:
         row_operators.rebuild(rows, len(kept), table, 65 - len(table).bit_length())
         touched = np.empty((16, TOUCHED_WIDTH), np.int32)
         # All is made: from here on nothing needs memory.
-        self.stamp = next(STAMPS)
+        self.stamp = STAMPS.take()
         self.rows, self.level, self.count, self.touched = rows, level, count, touched
         self.take_table(table)
         self.used = self.present = len(kept)

@@ -8,7 +8,7 @@ back before the shift is used again.
 
 from __future__ import annotations
 
-from elastalog.backends.kernel.store.annotations import OLD, ROW
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
@@ -42,10 +42,11 @@ class RelationShift:
 Shift = tuple[RelationShift, ...]
 
 
-def before_commit(relation: KernelRelation) -> RelationShift:
-    """The shift back from the update that is about to be committed."""
-    entries = relation.touched[: relation.touched_used, : OLD + 1].copy()
-    rows = entries[:, ROW]
-    return RelationShift(
-        relation, relation.generation, rows, entries[:, OLD], relation.count.take(rows), relation.present
-    )
+def before_commit(homes: Homes, touched: list[KernelRelation]) -> Shift:
+    """The shift back from the update that is about to be committed, given what it has touched."""
+    before, parts, first = homes.before_commit(touched), [], 0
+    for relation in touched:
+        rows, levels, counts = before[:, first : first + relation.touched_used]
+        parts.append(RelationShift(relation, relation.generation, rows, levels, counts, relation.present))
+        first += relation.touched_used
+    return tuple(parts)

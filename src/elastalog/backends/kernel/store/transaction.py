@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import field
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from elastalog.backends.kernel.store import bookkeeping
 from elastalog.backends.kernel.store.annotations import ABSENT, COUNT, IS, MARKS, NEW, REFERENCE, WAS
 from elastalog.backends.kernel.store.count_vectors import Vectors
+from elastalog.backends.kernel.store.homes import Homes
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import IN_UPDATES, KernelRelation
 from elastalog.backends.protocol import GONE, StateChanges
@@ -20,7 +21,8 @@ from elastalog.late import dataclass
 class Transaction:
     """`deleted` and `inserted`: the explicit facts that go and come, normalised, as words. `changed`: entries of
     finished relations that strata above must hear of. `replaced`: relations that were evaluated anew, as they were, and
-    `vectors` what was counted for them. `anew`: relations that must be."""
+    `vectors` what was counted for them. `anew`: relations that must be. `touched`: all that were, once it is known that
+    there will be no others."""
 
     deleted: dict[str, Matrix] = field(default_factory=dict)
     inserted: dict[str, Matrix] = field(default_factory=dict)
@@ -28,6 +30,7 @@ class Transaction:
     replaced: dict[str, KernelRelation] = field(default_factory=dict)
     vectors: dict[str, Vectors] = field(default_factory=dict)
     anew: frozenset[str] = frozenset()
+    touched: list[KernelRelation] | None = None
 
 
 def touch(relation: KernelRelation, rows: Vector, absent: int = ABSENT, other: int = ABSENT) -> Vector:
@@ -65,19 +68,6 @@ def add_rows(relation: KernelRelation, words: Matrix) -> Vector:
     return found
 
 
-def change_explicit(relation: KernelRelation, rows: Vector, is_present: bool) -> None:
-    """Explicit facts of a relation without rules come, or go, by their rows, and need nothing more."""
-    relation.is_settled = False
-    relation.reserve_touched(len(rows))
-    state = relation.state
-    state[bookkeeping.TOUCHED_USED] = relation.touched_used
-    try:
-        bookkeeping.change_explicit(rows, relation.level, relation.count, relation.touched, is_present, state)
-    finally:
-        # As above.
-        relation.touched_used = state.item(bookkeeping.TOUCHED_USED)
-
-
 def set_annotation(relation: KernelRelation, entries: Vector, level: Vector | int, is_present: bool) -> None:
     """Writes the current state of touched entries directly: present at a level with count 1, or absent."""
     touched = relation.touched
@@ -110,19 +100,17 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
     return changed_entries(relation, is_level_change)
 
 
-def commit(relation: KernelRelation, is_new: bool) -> None:
-    """The current state becomes that of the epoch. `is_new`: the relation was evaluated anew in this update."""
-    if not relation.touched_used:
-        return
-    state = relation.state
-    bookkeeping.commit(relation.touched, relation.touched_used, relation.level, relation.count, state)
-    if (lowest := state.item(bookkeeping.LOWEST)) < relation.lowest:
-        relation.lowest = lowest
-    if (highest := state.item(bookkeeping.HIGHEST)) > relation.highest:
-        relation.highest = highest
-    if not is_new:
-        relation.present += state.item(bookkeeping.GROWN)
-    end(relation)
+def commit(homes: Homes, touched: list[KernelRelation], replaced: Container[str]) -> None:
+    """The current state of touched relations becomes that of the epoch. `replaced`: those that were evaluated anew in
+    this update."""
+    for relation, (grown, lowest, highest) in zip(touched, homes.commit(touched), strict=True):
+        if lowest < relation.lowest:
+            relation.lowest = lowest
+        if highest > relation.highest:
+            relation.highest = highest
+        if relation.name not in replaced:
+            relation.present += grown
+        relation.is_settled = relation.present == relation.used
 
 
 def rollback(relation: KernelRelation) -> None:
@@ -158,6 +146,6 @@ def changed_words(
 
 
 __all__ = [
-    "REFERENCE", "Transaction", "add_rows", "change_explicit", "changed_entries", "changed_words", "commit", "end",
+    "REFERENCE", "Transaction", "add_rows", "changed_entries", "changed_words", "commit", "end",
     "receive", "rollback", "set_annotation", "touch",
 ]  # fmt: skip

@@ -39,9 +39,11 @@ class ParallelWorkers(Workers):
         head = self.relations[variant.clause.head]
         began = time.perf_counter()
         before = sum(thread.scratch.derivations for thread in self._threads)
+        rows = sum(thread.scratch.rows for thread in self._threads)
         SharedRun(
             self._threads, variant, self.relations, range(start, stop), bounds, head, counted[head.name], self.watch
         ).run()  # fmt: skip
+        self.watch.rows += sum(thread.scratch.rows for thread in self._threads) - rows
         variant.seconds += time.perf_counter() - began
         variant.start_rows += stop - start
         variant.derivations += sum(thread.scratch.derivations for thread in self._threads) - before

@@ -1,0 +1,269 @@
+"""A drive through the strata of an update that hear of changes below them and of nothing else: one call of the machine
+for as many of them as can be (see `machine.drive`). Most updates are small, and then what counts is how often Python is
+asked.
+
+Strata are laid out for the machine when a drive first comes to them, and again when an array has moved since, or a
+relation was replaced (`memory.STAMPS`); from then on they cost Python nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from ctypes import addressof
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import address_of
+from elastalog.backends.kernel.compile.records import Table
+from elastalog.backends.kernel.machine import drive as machine_drive
+from elastalog.backends.kernel.machine import inputs as machine_inputs
+from elastalog.backends.kernel.machine import layout, run, update
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.run import MachineRun
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.store.homes import Homes
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.watch import Watch
+from elastalog.planning.logical import LogicalStratum
+
+FIRST_LIST = 4096
+"""Room for changed entries at first."""
+
+
+class Driven(NamedTuple):
+    """A stratum that was driven through: its place, how many facts that it reads had changed, what was enumerated."""
+
+    place: int
+    changes: int
+    derivations: int
+    rows: int
+
+
+class UpdateDrive:
+    """The drives through the strata of a program. `plan_of`: how a stratum is maintained, unless it is
+    not `is_driven`. `changed` of a drive under
+    way: the entries of relations that changed, which it adds to."""
+
+    def __init__(
+        self,
+        strata: Sequence[LogicalStratum],
+        relations: Mapping[str, KernelRelation],
+        homes: Homes,
+        plan_of: Callable[[LogicalStratum], MachinePlan],
+        is_driven: Callable[[LogicalStratum], bool],
+        watch: Watch,
+        workspace: Workspace,
+        is_global: bool,
+    ) -> None:
+        self._strata = strata
+        self._relations = relations
+        self._homes = homes
+        self._plan_of = plan_of
+        self._watch = watch
+        self._workspace = workspace
+        self._is_global = is_global
+        self._runs: dict[int, MachineRun] = {}
+        self._laid_out: dict[int, list[object]] = {}
+        self._readers: dict[str, list[int]] = {name: [] for name in homes.names}
+        for place, stratum in enumerate(strata):
+            for name in stratum.reads:
+                self._readers[name].append(place)
+        self.changed: dict[str, Vector] = {}
+        self.is_under_way = False
+        self._never: Vector = np.array([not is_driven(stratum) for stratum in strata], np.int64)
+        self._make_tables()
+
+    def _make_tables(self) -> None:
+        size, names = len(self._strata), self._homes.names
+        self._table = Table(machine_drive.Stratum, size)
+        self._reached: Vector = np.zeros(size, np.int64)
+        self._barred: Vector = np.zeros(size, np.int64)
+        begins = np.cumsum([len(names) + 1, *map(len, self._readers.values())])
+        self._reader_table: Vector = np.array([*begins, *chain.from_iterable(self._readers.values())], np.int64)
+        self._driven: Vector = np.zeros((size, machine_drive.DRIVEN), np.int64)
+        self._moved: Vector = np.zeros((len(names), machine_drive.MOVED), np.int64)
+        self._record = record = machine_drive.Drive(
+            stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
+            barred=address_of(self._barred), readers=address_of(self._reader_table),
+            readers_size=len(self._reader_table),
+            homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
+            moved=address_of(self._moved),
+        )  # fmt: skip
+        self._address = addressof(record)
+        self._take_list(FIRST_LIST)
+
+    def _take_list(self, size: int) -> None:
+        """Those that changes were listed in before live as long as `changed` knows them."""
+        record, entries = self._record, np.empty(size, np.int32)
+        place = address_of(entries)
+        self._list: Vector = entries
+        record.lists, record.lists_used, record.lists_room = place, 0, size
+
+    # --- a drive ---------------------------------------------------------------------------------------------------
+
+    def begin_update(self) -> None:
+        """What earlier updates changed need not be known any more."""
+        self._record.lists_used = 0
+
+    def set_out(self, changed: dict[str, Vector], reached: Iterable[int], barred: Iterable[int], allowed: int) -> None:
+        """Begins a drive to the strata at the places `reached`, by what has `changed`, and to those that they reach in
+        their turn. It does not enter those `barred`, and stops within one that makes more derivations than
+        `allowed`."""
+        self.changed = changed
+        self._look_again()
+        machine_drive.set_out(self._address)
+        np.copyto(self._barred, self._never)
+        for place in barred:
+            self._barred[place] = 1
+        for place in reached:
+            self._reached[place] = 1
+        for name in changed:
+            self._tell(name)
+        self._record.derived_allowed, self._record.work_allowed = allowed, run.MOST_WORK
+        self._workspace.clear()
+        self._workspace.machine.part = layout.TO_ENTER
+        self.is_under_way = True
+
+    def reach(self, name: str) -> None:
+        """A relation has changed during the drive, and not by it."""
+        self._tell(name)
+        for place in self._readers[name]:
+            self._reached[place] = 1
+
+    def readers_of(self, names: Iterable[str]) -> set[int]:
+        """The places of strata that read some relations."""
+        return {place for name in names for place in self._readers[name]}
+
+    def _tell(self, name: str) -> None:
+        entries, found = self.changed[name], self._relations[name].whereabouts
+        found.changed, found.changed_number = address_of(entries), len(entries)
+
+    def go_on(self, *, is_single: bool = False) -> int | None:
+        """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place
+        of one that is barred, or has cost what is allowed."""
+        workspace, record = self._workspace, self._record
+        machine = workspace.machine
+        machine.drive, machine.task, machine.is_global = self._address, 0, self._is_global
+        record.is_single = is_single
+        self._look_again()
+        while True:
+            reason = int(update.advance(workspace.address))
+            match reason:
+                case layout.DONE:
+                    self._collect()
+                    return None
+                case layout.OTHERWISE if not self._barred[record.at]:
+                    self._lay_out(record.at)
+                case layout.OTHERWISE | layout.CHECK:
+                    self._collect()
+                    return int(record.at)
+                case layout.NO_LISTS:
+                    self._collect()
+                    self._take_list(max(2 * len(self._list), machine.highest))
+                    self._look_again()
+                case _:
+                    self._serve(reason)
+
+    def is_at(self, place: int) -> bool:
+        """Whether a drive under way has come to a stratum."""
+        return self.is_under_way and self._record.at == place
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a stratum has been entered and not left."""
+        machine = self._workspace.machine
+        return machine.drive == self._address and machine.part != layout.TO_ENTER
+
+    def admit(self) -> None:
+        """The stratum that the drive has come to is not barred."""
+        self._barred[self._record.at] = 0
+
+    def pass_by(self) -> None:
+        """The stratum that the drive has come to has been seen to."""
+        self._record.at += 1
+        self._workspace.machine.part = layout.TO_ENTER
+
+    def driven(self) -> list[Driven]:
+        """The strata that were driven through since this was asked."""
+        number = self._record.driven_number
+        self._record.driven_number = 0
+        return [Driven(*row) for row in self._driven[:number].tolist()] if number else []
+
+    def check(self) -> None:
+        """The stratum under way has cost what was allowed: looks at limits, and allows more."""
+        self._runs[self._record.at].serve(layout.CHECK)
+
+    def abandon(self) -> None:
+        """Forgets the stratum under way; its marks are taken off the relations below it."""
+        if self.is_within:
+            machine_inputs.unmark(self._workspace.address)
+            self._workspace.machine.part = layout.TO_ENTER
+        self._workspace.clear()
+
+    def end(self) -> None:
+        """There is no drive under way."""
+        self.abandon()
+        self.is_under_way = False
+
+    # --- within ----------------------------------------------------------------------------------------------------
+
+    def _look_again(self) -> None:
+        """If anything has moved, all strata are laid out again when they are next entered."""
+        self._record.stamp = self._homes.look_again()
+
+    def _lay_out(self, place: int) -> None:
+        """Writes down where the relations and indexes of a stratum are, and its code."""
+        stratum, relations, record = self._strata[place], self._relations, self._table[place]
+        plan = self._plan_of(stratum)
+        known = self._runs.get(place)
+        if known is None or known.plan is not plan:
+            self._runs[place] = MachineRun(plan, self._workspace, relations, stratum.relations, self._watch)
+        found = [relations[name].lay_out() for name in plan.names]
+        for name, whereabouts in zip(plan.names, found, strict=True):
+            whereabouts.number = self._homes.numbers[name]
+        indexes = [relations[name].indexes.get(columns) for name, columns in plan.keys]
+        places = [None if index is None else index.lay_out() for index in indexes]
+        homes = np.array([addressof(whereabouts) for whereabouts in found], np.int64)
+        index_homes = np.array([0 if one is None else addressof(one) for one in places], np.int64)
+        # The records must live as long as their addresses are known; the arrays of a relation that is gone must not.
+        self._laid_out[place] = [homes, index_homes, *found, *places]
+        self._workspace.make_ready(plan)
+        (
+            record.relations, record.relations_number, record.indexes, record.variants, record.variants_number,
+            record.probes, record.actions, record.operands,
+        ) = plan.places  # fmt: skip
+        record.indexes_number = len(index_homes)
+        record.homes, record.index_homes = address_of(homes), address_of(index_homes)
+        record.laid_out = self._record.stamp
+
+    def _serve(self, reason: int) -> None:
+        """Does what the machine wishes."""
+        place, machine = self._record.at, self._workspace.machine
+        served = self._runs[place]
+        served.serve(reason)
+        if reason == layout.NO_INDEX:
+            name, columns = served.plan.keys[machine.full_index]
+            index = self._relations[name].indexes[columns].whereabouts
+            homes, index_homes, *rest = self._laid_out[place]
+            assert isinstance(index_homes, np.ndarray)
+            self._laid_out[place] = [homes, index_homes, *rest, index]
+            index_homes[machine.full_index] = addressof(index)
+
+    def _collect(self) -> None:
+        """Tells relations and the update what has changed in them."""
+        record = self._record
+        number = record.moved_number
+        if not number:
+            return
+        for moved, first, listed, grown in self._moved[:number].tolist():
+            name = self._homes.names[moved]
+            relation = self._relations[name]
+            relation.is_settled = False
+            if grown:
+                relation.extend_indexes()
+            if listed:
+                self.changed[name] = self._list[first : first + listed]
+        record.moved_number = 0

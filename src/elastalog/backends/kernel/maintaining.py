@@ -1,0 +1,223 @@
+"""How the kernel maintains one stratum, by what its facts carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from elastalog.backends.annotation import Support
+from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.execution.bound_variant import Scratch
+from elastalog.backends.kernel.levels.course import StratumCourse
+from elastalog.backends.kernel.levels.drive import UpdateDrive
+from elastalog.backends.kernel.levels.stratum_update import MaintenancePlan, StratumMaintenance, load_operators
+from elastalog.backends.kernel.machine.plan import MachinePlan
+from elastalog.backends.kernel.machine.workspace import Workspace
+from elastalog.backends.kernel.reaching import KernelReach
+from elastalog.backends.kernel.store import bookkeeping, given, transaction
+from elastalog.backends.kernel.store.annotations import FIXED
+from elastalog.backends.kernel.store.memory import Vector
+from elastalog.backends.protocol import Procedure
+from elastalog.backends.watch import BudgetExceeded
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+
+if TYPE_CHECKING:
+    from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+    from elastalog.backends.kernel.levels.best_update import BestPlan, BestUpdate
+    from elastalog.backends.kernel.sets.set_plan import SetPlan
+    from elastalog.backends.kernel.sets.set_update import StratumSets
+
+    AnyMaintenance: TypeAlias = StratumCourse | StratumMaintenance | DenseMaintenance | StratumSets | BestUpdate
+
+T = TypeVar("T")
+
+
+class KernelMaintenance:
+    """`plans`: how strata are maintained, by their numbers. `drive`: through those that hear of changes below them and
+    of nothing else."""
+
+    def __init__(self, evaluation: KernelEvaluation, reach: KernelReach) -> None:
+        self._evaluation = evaluation
+        self._held = evaluation.held
+        self._reach = reach
+        self._scratch = Scratch(evaluation.watch)
+        self._workspace = Workspace()
+        self._under_way: AnyMaintenance | None = None
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self.plans: dict[int, MaintenancePlan] = {}
+        self._set_plans: dict[int, SetPlan] = {}
+        self._best_plans: dict[int, BestPlan] = {}
+        self._flat = program.flat
+        self._explicit_only = frozenset(
+            name
+            for stratum in program.strata
+            if not stratum.clauses and not stratum.is_folded
+            for name in stratum.relations
+        )
+        self.drive = UpdateDrive(
+            program.strata, self._held.relations, self._held.homes, self._machine_plan, self._is_driven,
+            self._evaluation.watch, self._workspace, self._held.annotation.is_global,
+        )  # fmt: skip
+
+    def _is_driven(self, stratum: LogicalStratum) -> bool:
+        """Whether a stratum has rules, and is not maintained in other ways."""
+        number, evaluation = stratum.number, self._evaluation
+        is_other = stratum.is_folded or number in evaluation.limited or number in evaluation.chosen
+        return bool(stratum.clauses) and not is_other
+
+    def prepare(self, stratum: LogicalStratum) -> None:
+        """Plans updates of a stratum, makes the indexes they need and loads the operators."""
+        if stratum.number in self._evaluation.best_only:
+            self._best_plan(stratum).prepare(self._held.relations)
+        else:
+            self._plan(stratum).prepare(self._held.relations)
+        if self._held.annotation.support in (Support.LEVELS, Support.VECTORS):
+            load_operators()
+
+    def _machine_plan(self, stratum: LogicalStratum) -> MachinePlan:
+        return self._plan(stratum).machine
+
+    def _plan(self, stratum: LogicalStratum) -> MaintenancePlan:
+        plan = self.plans.get(stratum.number)
+        if plan is None:
+            evaluation, annotation = self._evaluation, self._held.annotation
+            plan = self.plans[stratum.number] = MaintenancePlan(
+                stratum,
+                self._held.relations,
+                self._flat if annotation.is_global else stratum.reads,
+                evaluation.dictionary,
+                evaluation.program.checked.source,
+                annotation.is_global,
+                annotation.support is not Support.VECTORS,
+            )
+        return plan
+
+    def maintain(self, stratum: LogicalStratum, procedure: Procedure[T]) -> T:
+        """Has a procedure bring a stratum to its new fixpoint: see `Backend.maintain`."""
+        support = self._held.annotation.support
+        maintenance: AnyMaintenance
+        if support is not Support.LEVELS and support is not Support.VECTORS:
+            maintenance = self._by_sets(stratum)
+        elif stratum.number in self._evaluation.best_only:
+            maintenance = self._by_best(stratum)
+        elif support is Support.VECTORS or self._reach.is_given(stratum):
+            if support is Support.LEVELS and not stratum.clauses:
+                self.change_explicit(stratum)
+                return cast(T, None)  # as every procedure of this kind
+            maintenance = self._by_levels(stratum)
+        else:
+            place, below = self._reach.place[stratum.number], self.below(stratum)
+            maintenance = StratumCourse(stratum.relations, place, self.drive, below, self._evaluation.watch)
+        self._under_way = maintenance
+        try:
+            outcome = cast(Any, procedure)(maintenance)
+            self._reach.done.changed.update(self._net_changes(maintenance))
+            for name in maintenance.own:
+                self._evaluation.watch.touched += self._held.relations[name].touched_used
+        except BudgetExceeded:
+            maintenance.abandon()
+            for name in maintenance.own:
+                transaction.rollback(self._held.relations[name])
+            self._under_way = None
+            raise
+        self._under_way = None
+        return cast(T, outcome)
+
+    def abandon(self) -> None:
+        """What interrupted the maintenance of a stratum may have kept it from telling its relations how far they go."""
+        if self._under_way is not None:
+            self._under_way.abandon()
+            self._under_way = None
+        self.drive.end()
+
+    def _net_changes(self, maintenance: AnyMaintenance) -> dict[str, Vector]:
+        if isinstance(maintenance, StratumMaintenance):
+            return maintenance.end(self._held.annotation.is_global)
+        return maintenance.end()
+
+    def change_explicit(self, stratum: LogicalStratum) -> None:
+        """All that an update means to a stratum without rules: explicit facts go and come."""
+        done = self._reach.done
+        for name in stratum.relations:
+            relation = self._held.relations[name]
+            if (gone := done.deleted.get(name)) is not None:
+                given.change(relation, gone, is_present=False)
+            if (come := done.inserted.get(name)) is not None:
+                given.change(relation, come, is_present=True)
+            if relation.touched_used:
+                done.changed[name] = np.arange(relation.touched_used, dtype=np.int32)
+
+    def _by_levels(self, stratum: LogicalStratum) -> StratumMaintenance | DenseMaintenance:
+        """The explicit facts that go and come get their entries."""
+        done, relations = self._reach.done, self._held.relations
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = relations[name]
+            if name in done.deleted:
+                deleted[name] = transaction.touch(relation, relation.find(done.deleted[name]))
+            if name in done.inserted:
+                inserted[name] = transaction.touch(relation, transaction.add_rows(relation, done.inserted[name]))
+                bookkeeping.mark(inserted[name], relation.touched, FIXED, 0)
+        below, plan, watch = self.below(stratum), self._plan(stratum), self._evaluation.watch
+        if self._held.annotation.support is Support.VECTORS:
+            from elastalog.backends.kernel.dense.dense_update import DenseMaintenance
+
+            return DenseMaintenance(
+                stratum, plan, relations, below, deleted, inserted, watch, self._workspace, self._held.vectors
+            )
+        return StratumMaintenance(stratum, plan, relations, below, deleted, inserted, watch, self._workspace)
+
+    def _by_best(self, stratum: LogicalStratum) -> BestUpdate:
+        from elastalog.backends.kernel.levels.best_update import BestUpdate
+
+        done = self._reach.done
+        (name,) = stratum.relations
+        gone, come = done.deleted.get(name), done.inserted.get(name)
+        plan, below = self._best_plan(stratum), self.below(stratum)
+        return BestUpdate(plan, self._held.relations, below, gone, come, self._evaluation.watch)
+
+    def _best_plan(self, stratum: LogicalStratum) -> BestPlan:
+        from elastalog.backends.kernel.levels.best_update import BestPlan
+
+        forward, evaluation = self._plan(stratum), self._evaluation
+        plan = self._best_plans.get(stratum.number)
+        if plan is None or plan.forward is not forward.forward:
+            plan = self._best_plans[stratum.number] = BestPlan(
+                stratum, forward, evaluation.best_only[stratum.number], self._held.relations, evaluation.dictionary,
+                evaluation.program.checked.source,
+            )  # fmt: skip
+        return plan
+
+    def _by_sets(self, stratum: LogicalStratum) -> StratumSets:
+        from elastalog.backends.kernel.sets.set_plan import SetPlan
+        from elastalog.backends.kernel.sets.set_update import StratumSets
+
+        done, relations = self._reach.done, self._held.relations
+        deleted: dict[str, Vector] = {}
+        inserted: dict[str, Vector] = {}
+        for name in stratum.relations:
+            relation = relations[name]
+            if name in done.deleted:
+                deleted[name] = relation.find(done.deleted[name])
+            if name in done.inserted:
+                inserted[name] = transaction.add_rows(relation, done.inserted[name])
+        below, evaluation = self.below(stratum), self._evaluation
+        plan = self._set_plans.get(stratum.number)
+        if plan is None:
+            plan = self._set_plans[stratum.number] = SetPlan(
+                stratum, self._plan(stratum), relations, evaluation.dictionary, evaluation.program.checked.source
+            )
+        return StratumSets(
+            stratum, plan, relations, self._held.annotation.support, below, deleted, inserted,
+            self._explicit_only & {*stratum.reads, *stratum.relations}, evaluation.watch, self._scratch,
+        )  # fmt: skip
+
+    def below(self, stratum: LogicalStratum) -> dict[str, Vector]:
+        """The changes of relations that a stratum reads."""
+        changed = self._reach.done.changed
+        return {name: changed[name] for name in stratum.reads if name in changed}

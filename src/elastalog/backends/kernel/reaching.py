@@ -1,0 +1,111 @@
+"""Which strata the update under way reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+from elastalog.backends.kernel.evaluating import KernelEvaluation
+from elastalog.backends.kernel.store.transaction import Transaction
+from elastalog.backends.protocol import Reach
+from elastalog.planning.logical import LogicalProgram, LogicalStratum
+
+
+class KernelReach:
+    """Strata by what they hold and read. `done`: the update under way. `given`: the strata whose explicit facts it
+    changes, or that it has evaluated anew."""
+
+    def __init__(self, evaluation: KernelEvaluation) -> None:
+        self._evaluation = evaluation
+        self.done = Transaction()
+        self.follow(evaluation.program)
+
+    def follow(self, program: LogicalProgram) -> None:
+        """Everything that depends on the program and on nothing else."""
+        self._own = {stratum.number: frozenset(stratum.relations) for stratum in program.strata}
+        self._reads = {stratum.number: stratum.reads for stratum in program.strata}
+        self._owner = {name: stratum.number for stratum in program.strata for name in stratum.relations}
+        self.place = {stratum.number: place for place, stratum in enumerate(program.strata)}
+        self._readers: dict[str, list[int]] = {}
+        for stratum in program.strata:
+            for name in stratum.reads:
+                self._readers.setdefault(name, []).append(stratum.number)
+        self.given: set[int] = set()
+        self._concerned: set[int] = set()
+        self._changes_followed = 0
+
+    def begin(self, done: Transaction) -> None:
+        """An update begins, or there is none any more."""
+        self.done = done
+        self._changes_followed = 0
+        owner = self._owner
+        self.given = {owner[name] for name in (*done.deleted, *done.inserted, *done.anew) if name in owner}
+        self._concerned = set(self.given)
+
+    def is_given(self, stratum: LogicalStratum) -> bool:
+        """Whether explicit facts of a stratum change."""
+        own, done = self._own[stratum.number], self.done
+        return not (own.isdisjoint(done.deleted) and own.isdisjoint(done.inserted))
+
+    def reached(self, stratum: LogicalStratum) -> Reach | None:
+        """How the update under way reaches a stratum: see `Backend.reached`."""
+        done = self.done
+        if len(done.changed) != self._changes_followed:
+            self._follow_changes()
+        if stratum.number not in self._concerned:
+            return None
+        reads = self._reads[stratum.number]
+        if stratum.number not in self.given and reads.isdisjoint(done.changed):
+            return None
+        return Reach(self.size_of(stratum), self.must_rebuild(stratum))
+
+    def size_of(self, stratum: LogicalStratum) -> int:
+        """How many explicit facts of a stratum and facts that it reads have changed."""
+        done, size = self.done, 0
+        for name in stratum.relations:
+            size += len(done.deleted.get(name, ())) + len(done.inserted.get(name, ()))
+        for name in self._reads[stratum.number]:
+            size += len(done.changed.get(name, ()))
+        return size
+
+    def one_by_one(self) -> Iterator[tuple[LogicalStratum, Reach]]:
+        """The strata that the update under way reaches: see `Backend.affected`. Costs what they are, not what there
+        are."""
+        strata, changed = self._evaluation.program.strata, self.done.changed
+        places = [self.place[number] for number in self._concerned]
+        heapify(places)
+        known = set(places)
+        followed = 0
+        while places:
+            stratum = strata[heappop(places)]
+            reach = self.reached(stratum)
+            if reach is not None:
+                yield stratum, reach
+            for name in islice(changed, followed, None):
+                for number in self._readers.get(name, ()):
+                    place = self.place[number]
+                    if place not in known:
+                        known.add(place)
+                        heappush(places, place)
+            followed = len(changed)
+
+    def follow_again(self) -> None:
+        """Somebody has taken changes back."""
+        self._changes_followed = 0
+
+    def _follow_changes(self) -> None:
+        """Finds the strata that read what has changed meanwhile: most do not, and are asked about all the same."""
+        changed = self.done.changed
+        for name in islice(changed, self._changes_followed, None):
+            self._concerned.update(self._readers.get(name, ()))
+        self._changes_followed = len(changed)
+
+    def must_rebuild(self, stratum: LogicalStratum) -> bool:
+        """Whether the stratum cannot be maintained in the update under way: its rules are others, it has a choice
+        domain, or subsumption by which more than the best of every key matters, or a `.limitsize` may have to cut it
+        short."""
+        number, evaluation = stratum.number, self._evaluation
+        if number in evaluation.limited or (number in evaluation.chosen and number not in evaluation.best_only):
+            return True
+        return not self.done.anew.isdisjoint(stratum.relations)

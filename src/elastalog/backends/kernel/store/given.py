@@ -1,0 +1,72 @@
+"""Explicit facts that an update names: which of them there are, and what it means where a relation has no rules."""
+
+from __future__ import annotations
+
+from ctypes import addressof
+
+import numpy as np
+
+from elastalog.backends.kernel.compile.addresses import matrix_at, table_at, words_at
+from elastalog.backends.kernel.compile.signatures import INT, MATRIX, WORDS, np_int32, operator, types
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.annotations import ABSENT, REFERENCE, TOUCHED_WIDTH, entry_of
+from elastalog.backends.kernel.store.bookkeeping import set_explicit, touch
+from elastalog.backends.kernel.store.memory import Matrix, Vector
+from elastalog.backends.kernel.store.relation import KernelRelation
+from elastalog.backends.kernel.store.set_table import find_row
+from elastalog.backends.kernel.store.whereabouts import whereabouts_at
+
+
+@operator(INT, INT, MATRIX, WORDS)
+def _find_explicit(address, facts, found):  # type: ignore[no-untyped-def]
+    """The row of each fact that is there at level 0, otherwise -1; returns how many are."""
+    home = whereabouts_at(address, 0)
+    rows = matrix_at(home.rows, home.room, home.width)
+    table = table_at(home.table, home.table_size)
+    level = words_at(home.level, home.room)
+    number = 0
+    for i in range(facts.shape[0]):
+        row = find_row(facts, i, rows, table, home.shift)
+        is_explicit = row >= 0 and level[row] == 0
+        found[i] = np_int32(row) if is_explicit else np_int32(-1)
+        number += 1 if is_explicit else 0
+    return number
+
+
+@operator(INT, INT, MATRIX, types.boolean)
+def _change(address, facts, is_present):  # type: ignore[no-untyped-def]
+    """Facts that have a row come or go, and need nothing more; returns how many have none."""
+    home = whereabouts_at(address, 0)
+    rows = matrix_at(home.rows, home.room, home.width)
+    table = table_at(home.table, home.table_size)
+    level = words_at(home.level, home.room)
+    count = words_at(home.count, home.room)
+    touched = matrix_at(home.touched, home.touched_room, TOUCHED_WIDTH)
+    unknown = 0
+    for i in range(facts.shape[0]):
+        row = find_row(facts, i, rows, table, home.shift)
+        if row < 0:
+            unknown += 1
+            continue
+        if level[row] < REFERENCE:
+            touch(row, level, count, touched, home.touched_used, ABSENT, ABSENT)
+            home.touched_used += 1
+        set_explicit(entry_of(touched, level[row] - REFERENCE), is_present)
+    return unknown
+
+
+def are_explicit(relation: KernelRelation, facts: Matrix) -> Vector:
+    """Which facts are explicit, outside an update, where these are those of level 0."""
+    found: Vector = np.empty(len(facts), np.int32)
+    _find_explicit(addressof(relation.lay_out()), np.ascontiguousarray(facts, np.int32), found)
+    return found >= 0
+
+
+def change(relation: KernelRelation, facts: Matrix, is_present: bool) -> None:
+    """Explicit facts of a relation without rules come, or go, and need nothing more."""
+    relation.is_settled = False
+    relation.reserve_touched(len(facts))
+    facts = np.ascontiguousarray(facts, np.int32)
+    if _change(addressof(relation.lay_out()), facts, is_present):
+        transaction.add_rows(relation, facts)
+        _change(addressof(relation.lay_out()), facts, is_present)

@@ -1,0 +1,55 @@
+"""When to abandon an update for a bootstrap: at the end that should cost least, of those that the guarantee allows.
+
+An update that is allowed a share t of a bootstrap costs x, its share, if that is within t, and t + 1 otherwise. What x
+will be is believed by experience in most cases, and could be anything in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import Final
+
+from elastalog.evaluation.experience import Expectation, likely_costs
+
+FACTOR: Final = 8
+"""What the choice never costs more than, in terms of the better one, in sum over the epochs of a stratum."""
+
+_ENDS = (1 / (FACTOR - 1), 0.2, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 3.0)
+"""Shares of a bootstrap after which an update may be abandoned. Whoever does so at t has spent t + 1, where the better
+choice takes the lesser of t and 1 at least: FACTOR times that is enough from 1 / (FACTOR - 1) on."""
+
+_MOST = 3.0
+"""No update costs more than so many bootstraps, as far as beliefs go."""
+
+_ANYTHING = 0.2
+"""In how many cases experience tells nothing."""
+
+_CASES = 9
+"""Costs that are considered then."""
+
+_DIFFERENCE = 0.015
+"""Costs that differ by less are the same: then the end nearest to 1, the safest, is taken."""
+
+
+def best_end(expected: Expectation | None, weight: float, anew: float, spent: float = 0.0) -> tuple[float, float]:
+    """The share of a bootstrap that an update should be allowed, and what it should cost then; in terms of a bootstrap,
+    which costs `anew` where a derivation of the update costs `weight`. So much is `spent` already."""
+    if expected is None:
+        return 1.0, 1.0
+    begun = spent * weight / anew
+    believed = [(min(x * weight / anew, _MOST), share) for x, share in likely_costs(expected)]
+    believed = [(x, share) for x, share in believed if x > begun] or [(2 * begun, 1.0)]
+    least = max(begun, 0.02)
+    most = max(min(expected.most * weight / anew, _MOST), 2 * least)
+    anything = [(least * (most / least) ** (case / (_CASES - 1)), 1.0) for case in range(_CASES)]
+
+    def cost(end: float) -> float:
+        return (1 - _ANYTHING) * _mean(believed, end) + _ANYTHING * _mean(anything, end)
+
+    end = min(_ENDS, key=lambda end: (round(cost(end) / _DIFFERENCE), abs(log(end))))
+    return end, cost(end)
+
+
+def _mean(costs: Sequence[tuple[float, float]], end: float) -> float:
+    return sum(share * (x if x <= end else end + 1) for x, share in costs) / sum(share for _, share in costs)

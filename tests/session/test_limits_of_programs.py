@@ -1,0 +1,53 @@
+"""A limit of time holds while a program is read, checked and planned, too."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import elastalog
+from elastalog.diagnostics import deadline
+from elastalog.diagnostics.diagnostic import LimitReached
+
+PAIRS = ".decl e(x: number, y: number)\n"
+MANY_RULES = PAIRS + "".join(f"e({n}, {n + 1}) :- e({n + 1}, {n}).\n" for n in range(5_000))
+MACROS = "#define A0 x\n" + "".join(f"#define A{n + 1} A{n} A{n}\n" for n in range(25)) + PAIRS + "e(A25, 1).\n"
+ALIKE = "".join(f".decl relation{n}(x: number)\n" for n in range(1_000)) + "".join(
+    f"relatiom{n}(1).\n" for n in range(1_000)
+)
+
+
+@pytest.mark.parametrize("text", [MANY_RULES, MACROS, ALIKE], ids=["rules", "macros", "names"])
+def test_a_program_that_takes_long_ends_at_the_limit(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(LimitReached) as caught:
+        elastalog.open(text, timeout=0.05)
+    assert caught.value.diagnostics[0].code == "E0603"
+    assert time.process_time() - began < 1.0
+
+
+def test_planning_obeys_the_limit() -> None:
+    program = elastalog.Program.parse(MANY_RULES)
+    with pytest.raises(LimitReached):
+        elastalog.open(program, timeout=0.01)
+
+
+def test_an_update_that_has_to_plan_obeys_the_limit() -> None:
+    with elastalog.open(PAIRS, {"e": [(1, 2)]}) as db:
+        with pytest.raises(LimitReached), db.within(0.01):
+            db.change_rules(MANY_RULES.removeprefix(PAIRS))
+        assert set(db["e"]) == {(1, 2)}
+        db.apply({"e": [(3, 4)]})
+        assert set(db["e"]) == {(1, 2), (3, 4)}
+
+
+def test_blocks_end_no_later_than_those_around_them() -> None:
+    with deadline.within(-1.0):
+        with deadline.within(60.0), pytest.raises(LimitReached):
+            deadline.look()
+        with deadline.lifted():
+            deadline.look()
+        assert deadline.time_left(60.0) < 0
+    deadline.look()
+    assert deadline.time_left(60.0) == 60.0

@@ -1,0 +1,57 @@
+"""What the tests of every way in which tasks exchange have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import elastalog
+from elastalog.backends.spark.ways import SETTING
+from tests.engine.judging import is_refused, judge, levels_of
+from tests.generators.seeded import seeded_case
+from tests.reference.cases import parse_accepted
+
+EDGES = ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+DOUBLING = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), path(y, z).\n"
+CHAIN = {"edge": [(i, i + 1) for i in range(40)]}
+UPDATES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [([(40, 41)], [(20, 21)]), ([(20, 21)], [])]
+
+
+@contextmanager
+def by_way(spark: Any, way: str) -> Iterator[Any]:
+    """A session of Spark whose tasks exchange in one way, within the block."""
+    spark.conf.set(SETTING, way)
+    try:
+        yield spark
+    finally:
+        spark.conf.unset(SETTING)
+
+
+def follow_random_updates(session: Any, seed: int) -> None:
+    """A random program after random updates has the facts, levels and counts of the definition."""
+    program, updates = seeded_case(seed, most_updates=3)
+    if is_refused(program):
+        pytest.skip("only recursion binds what an aggregate tests")
+    explicit = program.explicit
+    with elastalog.open(program.text, facts=program.facts, budget=None, engine="spark", spark=session) as db:
+        for update in updates:
+            db.apply(update.inserted, update.deleted)
+            explicit = update.apply_to(explicit)
+        judge(db, parse_accepted(program.text), explicit)
+
+
+def follow_a_chain(session: Any) -> None:
+    """A closure that does not decompose has the levels and counts of one process, after updates too, and stays in
+    files."""
+    with (
+        elastalog.open(DOUBLING, CHAIN, budget=None, engine="spark", spark=session) as db,
+        elastalog.open(DOUBLING, CHAIN, budget=None) as local,
+    ):
+        for inserted, deleted in UPDATES:
+            for each in (db, local):
+                each.apply({"edge": inserted}, {"edge": deleted})
+            assert db._backend.kernel.evicted == {"path"}  # type: ignore[attr-defined]
+        assert levels_of(db) == levels_of(local)
