@@ -33,6 +33,7 @@ from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
 from benchmarks.strategy_cases import EXPERIMENTS, Case, Options
 from benchmarks.workloads import DATA_VARIABLE, HERE
+from elastalog.evaluation.costs import Budget
 
 PHASES = ("over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "derivations")
 
@@ -104,8 +105,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
 def search_without_limit() -> Callable[[], int]:
     """From now on other derivations are looked for backwards whatever it takes, as the papers do. Returns what tells
     how many rows that has gone through."""
-    from elastalog.evaluation.costs import Budget
-from elastalog.backends.kernel.sets import heads_backward, set_update
+    from elastalog.backends.kernel.sets import heads_backward, set_update
 
     searches: list[heads_backward.BackwardSearch] = []
 
