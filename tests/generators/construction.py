@@ -183,8 +183,26 @@ class Construction:
         if self.features.subsumptions and schema and schema[-1] == "number" and not is_input and self.chance(40):
             first = [f"u{i}" for i in range(len(schema) - 1)]
             one, other = (self.atom_text(name, [*first, last]) for last in ("v", "v2"))
-            return "", f"{one} <= {other} :- v2 {self.pick(('<', '>'))} v."
+            order = self.pick(("<", ">"))
+            step = "" if is_numbered else self.step(name, order == "<")
+            return "", f"{one} <= {other} :- v2 {order} v.{step}"
         return "", ""
+
+    def step(self, name: str, is_least: bool) -> str:
+        """As shortest paths go on: a rule that hands a number on to other keys, and lets it grow only where the least
+        stays. Without an input of two such keys there is none."""
+        schema = self.schemas[name]
+        inputs = [other for other in self.schemas if other[0] == "e" and self.schemas[other].count(schema[0]) > 1]
+        if not self.features.recursion or len(schema) < 2 or not inputs:
+            return ""
+        other = self.pick(inputs)
+        places = shuffled(self.choices, [i for i, base in enumerate(self.schemas[other]) if base == schema[0]])
+        link = ["_"] * len(self.schemas[other])
+        link[places[0]], link[places[1]] = "u0", "z"
+        rest = [f"u{i}" for i in range(1, len(schema) - 1)]
+        number = self.pick(("v", "v + 1", "2 + v")) if is_least else "v"
+        head, own = self.atom_text(name, ["z", *rest, number]), self.atom_text(name, ["u0", *rest, "v"])
+        return f"\n{head} :- {own}, {self.atom_text(other, link)}."
 
     def facts(self, inputs: tuple[str, ...], percent: int, most: int) -> dict[str, list[Fact]]:
         """Up to `most` facts of `percent` of the input relations; of derived relations two at most, now and then."""

@@ -44,11 +44,15 @@ def number_rules(draft: Draft) -> Outcome:
         stratum = component_of[head]
         in_relation = count_of[head] = count_of.get(head, 0) + 1
         recursive_atoms = 0
+        has_atoms_only = True
         for literal in typed.body:
-            if type(literal) is Atom and component_of[literal.relation] == stratum:
+            if type(literal) is not Atom:
+                has_atoms_only = False
+            elif component_of[literal.relation] == stratum:
                 recursive_atoms += 1
         findings.instance = typed.instance
-        _check_numbering(typed, recursive_atoms > 0, findings)
+        if not has_atoms_only:
+            _check_numbering(typed, recursive_atoms > 0, findings)
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(
             number, in_relation, typed.head, typed.body, recursive_atoms > 0, plan, typed.span, draft.tree.source
