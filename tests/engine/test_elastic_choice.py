@@ -181,13 +181,13 @@ def test_what_a_derivation_costs_is_learnt_from_the_facts_that_updates_touch() -
     known = Experience()
     assert known.weight == WEIGHT
     known.observe(10, 1_000, touched=0)
-    assert known.weight == pytest.approx(1.3)
+    assert known.weight == pytest.approx(1.0)
     for _ in range(20):
         known.observe(10, 1_000, touched=1_000)
-    assert known.weight == pytest.approx(3.7, rel=0.01)
+    assert known.weight == pytest.approx(2.8, rel=0.01)
     known.observe(10, 100, touched=0)  # too few to tell
     known.observe(10, 9_999)  # nobody knows
-    assert known.weight == pytest.approx(3.7, rel=0.01)
+    assert known.weight == pytest.approx(2.8, rel=0.01)
 
 
 def test_small_updates_are_tried_although_large_ones_were_in_vain() -> None:
@@ -252,6 +252,21 @@ def test_the_log_says_what_the_other_choice_takes() -> None:
         db.apply({"edge": [(3, 4)]})
         (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
         assert work.why == "1 changed inputs; it cost 3, a bootstrap takes 3"
+        assert (work.cost, work.other) == (6, 3 * 1_800 + 4_000 + 2)  # three rounds, three derivations, and to begin
+
+
+def test_the_log_says_what_an_abandoned_update_cost_and_should_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "LEAST_BUDGET", 10)
+    monkeypatch.setattr(costs, "_OF_ROUND", 1.0)
+    chain = [(i, i + 1) for i in range(60)]
+    with elastalog.open(CLOSURE, {"edge": chain}) as db:
+        db.apply(deleted={"edge": chain[::3]})
+        (work,) = (work for work in db.log()[-1].strata if work.relations == ("path",))
+        assert work.how == "switch"
+        assert work.cost is not None
+        assert work.other is not None
+        assert work.why.endswith(f"it cost {work.cost:,}, an update should have cost {work.other:,}")
+        assert work.cost > work.other > 0  # nothing was known: as much as was spent
 
 
 @pytest.mark.parametrize("budget", ["much", -1, "0.2", True])

@@ -125,7 +125,7 @@ class CostModel:
         known.skipped = 0
         if derivations > LEAST_BUDGET:
             anew = _cost_anew(known, inputs, facts)
-            if known.weight * derivations > anew:
+            if update_cost(known, derivations, is_loss=is_loss) > anew:
                 _give_credit(known, changes, derivations, anew, is_loss=is_loss)
                 return known
         if changes >= _failed(known, is_loss):
@@ -166,13 +166,12 @@ class CostModel:
         expected = known.expect(changes, inputs, is_loss=is_loss)
         anew = _cost_anew(known, inputs, facts)
         if self.budget is None:
-            return _choice(stratum, known, "update", "updates only", expected, None, inputs, anew)
+            return _choice(stratum, known, "update", "updates only", expected, None, inputs, anew, is_loss=is_loss)
         if self.budget == AUTO:
-            is_failing = known.credit >= 1 and changes >= _failed(known, is_loss)
-            how, why, allowed = _choose_freely(known, changes, expected, anew, spent, is_failing=is_failing)
+            how, why, allowed = _choose_freely(known, changes, expected, anew, spent, is_loss=is_loss)
         else:
             how, why, allowed = _choose_within(known, changes, expected, self.budget)
-        return _choice(stratum, known, how, why, expected, allowed, inputs, anew)
+        return _choice(stratum, known, how, why, expected, allowed, inputs, anew, is_loss=is_loss)
 
     def choose(
         self,
@@ -234,9 +233,9 @@ def bootstrap_cost(derivations: int, rows: int, rounds: int) -> float:
     return _OF_DERIVATION * derivations + _OF_ROW * max(rows, _LEAST_ROWS * derivations) + _OF_ROUND * rounds
 
 
-def update_cost(known: Experience, derivations: int) -> float:
+def update_cost(known: Experience, derivations: float, *, is_loss: bool) -> float:
     """What an update costs that takes so many derivations, by what was learnt of the stratum."""
-    return known.weight * derivations
+    return known.weight_of(is_loss) * derivations
 
 
 def cost_anew(bootstrap: float, facts: int) -> float:
@@ -261,19 +260,20 @@ def _give_credit(known: Experience, changes: int, derivations: int, anew: float,
         known.failed_losses = least
     else:
         known.failed_changes = least
-    share = known.weight * derivations / max(anew, 1)
+    share = update_cost(known, derivations, is_loss=is_loss) / max(anew, 1)
     left = FACTOR * min(share, 1.0) - (share + 1)
     known.credit = min(known.credit + max(left, 0.0), _MOST_CREDIT)
 
 
 def _choose_freely(
-    known: Experience, changes: int, expected: Expectation | None, anew: float, spent: int, *, is_failing: bool
+    known: Experience, changes: int, expected: Expectation | None, anew: float, spent: int, *, is_loss: bool
 ) -> tuple[str, str, int | None]:
     """How, why, and the derivations that are allowed."""
-    end, cost = best_end(expected, known.weight, max(anew, 1), spent)
-    if expected is not None and is_failing and cost > 1:
+    weight = known.weight_of(is_loss)
+    end, cost = best_end(expected, weight, max(anew, 1), spent)
+    if expected is not None and cost > 1 and known.credit >= 1 and changes >= _failed(known, is_loss):
         return "bootstrap", "other updates as large were in vain", 0
-    allowed = max(int(end * anew / known.weight), LEAST_BUDGET)
+    allowed = max(int(end * anew / weight), LEAST_BUDGET)
     return "update", f"{changes:,} changed inputs, {allowed:,} derivations allowed", allowed
 
 
@@ -299,17 +299,20 @@ def _choice(
     allowed: int | None,
     inputs: int,
     anew: float,
+    *,
+    is_loss: bool,
 ) -> Forecast:
     bootstrap = known.bootstrap_of(inputs).derivations
     if expected is None:
         return Forecast(stratum.number, stratum.relations, how, why, None, allowed, None, 0.0, bootstrap)
     likely = min(expected.derivations, max(expected.most, 1.0))
-    cost, other = update_cost(known, int(likely)), anew
+    updating = update_cost(known, likely, is_loss=is_loss)
+    cost, other = updating, anew
     if how == "bootstrap":
         cost, other = other, cost
     why = (
         f"{why}; about {likely:,.0f} derivations expected of an update, {expected.sure:.0%} sure, which cost as much as"
-        f" {update_cost(known, int(likely)):,.0f} of a bootstrap, which should cost {anew:,.0f}"
+        f" {updating:,.0f} of a bootstrap, which should cost {anew:,.0f}"
     )
     return Forecast(
         stratum.number, stratum.relations, how, why, likely, allowed, None, expected.sure, bootstrap, cost, other

@@ -30,8 +30,8 @@ class StratumEntry:
     why: str
     derivations: int
     seconds: float
-    cost: float | None = None
-    other: float | None = None
+    cost: int | None = None
+    other: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

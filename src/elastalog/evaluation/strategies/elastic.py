@@ -67,7 +67,7 @@ class Elastic:
             stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None
         )  # fmt: skip
         anew = known.bootstrap_of(0)
-        cost, other = round(update_cost(known, done.effort)), round(cost_anew(anew.cost, 0))
+        cost, other = round(update_cost(known, done.effort, is_loss=self._is_loss)), round(cost_anew(anew.cost, 0))
         return StratumWork(
             stratum.number, stratum.relations, "update",
             _why(f"{changes:,} changed inputs", done.effort, anew.derivations),
@@ -90,7 +90,6 @@ class Elastic:
             self._try_update(backend, stratum, reach.changes, work)
         if work.how in ("bootstrap", "switch"):
             self._rebuild(backend, stratum, work)
-        work.cost, work.other = (None if cost is None else round(cost) for cost in (work.cost, work.other))
         work.derivations = self.watch.derivations - before
         work.seconds = time.perf_counter() - began
         return work
@@ -104,7 +103,7 @@ class Elastic:
         cost = bootstrap_cost(derivations, rows, rounds)
         inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
         self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
-        work.cost = cost_anew(cost, facts) + (work.cost or 0.0)
+        work.cost = round(cost_anew(cost, facts) + (work.cost or 0))
         if work.how == "switch":
             work.why = f"{work.why}, a bootstrap took {derivations:,}"
         if work.other is not None:
@@ -129,7 +128,8 @@ class Elastic:
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
-                work.how, work.why, work.other = forecast.how, forecast.why, forecast.other
+                work.how, work.why = forecast.how, forecast.why
+                work.other = None if forecast.other is None else round(forecast.other)
                 return
             watch.allow(allowed)
         effort, touched = watch.effort, watch.touched
@@ -139,9 +139,9 @@ class Elastic:
             spent = watch.effort - effort
             costs.abandoned(stratum, changes, spent, inputs, facts, is_loss=is_loss)
             work.how, work.why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-            work.cost = update_cost(known, spent)
+            work.cost = round(update_cost(known, spent, is_loss=is_loss))
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
-            work.other = max(expected or 0.0, work.cost)
+            work.other = max(round(expected or 0), work.cost)
             return
         finally:
             watch.allow(None)
@@ -150,8 +150,9 @@ class Elastic:
             stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
         )  # fmt: skip
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        work.how, work.why = "update", _why(why, spent, known.bootstrap_of(inputs).derivations)
-        work.cost, work.other = update_cost(known, spent), cost_anew(known.bootstrap_of(inputs).cost, facts)
+        anew = known.bootstrap_of(inputs)
+        work.how, work.why = "update", _why(why, spent, anew.derivations)
+        work.cost, work.other = round(update_cost(known, spent, is_loss=is_loss)), round(cost_anew(anew.cost, facts))
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""

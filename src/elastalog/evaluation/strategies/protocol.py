@@ -29,8 +29,8 @@ class StratumWork:
     why: str
     derivations: int
     seconds: float
-    cost: float | None = None
-    other: float | None = None
+    cost: int | None = None
+    other: int | None = None
 
 
 @dataclass(slots=True)
