@@ -2,9 +2,10 @@
 
     python -m benchmarks.special_relations [equivalences] [shortest] [--data DIR] [--members N] [--nodes N]
 
-Equivalences: one class of all members, in a random order of pairs, and classes of ten; building, joining with one
-side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with lengths of 1 to 9
-that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation anew.
+Equivalences: one class of all members, as a path in a random order and as a random tree, and classes of ten; building,
+joining with one side bound, deleting one pair and ten, and the memory of the relation. Shortest paths: usroads, with
+lengths of 1 to 9 that its ends determine, from one node, against Dijkstra's algorithm; and updates against evaluation
+anew.
 """
 
 from __future__ import annotations
@@ -58,7 +59,12 @@ def equivalences(members: int) -> None:
     """One class of all members, then classes of ten."""
     order = np.random.default_rng(1).permutation(members)
     ten = np.arange(members)
-    cases = {"one class": (order[:-1], order[1:]), "classes of ten": (ten, ten - ten % 10)}
+    earlier = (np.random.default_rng(2).random(members - 1) * np.arange(1, members)).astype(np.int64)
+    cases = {
+        "one class, a path": (order[:-1], order[1:]),
+        "one class, a random tree": (order[1:], order[earlier]),
+        "classes of ten": (ten, ten - ten % 10),
+    }
     elastalog.open(SAME, {"edge": [(1, 2)]}).close()  # operators are loaded
     for name, (left, right) in cases.items():
         print(f"{name}, {members:,} members")

@@ -33,6 +33,7 @@ from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
 from benchmarks.strategy_cases import EXPERIMENTS, Case, Options
 from benchmarks.workloads import DATA_VARIABLE, HERE
+from elastalog.evaluation.costs import Budget
 
 PHASES = ("over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "derivations")
 
@@ -75,7 +76,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
     experiment = EXPERIMENTS[name]
     case = experiment.make(options, size, options.repeats or experiment.repeats)
     outcome = Outcome(strategy, size)
-    budget = None if strategy.endswith("!") else 0.2
+    budget: Budget = None if strategy.endswith("!") else "auto"
     strategy = strategy.rstrip("!")
     searched = search_without_limit() if options.is_unbounded else None
     warm_up(strategy)

@@ -101,8 +101,8 @@ else:
             }
 
     def _quick_init(made, found):
-        """An `__init__` of a frozen class that fills its slots directly, in half the time that it takes to go around the
-        `__setattr__` that refuses. None where it has to do more than that."""
+        """An `__init__` of a frozen class that fills its slots directly, in half the time that it takes to go around
+        the `__setattr__` that refuses. None where it has to do more than that."""
         everything = found["__dataclass_fields__"].values()
         fields = [field for field in everything if field._field_type is not dataclasses._FIELD_CLASSVAR]
         is_plain = all(

@@ -73,7 +73,7 @@ def started(make: Any, strategy: str = "elastic", is_global: bool = False) -> tu
     annotation = Annotation(is_global=is_global)
     backend = make(program, dictionary, annotation=annotation)
     epochs = Epochs(backend, make_strategy(strategy, backend.watch, None))
-    epochs.bootstrap(FACTS)
+    epochs.bootstrap(dict(FACTS))
     return backend, epochs
 
 

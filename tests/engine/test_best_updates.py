@@ -9,8 +9,10 @@ import pytest
 
 import elastalog
 from elastalog.analysis.values import sort_key
-from elastalog.backends.kernel.bootstrap.waiting_facts import only_comparison, rests_on_the_best
+from elastalog.planning.best_of_key import only_comparison, rests_on_the_best
+from elastalog.planning.listing import list_plans
 from elastalog.planning.lower import lower
+from elastalog.planning.order import NoStatistics
 from elastalog.provenance.check import check_proof
 from tests.engine.judging import judge
 from tests.engine.test_subsumption import PATHS, distances, weighted
@@ -121,3 +123,11 @@ def test_a_stratum_is_maintained_only_where_all_that_is_left_follows_from_what_i
     comparison = only_comparison(stratum)
     assert comparison is not None
     assert rests_on_the_best(stratum, comparison) is is_so
+
+
+def test_the_plan_says_whether_updates_are_followed() -> None:
+    program = lower(elastalog.Program.parse(PATHS).checked)
+    followed = "  dominated facts leave; updates are followed: only the best of every key matters"
+    assert followed in list_plans(program, NoStatistics())
+    program = lower(elastalog.Program.parse(PATHS.replace("n + w", "max(n, w)")).checked)
+    assert "  dominated facts leave; updates are evaluations anew" in list_plans(program, NoStatistics())

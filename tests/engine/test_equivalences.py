@@ -390,3 +390,60 @@ def test_pairs_are_counted_and_written_out_in_parts(monkeypatch: pytest.MonkeyPa
         assert len(pairs) == len(blocks) == len(want)
         assert set(blocks) == want == {tuple(row) for row in pairs.words().tolist()}
         assert all(pairs.has((x, y)) == ((x, y) in want) for x in range(8) for y in range(8))
+
+
+def test_changes_of_classes_are_counted_before_they_are_written_out() -> None:
+    random = Random(5)
+    for _ in range(60):
+        before, now = ({x: random.choice((0, 3, 5)) for x in range(9) if random.random() < 0.8} for _ in range(2))
+        went = {(x, name) for x, name in before.items() if now.get(x) != name}
+        came = {(x, name) for x, name in now.items() if before.get(x) != name}
+        touched = {name for _, name in came | went}
+        rows = [
+            np.array(sorted(some), np.int32).reshape(-1, 2)
+            for some in ({(x, name) for x, name in now.items() if name in touched}, came, went)
+        ]
+        for pairs, these, those in zip(Pairs.changed(*rows), (now, before), (before, now), strict=True):
+            want = {
+                (x, y)
+                for x in these
+                for y in these
+                if these[x] == these[y] and not (x in those and y in those and those[x] == those[y])
+            }
+            assert len(pairs) == len(want)
+            assert {tuple(row) for row in pairs.words().tolist()} == want
+
+
+@pytest.mark.parametrize("shape", ["path", "tree", "star", "cycles", "random"])
+def test_classes_divide_and_join_as_union_and_find_says(shape: str) -> None:
+    random = Random(shape)
+    size = 120
+    edges = {
+        "path": {(x, x + 1) for x in range(size)},
+        "tree": {(random.randrange(x), x) for x in range(1, size)},
+        "star": {(0, x) for x in range(1, size)} | {(x, x + 1) for x in range(1, 40)},
+        "cycles": {(x, x // 20 * 20 + (x + 1) % 20) for x in range(size)} | {(x, x + 20) for x in range(0, size, 40)},
+        "random": {(random.randrange(size), random.randrange(size)) for _ in range(size)},
+    }[shape]
+    with elastalog.open(SAME, {"edge": edges}) as db:
+        for number in (1, 1, 2, 5, 20, 1, 40, 3):
+            gone = set(random.sample(sorted(edges), min(number, len(edges))))
+            come = {
+                (random.randrange(size + 9), random.randrange(size + 9)) for _ in range(random.choice((0, 0, 1, 9)))
+            }
+            known = set(db["same"])
+            changes = db.apply({"edge": come}, {"edge": gone})
+            edges = (edges - gone) | come
+            classes: dict[int, set[int]] = {}
+            for x, y in edges:
+                merged = classes.get(x, {x}) | classes.get(y, {y})
+                classes.update(dict.fromkeys(merged, merged))
+            want = {(x, y) for x, members in classes.items() for y in members}
+            assert set(db["same"]) == want
+            assert len(db["same"]) == len(want)
+            if "same" in changes:
+                assert set(changes["same"].inserted) == want - known
+                assert set(changes["same"].deleted) == known - want
+            else:
+                assert known == want
+        assert db.verify().is_exact

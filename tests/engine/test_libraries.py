@@ -114,7 +114,9 @@ def test_python_functions_go_before_and_stateful_ones_are_refused(library: Path)
     with elastalog.open(PROGRAM, facts=FACTS, libraries=[library], functors=functors) as db:
         assert next(iter(db["p"]))[3] == "mine"
     with pytest.raises(ElastalogError) as error:
-        elastalog.open(".functor twice(x: number): number stateful\n.decl p(x: number)", libraries=[library])
+        elastalog.open(
+            ".functor twice(x: number): number stateful\n.decl p(x: number)\np(@twice(1)).", libraries=[library]
+        )
     assert code_of(error) == "E0642"
 
 

@@ -10,9 +10,8 @@ import pytest
 
 import elastalog
 from elastalog.analysis.values import sort_key
-from elastalog.backends.kernel.bootstrap.best_values import comparison_of
-from elastalog.backends.kernel.bootstrap.waiting_facts import may_wait
 from elastalog.diagnostics.diagnostic import ElastalogError
+from elastalog.planning.best_of_key import comparison_of, may_wait
 from elastalog.planning.lower import lower
 from elastalog.provenance.check import check_proof
 from elastalog.provenance.fact import Fact

@@ -110,13 +110,25 @@ def test_a_result_of_another_type_is_refused(value: Any) -> None:
     assert code_of(lambda: elastalog.open(PROGRAM, facts={"n": [(8,)]}, functors=functors)) == "E0640"
 
 
-def test_what_is_missing_or_stateful_is_refused_when_run_and_not_when_checked() -> None:
+def test_what_is_missing_is_refused_when_run_and_not_when_checked() -> None:
     assert code_of(lambda: elastalog.open(PROGRAM)) == "E0641"
     assert code_of(lambda: elastalog.open(PROGRAM, functors={"half": half})) == "E0641"
     assert code_of(lambda: elastalog.open(PROGRAM, functors={"half": 3, "tag": tag})) == "E0617"
     stateful = ".functor f(x: number): number stateful\n.decl p(x: number)\np(@f(1)).\n"
     assert elastalog.Program.parse(stateful).checked.functors["f"].is_stateful
-    assert code_of(lambda: elastalog.open(stateful, functors={"f": half})) == "E0642"
+    assert code_of(lambda: elastalog.open(stateful)) == "E0642"
+
+
+def test_a_stateful_functor_is_a_function_of_its_arguments_in_python() -> None:
+    stateful = ".functor f(x: number): number stateful\n.decl p(x: number)\np(@f(8)).\n"
+    with elastalog.open(stateful, functors={"f": half}) as db:
+        assert set(db["p"]) == {(4,)}
+
+
+def test_a_functor_that_no_rule_applies_needs_no_function() -> None:
+    program = ".functor f(x: number): number\n.functor g(): symbol stateful\n.decl p(x: number)\np(1).\n"
+    with elastalog.open(program) as db:
+        assert set(db["p"]) == {(1,)}
 
 
 def test_a_failed_update_leaves_the_epoch_before() -> None:

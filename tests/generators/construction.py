@@ -73,8 +73,12 @@ class GeneratedProgram:
 
     @property
     def explicit(self) -> dict[str, set[Fact]]:
-        """All explicit facts of the first epoch."""
-        return {name: {*self.facts.get(name, ()), *self.text_facts.get(name, ())} for name in self.schemas}
+        """All explicit facts of the first epoch. Those that the text says of a relation with a choice domain or a
+        subsumption are candidates, as what its rules derive is."""
+        judged = set(re.findall(r"(?m)^\.decl (\w+)\(.*choice-domain|^(?=.* <= .* :- v2)(\w+)\(", self.text))
+        names = {name for pair in judged for name in pair}
+        own = {name: facts for name, facts in self.text_facts.items() if name not in names}
+        return {name: {*self.facts.get(name, ()), *own.get(name, ())} for name in self.schemas}
 
     def __str__(self) -> str:
         return f"{self.text}\n// {self.facts}"

@@ -235,7 +235,7 @@ def test_a_small_update_is_one_call_once_its_strata_are_laid_out(reasons: Reason
         changes = db.apply(deleted={"a": [(1,)]})
         # The comparison runs in Python.
         assert reasons.seen == {layout.DONE: 1, layout.ACTIONS: 1}
-        assert {name: set(changed.deleted) for name, changed in changes.items()} == dict.fromkeys("abcd", {(1,)})
+        assert {name: set(changed.deleted) for name, changed in changes.items()} == {name: {(1,)} for name in "abcd"}
         assert [work.relations for work in db.log()[-1].strata] == [("a",), ("b",), ("c",), ("d",)]
         # It goes no further than changes do.
         db.apply(deleted={"a": [(2,)]})

@@ -19,7 +19,7 @@ from pyarrow import parquet
 import elastalog
 from elastalog.analysis.program import Base
 from elastalog.backends.watch import Watch, resident_bytes
-from elastalog.pipeline.files import allowance, loading, plain_lines
+from elastalog.pipeline.files import allowance, loading
 from elastalog.pipeline.files.allowance import Allowance, reading_within
 from elastalog.pipeline.files.diff import read_diff, update_files
 from elastalog.pipeline.files.read import file_bytes, read_facts
@@ -260,7 +260,7 @@ def test_texts_that_are_all_different_obey_the_limits_when_they_are_numbered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_PIECE", 1000)
-    monkeypatch.setattr(plain_lines, "LEAST_SIZE", 1 << 30)
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1 << 30)
     (tmp_path / "edge.facts").write_text("".join(f"text {n}\t{n}\n" for n in range(20_500)))
     with elastalog.open(EDGE, tmp_path) as session:
         assert set(session["edge"]) == {(f"text {n}", n) for n in range(20_500)}

@@ -42,7 +42,7 @@ reaches(x, z) :- reaches(x, y), call(y, _, z).
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is read so, in blocks of a few lines."""
-    monkeypatch.setattr(plain_lines, "LEAST_SIZE", 1)
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
     monkeypatch.setattr(plain_lines, "BLOCK", 16)
     monkeypatch.setattr(plain_lines, "_MORE", 3)
 
@@ -152,6 +152,15 @@ def test_bytes_that_are_no_text_are_located(tmp_path: Path) -> None:
     assert symbols == ["a", "b", "c", "d"]
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_an_empty_file_has_no_facts(tmp_path: Path) -> None:
+    (tmp_path / "call.facts").write_text("a\t1\tb\n")
+    (tmp_path / "loaded.facts").write_text("")
+    with elastalog.open(PROGRAM, facts=tmp_path, engine="local") as db:
+        assert set(db["loaded"]) == set()
+        assert set(db["reaches"]) == {("a", "b")}
+
+
 def test_more_symbols_than_a_block_is_made_for(tmp_path: Path) -> None:
     content = "".join(f"{number:x}\n" for number in range(60_000))
     (tmp_path / "r.facts").write_text(content)
@@ -186,7 +195,7 @@ def facts(tmp_path: Path) -> Path:
 
 
 def test_ids_facts_and_levels_do_not_depend_on_threads(facts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_lines, "LEAST_SIZE", 1)
+    monkeypatch.setattr(loading, "LEAST_SIZE", 1)
     monkeypatch.setattr(plain_lines, "BLOCK", 1 << 11)
     known = []
     for jobs in (1, 2, 4):

@@ -75,7 +75,8 @@ def explicit_facts(tree: syntax.Tree, facts: Given, with_text_facts: bool) -> Fa
 
 class Program:
     """`schemas`: the types of the columns of every relation. `components`: the strongly connected components of the
-    relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes."""
+    relations, each after those it depends on. A clause without body is one of the `facts`, or a rule if it computes or
+    its relation has a choice domain or a subsumption."""
 
     def __init__(self, tree: syntax.Tree) -> None:
         types = [*walk(tree.items, syntax.TypeDeclaration)]
@@ -98,9 +99,13 @@ class Program:
             for head in c.heads
         ]
         computes = [any(not is_made(c) for c in walk(r.head.arguments, syntax.Call | syntax.Aggregate)) for r in rules]
-        self.rules = [r for r, is_computed in zip(rules, computes, strict=True) if r.body or is_computed]
-        self.facts = [rule for rule in rules if rule not in self.rules]
         pairs = [*walk(tree.items, syntax.Subsumption)]
+        judged = {*(name for name, keys in self.choices.items() if keys), *(p.dominated.relation for p in pairs)}
+        derives = [
+            bool(r.body) or computed or r.relation in judged for r, computed in zip(rules, computes, strict=True)
+        ]
+        self.rules = [r for r, does in zip(rules, derives, strict=True) if does]
+        self.facts = [r for r, does in zip(rules, derives, strict=True) if not does]
         doubled = {
             **self.schemas,
             **{f"{p.dominated.relation}<=": self.schemas[p.dominated.relation] * 2 for p in pairs},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elastalog.diagnostics.diagnostic import LimitReached
-from elastalog.relations import large_interner, symbols
+from elastalog.relations import large_interner, mapped, symbols
 from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.symbols import Symbols
@@ -22,11 +22,18 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 FORMS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 
 
-@pytest.fixture(params=[0, 4, 1 << 16], ids=["arrays", "arrays from the fifth on", "Python objects"])
-def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+@pytest.fixture(
+    params=[(0, None), (0, "0"), (4, None), (1 << 16, None)],
+    ids=["arrays", "arrays in files", "arrays from the fifth on", "Python objects"],
+)
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Up to how many texts are Python objects."""
-    monkeypatch.setattr(symbols, "FEW", request.param)
-    return request.param
+    number: int
+    number, limit = request.param
+    monkeypatch.setattr(symbols, "FEW", number)
+    if limit is not None:
+        monkeypatch.setenv(mapped.VARIABLE, limit)
+    return number
 
 
 def test_ids_count_from_zero_and_stay(few: int) -> None:
@@ -212,3 +219,27 @@ def test_ctrl_c_between_a_text_and_its_id_changes_no_meaning() -> None:
     table._texts.append("b")  # and then it came
     assert table.intern(pa.array(["c", "b"])).tolist() == [2, 1]
     assert table.find("b") == 1
+
+
+def test_texts_in_files_are_not_changed_by_a_forked_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "FEW", 0)
+    monkeypatch.setenv(mapped.VARIABLE, "0")
+    table = Symbols()
+    table.encode_texts([f"t{i}" for i in range(100)])
+    texts = table._texts
+    assert isinstance(texts, LargeInterner)
+    assert all(map(mapped.is_mapped, (texts._bytes, texts._ends, texts._index[0])))
+    child = os.fork()
+    if not child:
+        is_right = table.encode_one("of the child") == 100 and table.text(100) == "of the child"
+        os._exit(0 if is_right and table.find("t50") == 50 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert table.find("of the child") is None
+    assert table.encode_one("ours") == 100
+    assert table.strings_from(99) == ["t99", "ours"]
+
+
+def test_a_limit_that_is_no_number_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(mapped.VARIABLE, "much")
+    assert mapped.most_in_memory() > 1 << 20
+    assert not mapped.is_mapped(mapped.zeros(1000, np.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,18 @@ def test_a_frame_goes_by_name(spark: Any) -> None:
     with pytest.raises(ElastalogError) as error:
         elastalog.open(PROGRAM, {"edge": spark.createDataFrame([(2, 1)], "to bigint, src bigint")})
     assert error.value.diagnostics[0].code == "E0518"
+
+
+def test_a_session_of_spark_connect_runs_no_tasks(caplog: pytest.LogCaptureFixture) -> None:
+    remote: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "conf": {}})()
+    text = ".decl a(x: number)\n.decl b(x: number)\nb(x) :- a(x).\n"
+    with pytest.raises(ElastalogError) as raised:
+        elastalog.open(text, {"a": [(1,)]}, engine="spark", spark=remote)
+    assert raised.value.diagnostics[0].code == "E1120"
+    with caplog.at_level(logging.INFO, "elastalog.placement"):
+        db = elastalog.open(text, {"a": [(1,)]}, spark=remote)
+    assert set(db["b"]) == {(1,)}
+    assert "since Spark Connect runs no tasks of ours" in caplog.text
 
 
 def test_a_stream_that_has_ended_lets_go_of_its_store(spark: Any, tmp_path: Path, store: Path) -> None:

@@ -17,6 +17,7 @@ from elastalog.backends.protocol import GONE, StateChanges
 from elastalog.backends.spark.filed import FiledRelation
 from elastalog.backends.spark.word_files import write_changes, write_words
 from elastalog.pipeline.spark.stored_relations import filed_relation
+from elastalog.pipeline.spark.workplace import new_folder
 from elastalog.relations.facts import FactWords
 from elastalog.relations.schema import Column, Schema
 from elastalog.relations.words import Dictionary
@@ -84,18 +85,16 @@ def test_a_relation_without_facts(spark: Any) -> None:
         assert frame.count() == 0
 
 
-def test_the_last_of_several_changes_holds(spark: Any, tmp_path: Path) -> None:
+def test_the_last_of_several_changes_holds(spark: Any) -> None:
     def state(rows: list[tuple[int, ...]]) -> list[Any]:
         array = np.array(rows, np.int32)
         return [array[:, :1], *(array[:, i] for i in range(1, array.shape[1]))]
 
-    folder = str(tmp_path)
+    folder = new_folder(spark, "changes")
     base = write_words(folder, "p", FactWords(*state([(1, 0, 1), (2, 1, 2), (3, 1, 1)])))
     # 1 goes and comes back higher, 2 goes, 3 stays, 4 comes and goes, 5 comes: word, level before, level, count.
     first = write_changes(folder, "p", StateChanges(*state([(1, 0, GONE, 0), (4, GONE, 1, 1), (5, GONE, 2, 3)])))
-    second = write_changes(
-        str(tmp_path), "p", StateChanges(*state([(1, GONE, 4, 2), (2, 1, GONE, 0), (4, 1, GONE, 0)]))
-    )
+    second = write_changes(folder, "p", StateChanges(*state([(1, GONE, 4, 2), (2, 1, GONE, 0), (4, 1, GONE, 0)])))
     schema = Schema("p", (Column("x", Base.NUMBER),))
     filed = FiledRelation((base,), (first, second))
     assert values(filed_relation(spark, schema, filed, Dictionary(), annotations=True)) == {

@@ -14,10 +14,11 @@ from elastalog.backends.spark import jobs, slots, strata
 from elastalog.backends.spark.ways import SETTING, Ways
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import levels_of
-from tests.spark.exchanging import CHAIN, DOUBLING, UPDATES, by_way, follow_a_chain, follow_random_updates
+from tests.spark.exchanging import CHAIN, DOUBLING, EDGES, UPDATES, by_way, follow_a_chain, follow_random_updates
 from tests.spark.without_spark import Settings, tasks_in_this_process
 
 WAY = "stages"
+LINEAR = EDGES + "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
 
 
 @pytest.mark.parametrize("seed", range(200, 208))
@@ -117,6 +118,29 @@ def test_a_way_that_there_is_not() -> None:
 )
 def test_what_spark_says(text: str, is_meant: bool) -> None:
     assert jobs._is_without_barrier(Exception(text)) is is_meant
+
+
+@pytest.mark.parametrize("text", [LINEAR, DOUBLING], ids=["decomposed", "exchanging"])
+@pytest.mark.parametrize("taken", [0, 1])
+def test_tasks_that_spark_runs_twice(near: Any, text: str, taken: int, tmp_path: Path) -> None:
+    """As with speculation: both attempts write, and Spark takes the results of either."""
+    whole = strata.run_tasks
+
+    def twice(*arguments: Any, **options: Any) -> Any:
+        return [whole(*arguments, **options) for _ in range(2)][taken]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strata, "run_tasks", twice)
+        with (
+            elastalog.open(text, CHAIN, budget=None, engine="spark", spark=near) as db,
+            elastalog.open(text, CHAIN, budget=None) as local,
+        ):
+            for inserted, deleted in UPDATES:
+                for each in (db, local):
+                    each.apply({"edge": inserted}, {"edge": deleted})
+            known = {file.path for f in db._backend.relations.files.current.values() for file in f.files}  # type: ignore[attr-defined]
+            assert {str(path) for path in tmp_path.rglob("*") if path.is_file()} == known
+            assert levels_of(db) == levels_of(local)
 
 
 # --- on Spark itself -----------------------------------------------------------------------------------------------

@@ -432,6 +432,14 @@ def last_epoch(feed: Path) -> int:
         return 0
 
 
+def started_stream(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    """A stream in a session of processes of its own; what it says goes into a file."""
+    with (folder / "told").open("wb") as told:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment_of_children(), stdout=told, stderr=told, start_new_session=True
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.long)])
 def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path, kills: int) -> None:
@@ -457,25 +465,34 @@ def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path, kil
         sys.executable, "-m", "elastalog.cli.main", "stream", "reach.dl", "-F", "facts", "--source", "in", "--store",
         "store", "--changes", "feed",
     ]  # fmt: skip
-    environment = environment_of_children()
     started = 10.0
     for number in range(kills):
         add_updates()
         before, began = last_epoch(tmp_path / "feed"), time.monotonic()
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        process = started_stream(command, tmp_path)
         if number % 5 == 4:
             time.sleep(choice.uniform(0, started))
         else:
             while last_epoch(tmp_path / "feed") <= before:
-                assert process.poll() is None, "the stream ended"
-                assert time.monotonic() - began < 120, "nothing was applied"
+                if process.poll() is not None:
+                    # The Java process of the stream before may live on for a moment, and note a batch: Spark refuses
+                    # to go on beside it. Whoever keeps a stream running starts it again.
+                    said = (tmp_path / "told").read_text(encoding="utf-8")
+                    assert "oncurrent update to the" in said, said[-3000:]
+                    process = started_stream(command, tmp_path)
+                assert time.monotonic() - began < 600, "nothing was applied"
                 time.sleep(0.01)
             started = time.monotonic() - began
             time.sleep(choice.uniform(0, 0.3))
-        assert process.poll() is None
-        process.send_signal(signal.SIGKILL)
+        # Every other time as when the machine fails, otherwise the Java process has to find out.
+        if number % 2:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
         process.wait()
-    subprocess.run([*command, "--once"], cwd=tmp_path, env=environment, timeout=240, check=True, capture_output=True)
+    subprocess.run(
+        [*command, "--once"], cwd=tmp_path, env=environment_of_children(), timeout=900, check=True, capture_output=True
+    )
     with elastalog.open(store=tmp_path / "store", read_only=True) as db:
         assert db.epoch == updates + 1
         assert set(db["edge"]) == {(n, n + 1) for n in range(1, updates + 1)}

@@ -11,8 +11,12 @@ import pytest
 
 import elastalog
 import elastalog.spark
+from elastalog.backends.spark import values
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.pipeline.spark import texts
+from elastalog.relations import mapped
+from elastalog.relations import symbols as symbols_of
+from elastalog.relations.large_interner import LargeInterner
 from elastalog.relations.schema import Schema
 
 PROGRAM = """
@@ -85,6 +89,26 @@ def test_ids_stay_through_updates_and_in_a_store(spark: Any, tmp_path: Path) -> 
         db.apply({"item": [("ä", 9, "last")]})
         assert symbols(db)[-1] == "last"
         assert set(db["item"]) == {*ROWS, ("new", 1, "zz"), ("Z", 2, "even newer"), ("ä", 9, "last")}
+
+
+def test_texts_that_the_driver_has_no_memory_for_lie_in_files(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that tasks look into, which they read from files of their own."""
+    monkeypatch.setenv(mapped.VARIABLE, "10000")
+    monkeypatch.setattr(symbols_of, "FEW", 100)
+    monkeypatch.setattr(values, "_FEW_TEXTS", 100)
+    monkeypatch.setattr(texts, "_PIECE", 500)
+    frame = spark.range(3000).selectExpr("concat('left ', id) AS name", "id AS number", "concat('right ', id) AS kind")
+    text = PROGRAM + '.decl round(name: symbol)\nround(k) :- item(n, _, k), match(".*00", n).\n'
+    with elastalog.open(text, facts={"item": frame}, engine="spark", spark=spark) as db:
+        known = db._dictionary.symbols._texts
+        assert isinstance(known, LargeInterner)
+        assert all(map(mapped.is_mapped, (known._bytes, known._ends, known._index[0])))
+        assert {placement.where for placement in db._backend.placements.values()} == {"tasks"}  # type: ignore[attr-defined]
+        assert len(db["named"]) == 3000
+        assert set(db["round"]) == {(f"right {i}",) for i in range(0, 3000, 100) if i}
+        db.apply({"item": [("left 5", 5, "other"), ("new 00", 1, "newer")]}, {"item": [("left 100", 100, "right 100")]})
+        assert ("newer",) in set(db["round"])
+        assert ("right 100",) not in set(db["round"])
 
 
 def test_bad_rows_are_named_as_ever(spark: Any) -> None:

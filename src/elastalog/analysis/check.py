@@ -58,17 +58,17 @@ PASSES: Final[tuple[tuple[Pass, frozenset[Pass]], ...]] = (
 the passes after them speak about the sound ones."""
 
 
-def check(tree: Tree, *, are_subtypes_strict: bool = True) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
+def check(tree: Tree, *, is_strict: bool = True) -> tuple[CheckedProgram | None, tuple[Diagnostic, ...]]:
     """The checked program, or None when there are errors; and all diagnostics, sorted by place. The program is flat:
     without components and inline relations."""
-    draft, failed, diagnostics = _run(Draft(tree, are_subtypes_strict), len(PASSES))
+    draft, failed, diagnostics = _run(Draft(tree, is_strict), len(PASSES))
     return (None if failed else draft.program), tuple(diagnostics)
 
 
-def check_types(tree: Tree, are_subtypes_strict: bool) -> tuple[Diagnostic, ...]:
+def check_types(tree: Tree, is_strict: bool) -> tuple[Diagnostic, ...]:
     """What is wrong with the names and types of a program, in which variables need not be grounded."""
     last = [run for run, _ in PASSES].index(infer_types)
-    return tuple(_run(Draft(tree, are_subtypes_strict), last + 1)[2])
+    return tuple(_run(Draft(tree, is_strict), last + 1)[2])
 
 
 def _run(draft: Draft, passes: int) -> tuple[Draft, set[Pass], list[Diagnostic]]:

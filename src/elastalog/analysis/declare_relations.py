@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -48,7 +49,7 @@ def declare_relations(draft: Draft) -> Outcome:
             declarations[item.name] = item
             attributes[item.name] = _attributes(item, draft, findings)
             if len(item.qualifiers) > 1:
-                _check_qualifiers(item, noted, findings)
+                _check_qualifiers(item, noted, findings.error if draft.is_strict else findings.warning)
             _note_hints(item, noted, findings)
         elif type(item) is Pragma:
             findings.instance = None
@@ -87,7 +88,8 @@ def _report_twice(again: RelationDeclaration, first: RelationDeclaration, findin
 
 def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -> None:
     types = [t for t in draft.tree.items if type(t) is TypeDeclaration and t.name == item.name]
-    findings.error(
+    report = findings.error if draft.is_strict else findings.warning
+    report(
         "E0249",
         f"{quoted(item.name)} is the name of a type and of a relation",
         primary(item.name_span, "a relation here"),
@@ -96,7 +98,7 @@ def _report_clash(item: RelationDeclaration, draft: Draft, findings: Findings) -
     )
 
 
-def _check_qualifiers(item: RelationDeclaration, noted: set[Span], findings: Findings) -> None:
+def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Callable[..., None]) -> None:
     """No qualifier twice, and none that contradicts another."""
     first: dict[str, tuple[str, Span]] = {}
     for text, span in item.qualifiers:
@@ -104,7 +106,7 @@ def _check_qualifiers(item: RelationDeclaration, noted: set[Span], findings: Fin
         if previous[1] != span and span not in noted:
             noted.add(span)
             is_again = previous[0] == text
-            findings.error(
+            report(
                 "E0250",
                 f"qualifier {quoted(text)} is given twice"
                 if is_again

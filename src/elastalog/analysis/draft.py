@@ -84,11 +84,11 @@ class TypedRule:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known so far. `are_subtypes_strict`: a value in a column of a subtype that it need not have is an error,
-    not a warning."""
+    """What is known so far. `is_strict`: what earlier versions accepted and this one refuses (as a value in a column of
+    a subtype that it need not have) is an error, not a warning."""
 
     tree: Tree
-    are_subtypes_strict: bool = True
+    is_strict: bool = True
     types: Mapping[str, TypeMeaning] = field(default_factory=dict)
     structures: Mapping[str, StructuredType] = field(default_factory=dict)
     functors: Mapping[str, UserFunctor] = field(default_factory=dict)

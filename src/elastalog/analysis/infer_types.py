@@ -12,6 +12,8 @@ from elastalog.analysis.infer import Kinds, StructuredTypes, infer
 from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
 from elastalog.analysis.resolve_names import constructors_of
 from elastalog.analysis.structures import Kind, base_of
+from elastalog.analysis.subsumptions import MARK as PAIRS
+from elastalog.analysis.subsumptions import is_of_pairs
 from elastalog.analysis.subtypes import SubtypeCheck
 from elastalog.analysis.text_facts import values_of_fact
 from elastalog.analysis.variable_names import wildcard_name
@@ -30,9 +32,11 @@ def infer_types(draft: Draft) -> Outcome:
     subtypes = SubtypeCheck(draft, findings)
     facts: list[Fact] = []
     rules: list[TypedRule] = []
+    judged = _judged(draft)
     for clause in draft.flat_clauses:
         findings.instance = clause.instance
-        if clause.is_fact and clause.is_plain:
+        is_fact = clause.is_fact and clause.head.relation not in judged
+        if is_fact and clause.is_plain:
             fact = _plain_fact(clause.head, kinds)
             if fact is not None:
                 facts.append(fact)
@@ -45,7 +49,7 @@ def infer_types(draft: Draft) -> Outcome:
             casts = builder.casts
         if rule is None:
             continue
-        values = values_of_fact(rule) if clause.is_fact else None
+        values = values_of_fact(rule) if is_fact else None
         if values is not None:
             facts.append(Fact(rule.head.relation, values, rule.head.span))
             continue
@@ -53,6 +57,14 @@ def infer_types(draft: Draft) -> Outcome:
         if subtypes.is_needed:
             subtypes.check(rule, casts)
     return replace(draft, facts=tuple(facts), typed_rules=tuple(rules)), findings.diagnostics
+
+
+def _judged(draft: Draft) -> frozenset[str]:
+    """The relations with a choice domain or a subsumption. What the text says of them is a candidate like what rules
+    derive, as it is to Soufflé: a rule without a body, not a fact that holds whatever there is beside it."""
+    return frozenset(
+        name.removesuffix(PAIRS) for name, relation in draft.relations.items() if relation.choices or is_of_pairs(name)
+    )
 
 
 def _plain_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:

@@ -33,13 +33,14 @@ DEEPEST: Final = 100
 """How deep instances may hold others, and components inherit."""
 
 
-def instantiate(program: Tree) -> tuple[Tree, tuple[Diagnostic, ...]]:
-    """The flat program; the program itself when it has no components. What is at fault is reported and left out."""
+def instantiate(program: Tree, *, is_strict: bool = True) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """The flat program; the program itself when it has no components. What is at fault is reported and left out; if
+    strict, also in components of which no instance is made."""
     if not any(type(item) in (Component, Init, Override) for item in program.items):
         return program, ()
     findings = Findings(program.source)
     with without_collection():
-        items = _Instantiation(program, findings).flat()
+        items = _Instantiation(program, findings).flat(is_strict)
     return replace(program, items=tuple(items)), tuple(findings.diagnostics)
 
 
@@ -62,7 +63,7 @@ class _Instantiation:
         self.items: list[Item] = []
         self.reported: set[int] = set()
 
-    def flat(self) -> list[Item]:
+    def flat(self, is_strict: bool) -> list[Item]:
         items = self.program.items
         self._define(items, None, self.top)
         scope = Scope("", _relations(items), self.types, _instances(items, self.findings), None)
@@ -73,7 +74,7 @@ class _Instantiation:
                 faults.override_outside(item, self.findings)
             elif type(item) is not Component:
                 self.items.append(item)
-        if not self.findings.count:
+        if is_strict and not self.findings.count:
             for definition in self.top.values():
                 self._check_declaration(definition)
         return with_branch_names(self.items)

@@ -8,13 +8,26 @@ belong to their relation.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from elastalog.analysis.draft import Draft, Outcome
 from elastalog.analysis.findings import Findings, primary, quoted, secondary
-from elastalog.syntax.tree import Attribute, Clause, Item, RelationDeclaration, Subsumption, Tree
+from elastalog.analysis.variable_names import wildcard_name
+from elastalog.syntax.tree import (
+    Atom,
+    Attribute,
+    Clause,
+    Item,
+    RelationDeclaration,
+    Subsumption,
+    Tree,
+    Variable,
+    Wildcard,
+)
 
 MARK = "<="
 """The end of the name of a relation of pairs, which no program can write."""
+_FAR: Final = 1_000_000
 
 
 def is_of_pairs(relation: str) -> bool:
@@ -43,6 +56,7 @@ def with_pairs(draft: Draft) -> Outcome:
                 advice=f"write {quoted(one.relation)} on both sides of `<=`",
             )
             continue
+        one, other = _with_names(one, 1), _with_names(other, 2)
         declaration = declared.get(one.relation)
         name = one.relation + MARK
         if name not in pairs and declaration is not None:
@@ -55,6 +69,17 @@ def with_pairs(draft: Draft) -> Outcome:
             items.append(Clause((head,), (one, other, *item.body), None, item.span, item.instance))
     tree = Tree(draft.tree.source, tuple(items))
     return replace(draft, tree=tree), findings.diagnostics
+
+
+def _with_names(head: Atom, side: int) -> Atom:
+    """A head whose wildcards are variables, other than those of the body: their values belong to the pair."""
+    arguments = tuple(
+        [
+            Variable(wildcard_name(side * _FAR + place), term.span) if isinstance(term, Wildcard) else term
+            for place, term in enumerate(head.arguments)
+        ]
+    )
+    return replace(head, arguments=arguments)
 
 
 def _of_pairs(declaration: RelationDeclaration, name: str) -> RelationDeclaration:

@@ -28,7 +28,7 @@ class SubtypeCheck:
         self.relations = draft.relations
         self.functors = draft.functors
         self.findings = findings
-        self.is_strict = draft.are_subtypes_strict
+        self.is_strict = draft.is_strict
         self.is_needed = len(draft.types) > len(BASE_TYPES)
         self._above: dict[str, frozenset[str]] = {}
         self._members: dict[str, list[str]] = {}

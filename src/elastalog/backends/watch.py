@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 
 from elastalog.diagnostics import deadline
@@ -58,17 +58,9 @@ class Watch:
         self._blocks = 0
         self._steps = 0
 
-    @contextmanager
-    def within(self, seconds: float | None) -> Iterator[None]:
+    def within(self, seconds: float | None) -> AbstractContextManager[None]:
         """A block that may take so many seconds from now on (None: any), and no longer than the blocks around it."""
-        usual = self.deadline
-        with deadline.within(seconds) as end:
-            if end is not None:
-                self.deadline = end if usual is None else min(usual, end)
-            try:
-                yield
-            finally:
-                self.deadline = usual
+        return _Within(self, seconds)
 
     def allow(self, derivations: int | None, whole: Callable[[], int | None] | None = None) -> None:
         """Sets the budget of the work that follows; None for none. `whole` says how large it is in all, None for
@@ -152,7 +144,37 @@ class Watch:
             raise LimitReached([Diagnostic("E0604", message, help=advice)])
 
 
-class memory_as_limit:  # noqa: N801  # used like a function, by every update
+class _Within:
+    """See `Watch.within`. A class, as below, since every update has such a block."""
+
+    __slots__ = ("_block", "_seconds", "_usual", "_watch")
+
+    def __init__(self, watch: Watch, seconds: float | None) -> None:
+        self._watch = watch
+        self._seconds = seconds
+        self._usual: float | None = None
+        self._block: AbstractContextManager[float | None] | None = None
+
+    def __enter__(self) -> None:
+        watch = self._watch
+        usual = self._usual = watch.deadline
+        if self._seconds is None:
+            end = deadline.end()
+        else:
+            self._block = deadline.within(self._seconds)
+            end = self._block.__enter__()
+        if end is not None:
+            watch.deadline = end if usual is None else min(usual, end)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watch.deadline = self._usual
+        if self._block is not None:
+            self._block.__exit__(kind, value, traceback)
+
+
+class memory_as_limit:  # noqa: N801  # used like a function
     """Memory that the system does not give during the block is a limit that was reached, as one that the user set."""
 
     __slots__ = ()

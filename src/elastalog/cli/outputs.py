@@ -59,9 +59,12 @@ def _write_together(
 
 def _write_output(session: Session, relation: Relation, output: str, doubt: Doubt | None) -> list[Path]:
     from elastalog.pipeline.files.write import refuse, write_output
+    from elastalog.pipeline.files.write_lines import write_lines
 
     if any(directive.kind == "output" for directive in relation.directives):
-        return write_output(relation, session[relation.name].to_arrow(), output, doubt=doubt or refuse)
+        facts, doubt = session[relation.name], doubt or refuse
+        written = write_lines(relation, facts, output, doubt)
+        return write_output(relation, facts.to_arrow(), output, doubt=doubt) if written is None else [written]
     _print_output(session, relation)
     return []
 

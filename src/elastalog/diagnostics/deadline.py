@@ -44,6 +44,11 @@ def lifted() -> Iterator[None]:
         _END.reset(token)
 
 
+def end() -> float | None:
+    """When the time of the block is over, of `time.monotonic`; None: never."""
+    return _END.get()
+
+
 def time_left(seconds: float) -> float:
     """What is left of so many seconds: all of them, unless the time of a block around is over sooner. 0 or less when it
     is over."""

@@ -116,9 +116,10 @@ class CostModel:
         *,
         is_loss: bool = False,
         touched: int | None = None,
-    ) -> None:
+    ) -> Experience:
         """Remembers what an update cost, and how many facts it touched if that is known. `facts` are those that the
-        stratum had, here and below, and `is_loss` says whether most changes are deletions."""
+        stratum had, here and below, and `is_loss` says whether most changes are deletions. Returns what is known
+        now."""
         known = self.known(stratum)
         known.observe(changes, derivations, is_loss=is_loss, touched=touched)
         known.skipped = 0
@@ -126,10 +127,11 @@ class CostModel:
             anew = _cost_anew(known, inputs, facts)
             if known.weight * derivations > anew:
                 _give_credit(known, changes, derivations, anew, is_loss=is_loss)
-                return
+                return known
         if changes >= _failed(known, is_loss):
             known.failures = known.failed_changes = known.failed_losses = 0
             known.credit = 0.0
+        return known
 
     def abandoned(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -73,14 +73,18 @@ class Epochs:
         self._way_back: tuple[int, Any, Update | None] = 0, None, None
         self.before_commit: Callable[[EpochRecord, Rewriting | None], None] | None = None
 
-    def bootstrap(self, facts: Mapping[str, Matrix]) -> EpochRecord:
-        """Loads the explicit facts of the first epoch and evaluates every stratum."""
+    def bootstrap(self, facts: dict[str, Matrix]) -> EpochRecord:
+        """Loads the explicit facts of the first epoch and evaluates every stratum. The facts are taken out of the
+        dict: while strata are evaluated nobody keeps them twice."""
         began = time.perf_counter()
-        for relation, words in facts.items():
+        inserted = 0
+        for relation in list(facts):
+            words = facts.pop(relation)
             self.backend.load(relation, words)
+            inserted += len(words)
+            del words
         work = self.strategy.bootstrap(self.backend)
         self.number = 1
-        inserted = sum(len(words) for words in facts.values())
         seconds = time.perf_counter() - began
         declared = [name for name, stored in self.backend.program.relations.items() if not stored.is_hidden]
         record = EpochRecord(

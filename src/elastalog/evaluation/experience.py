@@ -32,7 +32,7 @@ UNSURE = 0.5
 _SURELY = 0.2
 """The spread that is left however often like updates cost the same."""
 
-_AWAY = 0.1
+_AWAY = 0.05
 """How much less sure an expectation is for every doubling of what was observed."""
 
 _OTHER_WAY = 0.5
@@ -48,7 +48,7 @@ _MOST_OF_LOSSES, _MOST_OF_GAINS = 1.8, 1.05
 """What an update enumerates at most, in terms of a bootstrap's derivations: what is lost, and looked for again; what is
 gained."""
 
-_ALIKE = 0.02
+_ALIKE = 0.003
 """Bootstraps that read so nearly as many facts take the place of one another."""
 
 _BOOTSTRAPS = 4

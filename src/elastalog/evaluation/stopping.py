@@ -28,7 +28,7 @@ _ANYTHING = 0.2
 _CASES = 9
 """Costs that are considered then."""
 
-_DIFFERENCE = 0.03
+_DIFFERENCE = 0.015
 """Costs that differ by less are the same: then the end nearest to 1, the safest, is taken."""
 
 

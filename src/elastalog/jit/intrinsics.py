@@ -49,6 +49,22 @@ def eight_bytes(typing_context: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
+def put_eight_bytes(typing_context: Any, array: Any, position: Any, value: Any) -> Any:
+    """Puts a number into eight elements of an array of bytes, whatever their alignment."""
+    from llvmlite import ir
+    from numba import types as numba_types
+    from numba.np.arrayobj import make_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(data.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], address, align=1)
+        return context.get_dummy_value()
+
+    return numba_types.void(array, numba_types.int64, numba_types.uint64), generate
+
+
+@intrinsic
 def increment_atomically(typing_context: Any, array: Any, position: Any) -> Any:
     """Adds 1 to an element of an int32 array that several threads count in."""
     from llvmlite import ir
@@ -224,6 +240,7 @@ __all__ = [
     "halves_of",
     "increment_atomically",
     "prefetch",
+    "put_eight_bytes",
     "put_if_zero",
     "take_number",
 ]

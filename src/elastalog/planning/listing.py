@@ -9,6 +9,7 @@ from typing import assert_never
 from elastalog.analysis.listing import show_expression, show_value
 from elastalog.analysis.program import Constant
 from elastalog.analysis.variable_names import is_wildcard_name
+from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.equivalences import why_by_pairs
 from elastalog.planning.logical import Absent, Clause, LogicalProgram, LogicalStratum, Scan, Test
 from elastalog.planning.order import Statistics
@@ -50,6 +51,10 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
             if declared is not None and declared.is_equivalence and program.relations[name].classes is None:
                 why = why_by_pairs(declared, program.checked) or "classes are not asked for"
                 yield f"  all pairs of {name} are kept: {why}"
+        if stratum.dominance:
+            is_followed = maintained_comparison(stratum, program.relations) is not None
+            why = "followed: only the best of every key matters" if is_followed else "evaluations anew"
+            yield f"  dominated facts leave; updates are {why}"
         for variant in (*stratum_variants(stratum, statistics), *backward_variants(stratum, statistics)):
             yield from _list_variant(variant, stratum)
             for probe in variant.probes:

@@ -79,13 +79,13 @@ class Program:
     @classmethod
     def reopen(cls, text: str, name: str) -> Program:
         """Check a text that was a program before, of a store or with rules changed. It needs no preprocessing, and what
-        earlier versions accepted (values in columns of a subtype, E0307) is a warning."""
-        return cls.of(Source(name, text), are_subtypes_strict=False)
+        earlier versions accepted (as values in columns of a subtype, E0307) is a warning, or nothing."""
+        return cls.of(Source(name, text), is_strict=False)
 
     @classmethod
-    def of(cls, source: Source, *, are_subtypes_strict: bool = True) -> Program:
+    def of(cls, source: Source, *, is_strict: bool = True) -> Program:
         """Check a program whose text needs no preprocessing any more."""
-        _, program, found = examine(source, are_subtypes_strict=are_subtypes_strict)
+        _, program, found = examine(source, is_strict=is_strict)
         if program is None:
             raise ElastalogError(found)
         return program
@@ -96,24 +96,31 @@ class Program:
         return print_tree(without_closures(self.tree)) if self.is_flattened else self.tree.source.text
 
 
-def examine(source: Source, *, are_subtypes_strict: bool = True) -> tuple[Tree, Program | None, tuple[Diagnostic, ...]]:
+def examine(source: Source, *, is_strict: bool = True) -> tuple[Tree, Program | None, tuple[Diagnostic, ...]]:
     """The tree of a text as it was written, without what cannot be read; the program, unless there are errors; and all
     that was found, sorted by place. The text needs no preprocessing any more."""
     checked = None
     with without_collection():
         written, found = parse(source)
+        if not is_strict:
+            found = tuple([_accepted_before(fault) for fault in found])
         flat = written
         if not _has_errors(found):
-            flat, more = flatten(written, are_subtypes_strict=are_subtypes_strict)
+            flat, more = flatten(written, is_strict=is_strict)
             found = (*found, *more)
         tree = with_closures(flat)
         if not _has_errors(found):
-            checked, more = check(tree, are_subtypes_strict=are_subtypes_strict)
+            checked, more = check(tree, is_strict=is_strict)
             found = (*found, *more)
     found = tuple(sorted(found, key=place))
     if checked is None:
         return written, None, found
     return written, Program(tree, checked, found, is_flattened=flat is not written), found
+
+
+def _accepted_before(fault: Diagnostic) -> Diagnostic:
+    """A warning instead of an error that earlier versions did not know."""
+    return replace(fault, severity="warning") if fault.code in ("E0122", "E0129") else fault
 
 
 def _has_errors(diagnostics: tuple[Diagnostic, ...]) -> bool:

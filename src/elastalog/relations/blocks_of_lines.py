@@ -1,4 +1,4 @@
-"""A block of lines of plain fields as words, as far as that goes without the dictionary.
+"""A block of lines of plain fields as words, as far as that goes without the dictionary; and words as such lines.
 
 Plain: numbers of few decimal digits, and symbols, which may hold any bytes of UTF-8 but delimiters and line ends. Other
 blocks are for somebody else to read.
@@ -6,6 +6,7 @@ blocks are for somebody else to read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,10 @@ KINDS: Final = {Base.SYMBOL: operators.SYMBOL, Base.NUMBER: operators.NUMBER, Ba
 
 _BYTES_OF_A_SYMBOL = 32
 """Of a block, for each distinct symbol that its table is made for at first."""
+
+_BYTES_AT_ONCE = 1 << 20
+_STRANGE_ROWS = 1 << 14
+"""Rows that are given back where one cannot be written: others are not far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,25 @@ def read_block(data: NDArray[np.uint8], start: int, stop: int, delimiter: int, k
     return BlockOfLines(rows[: int(state[operators.ROWS])], kinds, symbols)
 
 
+def lines_of(words: Words, kinds: Integers, delimiter: int, dictionary: Dictionary) -> Iterator[memoryview | Words]:
+    """The lines of rows of words, in parts that are valid until the next is asked for; rows that cannot be written so
+    are given back, as few as need be."""
+    texts, ends = dictionary.symbols.placed()
+    out: NDArray[np.uint8] = np.empty(_BYTES_AT_ONCE, np.uint8)
+    state = np.zeros(3, np.int64)
+    start = 0
+    while start < len(words):
+        outcome = operators.write_lines(words, start, len(words), kinds, delimiter, texts, ends, out, state)
+        start, filled = int(state[operators.NEXT]), int(state[operators.FILLED])
+        if filled:
+            yield out.data[:filled]
+        if outcome == operators.STRANGE:
+            yield words[start : start + _STRANGE_ROWS]
+            start += _STRANGE_ROWS
+        elif outcome == operators.FULL and not filled:
+            out = np.empty(2 * int(state[operators.NEEDED]), np.uint8)
+
+
 def _is_utf8(data: NDArray[np.uint8]) -> bool:
     try:
         str(data.data, "utf-8")
@@ -79,4 +103,4 @@ def _is_utf8(data: NDArray[np.uint8]) -> bool:
     return True
 
 
-__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "read_block"]
+__all__ = ["KINDS", "PADDING", "BlockOfLines", "kinds_of", "lines_of", "read_block"]

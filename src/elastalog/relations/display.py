@@ -15,4 +15,5 @@ def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[obje
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(show_text(str(value)))}</td>" for value in row) + "</tr>" for row in rows
     )
-    return f"<table><caption>{escape(show_text(caption))}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    title = escape(show_text(caption))
+    return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -7,6 +7,7 @@ that it has no value for its arguments; the instantiation then fails, as a divis
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, ClassVar, TypeAlias
@@ -100,27 +101,34 @@ def results_of(
 def functions_for(
     program: CheckedProgram, given: Functions | None, *, may_lack: bool = False
 ) -> dict[str, Callable[..., Any]]:
-    """The functions that a program uses. Raises an error for one that is stateful or no function, or, unless some
-    `may_lack`, missing."""
+    """The functions that a program uses. Raises an error for one that is no function, or, unless some `may_lack`,
+    missing.
+
+    To Soufflé, `stateful` says that a function is given its tables of texts and records; one in Python has no need of
+    them. What a library in C would have to be given is missing here."""
     if given is not None and not isinstance(given, Mapping):
         raise wrong_kind("`functors` is a mapping", given, 'give functions by name: `{"f": f}`')
     given = given or {}
     found: dict[str, Callable[..., Any]] = {}
     for name, functor in program.functors.items():
-        label = (Label(functor.span, "declared here"),)
-        if functor.is_stateful:
-            message = f"functor `@{name}` is stateful"
-            advice = "write a function of its arguments alone, and leave `stateful` out"
-            raise ElastalogError([Diagnostic("E0642", message, label, help=advice, source=program.source)])
+        label = Label(functor.span, "declared here")
         function = given.get(name)
-        if function is None and may_lack:
-            continue
         if function is None:
-            raise missing(name, label[0], program.source)
+            if may_lack or not re.search(rf"@{name}\b", program.source.text):
+                continue
+            raise (
+                _stateful(name, label, program.source) if functor.is_stateful else missing(name, label, program.source)
+            )
         if not callable(function):
             raise wrong_kind(f"functor `@{name}` is a function", function, "give a function, or `vectorised(function)`")
         found[name] = function
     return found
+
+
+def _stateful(name: str, label: Label, source: Source) -> ElastalogError:
+    message = f"functor `@{name}` is stateful, and there is no Python function for it"
+    advice = f'write it in Python, as a function of its arguments: `functors={{"{name}": …}}`, or `--functors FILE.py`'
+    return ElastalogError([Diagnostic("E0642", message, (label,), help=advice, source=source)])
 
 
 def missing(name: str, label: Label, source: Source) -> ElastalogError:

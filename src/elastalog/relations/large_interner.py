@@ -24,6 +24,7 @@ from elastalog.relations.mapped import is_mapped, new_array, zeros
 MOST_TEXTS = (1 << 31) - 1
 _LOAD = (11, 16)
 _LEAST_SLOTS = 1 << 10
+_MANY_SLOTS = 1 << 21
 _GROWTH = 3
 """Memory beyond what is used is never touched, and the system gives it out only then: copying less often is cheaper."""
 
@@ -69,7 +70,7 @@ class LargeInterner:
 
     def intern(self, texts: pa.Array) -> Words:
         """The ids of texts (`string` or `large_string`, without nulls), new ones added."""
-        return self._look_up(*_parts(texts), is_adding=True)
+        return self._look_up(*parts_of(texts), is_adding=True)
 
     def intern_placed(self, texts: PlacedTexts) -> Words:
         """The ids of texts among bytes, new ones added."""
@@ -154,7 +155,10 @@ class LargeInterner:
             return
         from elastalog.relations import text_operators
 
-        slots = zeros(max(_LEAST_SLOTS, 1 << (wanted // _LOAD[0]).bit_length()), np.uint64)
+        size = 1 << (wanted // _LOAD[0]).bit_length()
+        if len(slots) and size < _MANY_SLOTS:
+            size *= 2  # entering all texts again takes longer than looking at more slots
+        slots = zeros(max(_LEAST_SLOTS, size), np.uint64)
         text_operators.enter(self._bytes, self._ends, 0, self._length, slots, _shift(slots))
         self._index = slots, self._length
 
@@ -198,7 +202,7 @@ class LargeInterner:
         if isinstance(texts, list):
             texts = array_of_texts(texts)
         for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            data, places = _parts(chunk)
+            data, places = parts_of(chunk)
             self._append(data, places)
 
     def _append(self, data: NDArray[np.uint8], places: Integers) -> None:
@@ -224,7 +228,7 @@ def _encoded(texts: list[str]) -> tuple[NDArray[np.uint8], Integers]:
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), places
 
 
-def _parts(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
+def parts_of(texts: pa.Array) -> tuple[NDArray[np.uint8], Integers]:
     """The bytes of a column of texts, and where each begins and ends."""
     kind = np.int32 if pa.types.is_string(texts.type) else np.int64
     _, offsets, data = texts.buffers()

@@ -12,15 +12,17 @@ import numpy as np
 from numpy import uint64
 
 from elastalog.jit import types
-from elastalog.jit.intrinsics import eight_bytes
+from elastalog.jit.intrinsics import eight_bytes, prefetch
 from elastalog.jit.operators import HALF, LOW, NONE, ONE, inlined, mix, operator
 from elastalog.relations.limits import WIDE
 from elastalog.relations.text_operators import (
+    BYTES,
     GIVEN_BYTES,
     IDS,
     INT,
     PLACES,
     SLOTS,
+    copy_text,
     finished_hash,
     hash_text,
     is_same_text,
@@ -30,26 +32,33 @@ from elastalog.relations.text_operators import (
 int64: Any = np.int64
 
 MATRIX = types.Array(types.int32, 2)
+GIVEN_MATRIX = types.Array(types.int32, 2, readonly=True)
+GIVEN_PLACES = types.Array(types.int64, 1, readonly=True)
 
 # Kinds of columns.
 SYMBOL = 0
 NUMBER = 1
 UNSIGNED = 2
 
-# Outcomes of reading.
-READ = 0
-FULL = 1  # the block's table has no room for its symbols
+# Outcomes of reading and writing.
+DONE = 0
+FULL = 1  # the block's table has no room for its symbols, or the bytes have none for the next line
 STRANGE = 2  # some line needs a closer look
 
 # Fields of the state vector.
 ROWS = 0
 DISTINCT = 1
 IS_ASCII = 2
+NEXT = 0
+FILLED = 1
+NEEDED = 2
 
 PADDING = 8
 """Bytes behind the last line that may be looked at."""
 
 MOST_DIGITS = 10
+_AHEAD = 16
+_CLOSER = 8
 _LINE_END = 10
 _RETURN = 13
 _MINUS = 45
@@ -101,7 +110,7 @@ def read_lines(  # type: ignore[no-untyped-def]
     data, start, stop, delimiter, kinds, slots, shift, begins, ends, hashes, words, state
 ):
     """Reads the lines between two places of a block, the last byte of which is a line end, into words; the distinct
-    symbols, where they lie, and their hashes go into a table that must be empty. Returns an outcome; with READ also how
+    symbols, where they lie, and their hashes go into a table that must be empty. Returns an outcome; with DONE also how
     many rows and symbols there are, and whether every byte is ASCII."""
     mask = uint64(slots.shape[0] - 1)
     high = uint64(shift)
@@ -112,9 +121,9 @@ def read_lines(  # type: ignore[no-untyped-def]
     seen = NONE
     distinct = 0
     row = 0
-    outcome = READ
+    outcome = DONE
     position = start
-    while position < stop and outcome == READ:
+    while position < stop and outcome == DONE:
         if distinct + columns > room:
             outcome = FULL
             break
@@ -184,3 +193,94 @@ def translate(words, kinds, ids):  # type: ignore[no-untyped-def]
         if kinds[column] == SYMBOL:
             for row in range(words.shape[0]):
                 words[row, column] = ids[words[row, column]]
+
+
+@inlined
+def is_plain(texts, start, end, delimiter):  # type: ignore[no-untyped-def]
+    """Whether neither delimiters nor line ends are between two places."""
+    delimiters = uint64(delimiter) * _EVERY
+    line_ends = uint64(_LINE_END) * _EVERY
+    returns = uint64(_RETURN) * _EVERY
+    marks = NONE
+    position = start
+    while position + 8 <= end:
+        word = eight_bytes(texts, position)
+        marks |= zero_bytes(word ^ delimiters) | zero_bytes(word ^ line_ends) | zero_bytes(word ^ returns)
+        position += 8
+    is_so = marks == NONE
+    while position < end:
+        byte = int64(texts[position])
+        if byte in (delimiter, _LINE_END, _RETURN):
+            is_so = False
+        position += 1
+    return is_so
+
+
+@inlined
+def put_number(value, out, start):  # type: ignore[no-untyped-def]
+    """Writes a number in decimal digits; returns where it ends."""
+    rest = value
+    if rest < 0:
+        out[start] = _MINUS
+        start += 1
+        rest = -rest
+    digits = 1
+    bound = int64(10)
+    while rest >= bound:
+        digits += 1
+        bound *= 10
+    for place in range(digits):
+        out[start + digits - 1 - place] = _ZERO + rest % 10
+        rest //= 10
+    return start + digits
+
+
+@operator(types.int64, GIVEN_MATRIX, INT, INT, PLACES, INT, GIVEN_BYTES, GIVEN_PLACES, BYTES, PLACES)
+def write_lines(words, start, stop, kinds, delimiter, texts, ends, out, state):  # type: ignore[no-untyped-def]
+    """Writes rows of words as lines: symbols are texts of a table, numbers narrow. Returns an outcome; NEXT is the
+    first row that is not written, FILLED how many bytes are, NEEDED how many a line takes for which there is no
+    room."""
+    columns = kinds.shape[0]
+    filled = 0
+    outcome = DONE
+    row = start
+    while row < stop and outcome == DONE:
+        for column in range(columns):
+            if kinds[column] == SYMBOL:
+                if row + _AHEAD < stop:
+                    prefetch(ends, int64(words[row + _AHEAD, column]))
+                if row + _CLOSER < stop:
+                    prefetch(texts, ends[words[row + _CLOSER, column]])
+        needed = 0
+        for column in range(columns):
+            word = words[row, column]
+            if kinds[column] == SYMBOL:
+                needed += ends[word + 1] - ends[word] + 1
+            else:
+                needed += MOST_DIGITS + 2
+                if word >= WIDE:
+                    outcome = STRANGE
+        if filled + needed > out.shape[0]:
+            outcome = FULL
+            state[NEEDED] = needed
+        if outcome == DONE:
+            position = filled
+            for column in range(columns):
+                word = words[row, column]
+                if kinds[column] == SYMBOL:
+                    begin = ends[word]
+                    size = ends[word + 1] - begin
+                    if not is_plain(texts, begin, begin + size, delimiter):
+                        outcome = STRANGE
+                    copy_text(texts, begin, out, position, size)
+                    position += size
+                else:
+                    position = put_number(int64(word), out, position)
+                out[position] = delimiter if column < columns - 1 else _LINE_END
+                position += 1
+            if outcome == DONE:
+                filled = position
+                row += 1
+    state[NEXT] = row
+    state[FILLED] = filled
+    return outcome

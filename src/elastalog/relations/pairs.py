@@ -3,7 +3,7 @@ million million."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ MOST_PAIRS = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class _Layout:
     """Each of `members` with the members at some places: from `start` up to `stop`, but not from `left_out` up to
     `resumed`. Members of one class stand together."""
 
@@ -31,12 +31,7 @@ class Pairs:
     stop: np.ndarray
 
     @staticmethod
-    def of(classes: Words) -> Pairs:
-        """All pairs of classes, given as rows of a member and what names its class."""
-        return Pairs.between(classes, classes[:0])
-
-    @staticmethod
-    def between(these: Words, those: Words) -> Pairs:
+    def between(these: Words, those: Words) -> _Layout:
         """The pairs of classes that are none of others."""
         members, names = these[:, 0], these[:, 1]
         others = _names_in(those, members)
@@ -46,45 +41,14 @@ class Pairs:
         left_out, resumed = _runs((names[1:] != names[:-1]) | (others[1:] != others[:-1]), len(names))
         is_nowhere = others == _NOWHERE
         left_out[is_nowhere] = resumed[is_nowhere] = stop[is_nowhere]
-        return Pairs(members, start, left_out, resumed, stop)
-
-    def __len__(self) -> int:
-        return int(self._sizes.sum())
+        return _Layout(members, start, left_out, resumed, stop)
 
     @property
-    def _sizes(self) -> np.ndarray:
+    def sizes(self) -> np.ndarray:
         sizes: np.ndarray = (self.left_out - self.start) + (self.stop - self.resumed)
         return sizes
 
-    def blocks(self) -> Iterator[Words]:
-        """The pairs, a part at a time."""
-        ends = np.cumsum(self._sizes)
-        first = 0
-        while first < len(self.members):
-            done = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
-            yield self._written(first, last)
-            first = last
-
-    def words(self) -> Words:
-        """The pairs all together. Raises LimitReached if they are more than can be."""
-        size = len(self)
-        if size > MOST_PAIRS:
-            advice = "read it in parts: iterate over it, or ask for the members of one class, as `same(1, X)`"
-            raise LimitReached([Diagnostic("E0660", f"{size:,} pairs are too many to write out together", help=advice)])
-        return self._written(0, len(self.members))
-
-    def has(self, row: tuple[int, ...]) -> bool:
-        """Whether a pair is among them."""
-        places = np.flatnonzero(self.members == row[0])
-        others = np.flatnonzero(self.members == row[1])
-        return any(
-            self.start[i] <= j < self.left_out[i] or self.resumed[i] <= j < self.stop[i]
-            for i in places.tolist()
-            for j in others.tolist()
-        )
-
-    def _written(self, first: int, last: int) -> Words:
+    def written(self, first: int, last: int) -> Words:
         """The pairs of some members."""
         part = slice(first, last)
         before = self.left_out[part] - self.start[part]
@@ -94,9 +58,107 @@ class Pairs:
         size = int(ends[-1]) if len(ends) else 0
         places = np.arange(size) + np.repeat(begins - (ends - lengths), lengths)
         words = np.empty((size, 2), np.int32)
-        words[:, 0] = np.repeat(self.members[part], self._sizes[part])
+        words[:, 0] = np.repeat(self.members[part], self.sizes[part])
         words[:, 1] = self.members[places]
         return words
+
+
+class Pairs:
+    """The pairs of some classes that are none of others, given as rows of a member and what names its class. How they
+    lie is found out when somebody looks at them: to say how many there are takes less."""
+
+    __slots__ = ("_classes", "_laid", "_size")
+
+    def __init__(self, classes: Callable[[], tuple[Words, Words]], size: int | None = None) -> None:
+        self._classes = classes
+        self._size = size
+        self._laid: _Layout | None = None
+
+    @staticmethod
+    def of(classes: Words) -> Pairs:
+        """All pairs of classes."""
+        return Pairs.between(classes, classes[:0])
+
+    @staticmethod
+    def between(these: Words, those: Words) -> Pairs:
+        """The pairs of classes that are none of others."""
+        return Pairs(lambda: (these, those))
+
+    @staticmethod
+    def changed(now: Words, came: Words, went: Words) -> tuple[Pairs, Pairs]:
+        """The pairs that came and those that went, given the classes that changed as they are now, and the rows of
+        members that came and went: a member with other rows than before has moved."""
+        before_and_now: list[Words] = []
+
+        def before() -> Words:
+            if not before_and_now:
+                before_and_now.append(np.concatenate((now[~np.isin(now[:, 0], came[:, 0])], went)))
+            return before_and_now[0]
+
+        gained, lost = _numbers_of_changes(now, came, went)
+        return Pairs(lambda: (now, before()), gained), Pairs(lambda: (before(), now), lost)
+
+    @property
+    def _layout(self) -> _Layout:
+        if self._laid is None:
+            self._laid = _Layout.between(*self._classes())
+        return self._laid
+
+    def __len__(self) -> int:
+        if self._size is None:
+            self._size = int(self._layout.sizes.sum())
+        return self._size
+
+    def blocks(self) -> Iterator[Words]:
+        """The pairs, a part at a time."""
+        layout = self._layout
+        ends = np.cumsum(layout.sizes)
+        first = 0
+        while first < len(layout.members):
+            done = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
+            yield layout.written(first, last)
+            first = last
+
+    def words(self) -> Words:
+        """The pairs all together. Raises LimitReached if they are more than can be."""
+        size = len(self)
+        if size > MOST_PAIRS:
+            advice = "read it in parts: iterate over it, or ask for the members of one class, as `same(1, X)`"
+            raise LimitReached([Diagnostic("E0660", f"{size:,} pairs are too many to write out together", help=advice)])
+        return self._layout.written(0, len(self._layout.members))
+
+    def has(self, row: tuple[int, ...]) -> bool:
+        """Whether a pair is among them."""
+        layout = self._layout
+        places = np.flatnonzero(layout.members == row[0])
+        others = np.flatnonzero(layout.members == row[1])
+        return any(
+            layout.start[i] <= j < layout.left_out[i] or layout.resumed[i] <= j < layout.stop[i]
+            for i in places.tolist()
+            for j in others.tolist()
+        )
+
+
+def _numbers_of_changes(now: Words, came: Words, went: Words) -> tuple[int, int]:
+    """How many pairs came, and how many went. Members that have not moved are together as they were; those that moved
+    together, from one class to another, too."""
+    names = np.sort(np.concatenate((came[:, 1], went[:, 1])))
+    names = names[np.concatenate(([True], names[1:] != names[:-1]))]  # `numpy.unique` takes several times as long
+    of_came, of_went = np.searchsorted(names, came[:, 1]), np.searchsorted(names, went[:, 1])
+    sizes = np.bincount(np.searchsorted(names, now[:, 1]), minlength=len(names))
+    unmoved = sizes - np.bincount(of_came, minlength=len(names))
+    before = unmoved + np.bincount(of_went, minlength=len(names))
+    old_name = _names_in(np.stack((went[:, 0], of_went), axis=1).astype(np.int64), came[:, 0])
+    has_moved = old_name != _NOWHERE
+    routes = np.sort(of_came[has_moved] * len(names) + old_name[has_moved])
+    start, stop = _runs(routes[1:] != routes[:-1], len(routes))
+    kept = _squares(unmoved) + int((stop - start).sum())  # each that moved with so many
+    return _squares(sizes) - kept, _squares(before) - kept
+
+
+def _squares(sizes: np.ndarray) -> int:
+    return int((sizes.astype(np.int64) ** 2).sum())
 
 
 Rows: TypeAlias = Words | Pairs

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from elastalog.relations.arrays import FEW_ROWS, array_of_texts, numbers_of_array, texts_of_array, with_short_offsets
-from elastalog.relations.large_interner import LargeInterner, PlacedTexts
-from elastalog.relations.limits import Words
+from elastalog.relations.large_interner import LargeInterner, PlacedTexts, parts_of
+from elastalog.relations.limits import Integers, Words
 from elastalog.relations.small_interner import SmallInterner
 from elastalog.relations.thread_lock import ThreadLock
 
@@ -113,6 +114,10 @@ class Symbols:
     def array(self, first_id: int, last_id: int) -> pa.LargeStringArray:
         """The texts with ids from `first_id` to `last_id`, that one excluded."""
         return self._texts.array(first_id, last_id)
+
+    def placed(self) -> tuple[NDArray[np.uint8], Integers]:
+        """The bytes of all texts, and where each begins and the last ends; not to be written to."""
+        return parts_of(self.array(0, len(self)))
 
     def extend(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> None:
         """Adds distinct texts that have no id yet, in order: what a store has kept."""

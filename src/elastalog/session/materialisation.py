@@ -169,8 +169,8 @@ class Materialisation:
 
     # --- facts in and out ------------------------------------------------------------------------------------------
 
-    def bootstrap(self, explicit: Mapping[str, np.ndarray]) -> EpochRecord:
-        """The first epoch, of explicit facts as words."""
+    def bootstrap(self, explicit: dict[str, np.ndarray]) -> EpochRecord:
+        """The first epoch, of explicit facts as words, which are taken out of the dict."""
         with memory_as_limit():
             return self.epochs.bootstrap(explicit)
 

@@ -70,7 +70,7 @@ class ClauseParser(LiteralParser):
         clause = Clause(tuple(heads), body, None, self.span_from(first))
         if self.operators > MOST_NESTED:
             self.check_depth(clause)
-        if texts[self.position] == ".plan":
+        if texts[self.position] == ".plan" and body:
             clause = replace(clause, plan=self.plan())
         if not self.unsupported:
             into.append(clause)

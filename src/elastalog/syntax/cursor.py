@@ -154,9 +154,13 @@ class Cursor:
         """Behind an element of a list: whether a `,` and another element follow."""
         if not self.skip_if(","):
             return False
-        if self.texts[self.position] == closing:
-            raise self.unexpected("one more", where="after `,`", advice="remove the `,`")
-        return True
+        if self.texts[self.position] != closing:
+            return True
+        span = self.span_of(self.position - 1)
+        self.report(
+            "E0129", f"nothing follows the `,` before `{closing}`", span, "remove this", advice="remove the `,`"
+        )
+        return False
 
     def name(self, what: str, *, allow_reserved: bool = False) -> int:
         """Reads a name and gives its index."""

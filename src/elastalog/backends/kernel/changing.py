@@ -42,8 +42,8 @@ class KernelChanges:
             if classes is not None and classes in done.changed:
                 nothing = held.relations[classes].rows[:0]
                 came, went = dict(self._stored({classes})).get(classes, (nothing, nothing))
-                before, now = changed_classes(held.relations[classes], came, went)
-                found[name] = Pairs.between(now, before), Pairs.between(before, now)
+                now = changed_classes(held.relations[classes], came, went)
+                found[name] = Pairs.changed(now, came, went)
         return found
 
     def _stored(self, names: Collection[str]) -> Iterator[tuple[str, tuple[Matrix, Matrix]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,13 +21,11 @@ from elastalog.backends.kernel.threads.parallel import make_workers
 from elastalog.backends.protocol import NO_OTHER_PLACE, ClauseCost, Placed, StateChanges, StratumElsewhere
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
+from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
-
-if TYPE_CHECKING:
-    from elastalog.backends.kernel.bootstrap.best_values import Comparison
 
 T = TypeVar("T")
 
@@ -79,7 +77,7 @@ class KernelEvaluation:
         self.best_only = {
             stratum.number: comparison
             for stratum in program.strata
-            if stratum.dominance and (comparison := maintained_comparison(stratum, program)) is not None
+            if stratum.dominance and (comparison := maintained_comparison(stratum, program.relations)) is not None
         }
         """Those of them that updates maintain, since only the best fact of every key matters."""
         self._in_limited = frozenset(
@@ -214,20 +212,6 @@ class KernelEvaluation:
                 costs[clause.number] = clause, derivations + variant.derivations, seconds + variant.seconds
             for clause, derivations, seconds in costs.values():
                 yield ClauseCost(stratum, clause, derivations, seconds)
-
-
-def maintained_comparison(stratum: LogicalStratum, program: LogicalProgram) -> Comparison | None:
-    """What decides about the facts of a stratum with subsumption, if all that is left of it follows from what is
-    left."""
-    from elastalog.backends.kernel.bootstrap.waiting_facts import only_comparison, rests_on_the_best
-
-    comparison = only_comparison(stratum)
-    is_maintained = (
-        comparison is not None
-        and not any(program.relations[name].choices for name in stratum.relations)
-        and rests_on_the_best(stratum, comparison)
-    )
-    return comparison if is_maintained else None
 
 
 def constructing_rules(stratum: LogicalStratum) -> list[str]:

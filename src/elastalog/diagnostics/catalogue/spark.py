@@ -165,4 +165,14 @@ SPARK: tuple[Entry, ...] = (
         "XDG_CACHE_HOME=/tmp/shared python -m elastalog.pipeline.spark.warm  # made by someone else",
         "XDG_CACHE_HOME=$HOME/.cache python -m elastalog.pipeline.spark.warm",
     ),
+    Entry(
+        "E1120",
+        "session of Spark Connect",
+        "Tasks that evaluate rules are started by a Spark context, at the same time where they exchange. A session of"
+        " Spark Connect is a client of a server that has the context, and cannot start them. Its DataFrames serve as"
+        " facts of an evaluation in this process.",
+        'remote = SparkSession.builder.remote("sc://host").getOrCreate()\n'
+        'elastalog.open("reach.dl", {"edge": remote.table("edge")}, engine="spark", spark=remote)',
+        'elastalog.open("reach.dl", {"edge": remote.table("edge")})',
+    ),
 )

@@ -198,6 +198,13 @@ SYNTAX: tuple[Entry, ...] = (
         "#define SUM(x, y) x + y\n.decl p(x: number)\np(SUM(1, 2)).",
     ),
     Entry(
+        "E0129",
+        "comma at the end of a list",
+        "Commas stand between the elements of a list, not behind the last one.",
+        ".type Pair = [x: number, y: number,]",
+        ".type Pair = [x: number, y: number]",
+    ),
+    Entry(
         "E0197",
         "preprocessor line that is not read",
         "`#` starts a line for the preprocessor, such as `#include` or `#define`. It is obeyed only at the beginning "

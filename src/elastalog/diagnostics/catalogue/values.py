@@ -18,17 +18,17 @@ VALUES: Final[tuple[Entry, ...]] = (
     Entry(
         "E0641",
         "functor without a function",
-        "A program that declares a functor is checked without it, but evaluated only with a function of that name.",
+        "A program that applies a functor is checked without it, but evaluated only with a function of that name.",
         'elastalog.open("hash.dl")',
         'elastalog.open("hash.dl", functors={"hash": zlib.crc32})',
     ),
     Entry(
         "E0642",
-        "stateful functor",
-        "The result of a stateful functor depends on when it is called, so that facts could not be kept up to date, "
-        "nor proved. Write it as a function of its arguments.",
-        ".functor next(x: number): number stateful",
-        ".functor next(x: number): number",
+        "stateful functor of a library",
+        "Soufflé gives a stateful functor of a C library its own tables of texts and records, which do not exist here. "
+        "Write it in Python, as a function of its arguments: the same arguments must always give the same result.",
+        '.functor join(a: symbol, b: symbol): symbol stateful\n// libraries=["libjoin.so"]',
+        '.functor join(a: symbol, b: symbol): symbol stateful\n// functors={"join": lambda a, b: a + b}',
     ),
     Entry(
         "E0643",

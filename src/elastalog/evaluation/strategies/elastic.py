@@ -24,7 +24,6 @@ from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
 from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, cost_anew, update_cost
-from elastalog.evaluation.experience import Bootstrap
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -64,14 +63,16 @@ class Elastic:
 
     def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
         """An update so small that nobody had to choose."""
-        costs = self.costs
-        costs.updated(stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None)
-        known = costs.known(stratum)
+        known = self.costs.updated(
+            stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None
+        )  # fmt: skip
         anew = known.bootstrap_of(0)
-        why = _why(f"{changes:,} changed inputs", done.effort, anew)
         cost, other = round(update_cost(known, done.effort)), round(cost_anew(anew.cost, 0))
-        number, relations = stratum.number, stratum.relations
-        return StratumWork(number, relations, "update", why, done.derivations, done.seconds, cost, other)
+        return StratumWork(
+            stratum.number, stratum.relations, "update",
+            _why(f"{changes:,} changed inputs", done.effort, anew.derivations),
+            done.derivations, done.seconds, cost, other,
+        )  # fmt: skip
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
@@ -149,7 +150,7 @@ class Elastic:
             stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
         )  # fmt: skip
         why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        work.how, work.why = "update", _why(why, spent, known.bootstrap_of(inputs))
+        work.how, work.why = "update", _why(why, spent, known.bootstrap_of(inputs).derivations)
         work.cost, work.other = update_cost(known, spent), cost_anew(known.bootstrap_of(inputs).cost, facts)
 
     def _counted(self) -> tuple[int, int]:
@@ -157,8 +158,8 @@ class Elastic:
         return self.watch.rows, self.watch.rounds
 
 
-def _why(why: str, spent: int, anew: Bootstrap) -> str:
-    return f"{why}; it cost {spent:,}, a bootstrap takes {anew.derivations:,}"
+def _why(why: str, spent: int, bootstrap: int) -> str:
+    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from elastalog.analysis.program import Relation
@@ -27,6 +28,13 @@ from elastalog.relations.words import Dictionary
 
 _PIECE = 1 << 19
 """Rows that are made words of before limits are looked after."""
+
+LEAST_SIZE = 1 << 18
+"""Bytes of all files of plain lines below which they are read by Python alone: compiled operators have to be loaded
+first, and texts that are Python objects are found faster one by one."""
+
+_PARTS = 8
+"""Blocks of lines after which limits are looked after: that takes a tenth of the time of reading one."""
 
 Encode: TypeAlias = Callable[[str, pa.Table], Words]
 """The words of a table of a relation's facts, which are known to be good."""
@@ -47,6 +55,8 @@ def load_inputs(
     # Rows that are set aside leave traces, which must not be there of files behind one that cannot be read.
     threads = allowance().jobs if policy.mode == "fail" else 1
     files = {relation.name: _plain_file(relation, root) for relation in relations}
+    if sum(file.size for file in files.values() if file is not None) < LEAST_SIZE:
+        files = dict.fromkeys(files)
     reads = (read for relation in relations for read in _reads(relation, files[relation.name], root, policy))
     with closing(read_ahead(reads, threads)) as read:
         for relation in relations:
@@ -62,6 +72,8 @@ def load_inputs(
                     assert isinstance(part, Lines)
                     lines.add(part)
                 yield lines.loaded()
+    # Arrow keeps what it has given back, for tables that will not come.
+    pa.default_memory_pool().release_unused()
 
 
 def _plain_file(relation: Relation, root: Path) -> PlainFile | None:
@@ -115,10 +127,13 @@ class _Assembled:
             self._parts.append(self._encode(self._file.schema.name, lines.table))
             self._bad += [replace(row, line=self._lines + row.line) for row in lines.bad]
         self._lines += lines.number
-        allowance().check()
+        if len(self._parts) % _PARTS == 0:
+            allowance().check()
 
     def loaded(self) -> Loaded:
         """The facts, when all lines are there."""
+        allowance().check()
         count = sum(map(len, self._parts))
         name = self._file.schema.name
-        return Loaded(self._parts, settle(self._policy, name, [str(self._file.path)], count, self._bad, 0))
+        parts = self._parts or [np.empty((0, self._file.schema.arity), np.int32)]
+        return Loaded(parts, settle(self._policy, name, [str(self._file.path)], count, self._bad, 0))

@@ -29,9 +29,6 @@ from elastalog.relations.schema import Schema
 if TYPE_CHECKING:
     from elastalog.relations.blocks_of_lines import BlockOfLines
 
-LEAST_SIZE = 1 << 18
-"""Bytes of a file below which it is read by Python alone: compiled operators have to be loaded first."""
-
 BLOCK = 1 << 20
 _MORE = 1 << 12
 _LINE_END = b"\n"
@@ -109,14 +106,14 @@ class Lines:
 
 
 def plain_file(schema: Schema, path: Path, parameters: Mapping[str, str]) -> PlainFile | None:
-    """The file if it can be read as one of plain lines, and is large enough."""
+    """The file if it can be read as one of plain lines."""
     form = Format.of(parameters, path.name)
     is_plain = form.kind is Kind.TEXT and not (form.has_header or form.is_rfc4180 or form.is_gzip or form.columns)
     if not is_plain or len(form.delimiter) != 1 or not form.delimiter.isascii():
         return None
     try:
         found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size < LEAST_SIZE:
+        if not stat.S_ISREG(found.st_mode):
             return None
         with path.open("rb") as file:
             if file.read(len(_PACKED)) == _PACKED:

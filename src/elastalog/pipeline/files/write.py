@@ -108,7 +108,7 @@ def print_facts(schema: Schema, table: pa.Table, stdout: BinaryIO, parameters: M
     """The facts between rulers, as Soufflé prints them for `IO=stdout`. This is to be seen, not to be read back: no
     symbol is refused."""
     form = Format.of(parameters or {}, "")
-    body = b"".join(_text_blocks(schema, table, form, lambda doubt: None))
+    body = b"".join(text_blocks(schema, table, form, lambda doubt: None))
     header = form.delimiter.join(schema.names) + "\n" if form.has_header else ""
     stdout.write(f"---------------\n{schema.name}\n{header}===============\n".encode() + body + b"===============\n")
     stdout.flush()
@@ -119,7 +119,7 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
         case Kind.TEXT:
             if form.has_header:
                 out.write(form.delimiter.join(schema.names).encode() + b"\n")
-            for block in _text_blocks(schema, table, form, doubt):
+            for block in text_blocks(schema, table, form, doubt):
                 out.write(block)
         case Kind.PARQUET:
             out.write(parquet_bytes(table))
@@ -129,7 +129,8 @@ def _write(schema: Schema, table: pa.Table, form: Format, out: BinaryIO, doubt: 
             assert_never(form.kind)
 
 
-def _text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) -> Iterator[bytes | pa.Buffer]:
+def text_blocks(schema: Schema, table: pa.Table, form: Format, doubt: Doubt) -> Iterator[bytes | pa.Buffer]:
+    """The lines of facts, in parts."""
     if schema.arity == 0:
         yield b"()\n" * table.num_rows
         return

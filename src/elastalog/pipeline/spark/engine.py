@@ -36,7 +36,13 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
     if engine == "spark":
         from elastalog.pipeline.spark.session import spark_session
 
-        return spark or spark_session()
+        found = spark or spark_session()
+        if _is_of_connect(found):
+            message = "engine `spark` runs tasks by a Spark context, which a session of Spark Connect has not"
+            advice = "run the program where the driver is (spark-submit), or leave the engine out: DataFrames of this "
+            advice += "session serve as facts all the same"
+            raise ElastalogError([Diagnostic("E1120", message, help=advice)])
+        return found
     if spark is None:
         log.info("engine auto: everything is evaluated in this process, since no Spark session was given")
     return spark
@@ -44,12 +50,19 @@ def choose_spark(engine: str, spark: SparkSession | None) -> SparkSession | None
 
 def backend_maker(engine: str, spark: SparkSession | None, device_memory: int | None = None) -> engines.BackendMaker:
     """What makes the backend of a session that uses Spark, or does without."""
+    if spark is not None and _is_of_connect(spark):
+        log.info("engine auto: everything is evaluated in this process, since Spark Connect runs no tasks of ours")
+        spark = None
     if spark is None:
         return engines.backend_maker(engine, room=device_memory)
     from elastalog.backends.spark.cluster import Cluster
     from elastalog.pipeline.spark.workplace import new_folder
 
     return engines.backend_maker(engine, Cluster(spark, partial(new_folder, spark)))
+
+
+def _is_of_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_spark_rows(rows: Any) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 
 from elastalog.analysis.program import Base
 from elastalog.analysis.subsumptions import MARK
-from elastalog.backends.kernel.bootstrap.best_values import BestValues, comparison_of
-from elastalog.backends.kernel.bootstrap.waiting_facts import WaitingFacts, may_wait
+from elastalog.backends.kernel.bootstrap.best_values import BestValues
+from elastalog.backends.kernel.bootstrap.waiting_facts import WaitingFacts
 from elastalog.backends.kernel.execution.bound_variant import Bounds, BoundVariant, Scratch
 from elastalog.backends.kernel.store.memory import Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
@@ -27,6 +27,7 @@ from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.rows import are_in
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.planning.best_of_key import comparison_of, may_wait
 from elastalog.planning.logical import Clause, LogicalStratum, Scan, StoredRelation
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.value_order import order_of

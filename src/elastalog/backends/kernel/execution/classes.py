@@ -1,8 +1,8 @@
 """Equivalences that are kept as classes: a row a member, with the member that represents its class.
 
-Bootstrap makes all classes of the pairs by union and find. An update forms those classes anew that a pair which came or
-went touches; where none went, classes only merge, and no other pair is looked at. The class that most members come from
-keeps its representative, so that strata above see few changes. Every row has level 1 and count 1.
+Bootstrap makes all classes of the pairs by union and find. In an update pairs that went divide classes (see
+`separation`), then pairs that came join them; the largest part keeps its representative, unless that is in another, so
+that strata above see few changes. Every row has level 1 and count 1.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from elastalog.backends.kernel.compile.signatures import COLUMNS, INT, MATRIX, WORDS, inlined, operator, types
-from elastalog.backends.kernel.execution.aggregates import present_now, rows_of_keys
-from elastalog.backends.kernel.store import bookkeeping, transaction
-from elastalog.backends.kernel.store.annotations import IS, MARKS, ROW
+from elastalog.backends.kernel.execution.aggregates import present_now, rows_by_key, rows_of_keys
+from elastalog.backends.kernel.execution.separation import parts_of, sizes_of
+from elastalog.backends.kernel.store import transaction
+from elastalog.backends.kernel.store.annotations import IS, MARKS, REFERENCE, ROW, WAS
 from elastalog.backends.kernel.store.memory import NO_WORDS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.row_levels import note_levels
@@ -136,38 +137,99 @@ def evaluate(rule: EquivalenceRule, relations: Mapping[str, KernelRelation]) -> 
 
 
 def refold(rule: EquivalenceRule, changed: Vector, relations: Mapping[str, KernelRelation]) -> Vector:
-    """Forms the classes anew that pairs which came or went touch. Returns the entries of their relation that
-    changed."""
+    """Divides the classes that pairs which went held together, then joins those that pairs which came do. Returns the
+    entries of their relation that changed."""
     pairs, target = relations[rule.pairs], relations[rule.relation]
     entries = pairs.touched[changed]
     has_come = entries[:, MARKS] & IS != 0
     words = pairs.rows[entries[:, ROW]]
-    rows = rows_of_classes(target, words)
-    old = target.rows[rows]
-    if has_come.all():
-        # That members are in one class already is what their pairs said.
-        links = np.concatenate((old, words))
-    else:
-        known = Members(old[:, 0], words[has_come]).words
-        links = pairs.rows[rows_of_keys(pairs, MEMBER, known.reshape(-1, 1))]
-    members = Members(links)
-    every = Members(members.words, old)
-    before, now = (np.full(len(every), _NOBODY, np.int64) for _ in range(2))
-    before[every.places(old[:, 0])] = old[:, 1]
-    now[every.places(members.words)] = _representatives(members, links, old, every)
-    is_other = before != now
-    came = np.flatnonzero(is_other & (now != _NOBODY))
-    gone = rows[is_other[every.places(old[:, 0])]]
-    return _replace(target, gone, np.stack((every.words[came], now[came].astype(np.int32)), axis=1))
+    if not has_come.all():
+        _divide(pairs, target, words[~has_come])
+    if has_come.any():
+        _join(target, words[has_come])
+    return transaction.changed_entries(target, is_level_change=False)
 
 
-def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> tuple[Matrix, Matrix]:
-    """The classes that rows which came and went belong to, as they were before and as they are now, in the state under
-    way."""
+def _divide(pairs: KernelRelation, classes: KernelRelation, gone: Matrix) -> None:
+    """Divides the classes of pairs that went. A part that has its class's representative keeps it; the others, and the
+    rest of the class where it is left without, are represented by their least member."""
+    seeds = Members(gone).words
+    _, rows = rows_by_key(classes, MEMBER, seeds.reshape(-1, 1))
+    seeds, named = classes.rows[rows].T.copy()
+    names, class_of = np.unique(named, return_inverse=True)
+    parts = parts_of(pairs, classes, seeds, class_of.astype(np.int32))
+    is_alone = ~are_joined(pairs, seeds)
+    is_whole = parts.is_whole[parts.part]
+    words, part = parts.words[is_whole], parts.part[is_whole]
+    if is_alone.any():
+        is_left = ~np.isin(words, seeds[is_alone])
+        words, part = words[is_left], part[is_left]
+    least = np.full(len(seeds), _NOBODY, np.int64)
+    np.minimum.at(least, part, words)
+    name_of = names[class_of]  # of the class of each part
+    keeps = np.zeros(len(seeds), np.bool_)
+    keeps[part[words == name_of[part]]] = True
+    is_renamed = ~keeps[part]
+    renamed = np.stack((words[is_renamed], least[part[is_renamed]].astype(np.int32)), axis=1)
+    # A class that has lost its representative, to a part or for good, and of which there is a rest.
+    lost = np.unique(np.concatenate((name_of[keeps], seeds[is_alone & (seeds == named)])))
+    rest = classes.rows[rows_of_keys(classes, REPRESENTATIVE, lost.reshape(-1, 1))]
+    if len(rest):
+        rest = rest[~np.isin(rest[:, 0], np.concatenate((words, seeds[is_alone])))]
+        first = np.full(len(names), _NOBODY, np.int64)
+        of_rest = np.searchsorted(names, rest[:, 1])
+        np.minimum.at(first, of_rest, rest[:, 0])
+        renamed = np.concatenate((renamed, np.stack((rest[:, 0], first[of_rest].astype(np.int32)), axis=1)))
+    _rename(classes, renamed, seeds[is_alone])
+
+
+def _join(classes: KernelRelation, came: Matrix) -> None:
+    """Joins the classes of pairs that came: the largest of them gives its representative to all."""
+    ends = Members(came)
+    places, rows = rows_by_key(classes, MEMBER, ends.words.reshape(-1, 1))
+    named = ends.words.copy()  # one that is in no class is one by itself
+    named[places] = classes.rows[rows, 1]
+    is_new = np.ones(len(named), np.bool_)
+    is_new[places] = False
+    names = Members(named)
+    of_end = names.places(named)
+    root = names.united(names.words[of_end[ends.places(came)]])
+    sizes = sizes_of(classes, 1, names.words)
+    sizes[of_end[is_new]] = 0
+    order = np.lexsort((-names.words, sizes))
+    chosen = np.empty(len(names), np.int32)
+    chosen[root[order]] = names.words[order]  # the last that is written stays: of the largest, the least
+    new_name = chosen[root]
+    others = names.words[(new_name != names.words)]
+    moved = classes.rows[rows_of_keys(classes, REPRESENTATIVE, others.reshape(-1, 1))]
+    moved = np.stack((moved[:, 0], new_name[names.places(moved[:, 1])]), axis=1)
+    come = np.stack((ends.words[is_new], new_name[of_end[is_new]]), axis=1)
+    _rename(classes, np.concatenate((moved, come)), ends.words[:0])
+
+
+def are_joined(pairs: KernelRelation, words: Vector) -> Vector:
+    """Which of some words are in a pair that was there and still is."""
+    is_joined = np.zeros(len(words), np.bool_)
+    for column in (0, 1):
+        places, rows = rows_by_key(pairs, (column,), words.reshape(-1, 1))
+        is_joined[places[~_have_come(pairs, rows)]] = True
+    return is_joined
+
+
+def _have_come(pairs: KernelRelation, rows: Vector) -> Vector:
+    """Which of some present rows have come in this update."""
+    level = pairs.level[rows]
+    is_touched = level >= REFERENCE
+    have_come: Vector = np.zeros(len(rows), np.bool_)
+    have_come[is_touched] = pairs.touched[level[is_touched] - REFERENCE, MARKS] & WAS == 0
+    return have_come
+
+
+def changed_classes(classes: KernelRelation, came: Matrix, went: Matrix) -> Matrix:
+    """The classes that rows which came and went belong to, as they are now, in the state under way."""
     named = Members(came[:, 1], went[:, 1]).words
-    now = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
-    # A member has one row.
-    return np.concatenate((now[~np.isin(now[:, 0], came[:, 0])], went)), now
+    now: Matrix = classes.rows[rows_of_keys(classes, REPRESENTATIVE, named.reshape(-1, 1))]
+    return now
 
 
 def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
@@ -176,30 +238,10 @@ def rows_of_classes(classes: KernelRelation, words: Vector) -> Vector:
     return rows_of_keys(classes, REPRESENTATIVE, Members(named).words.reshape(-1, 1))
 
 
-def _representatives(members: Members, links: Matrix, old: Matrix, every: Members) -> Vector:
-    """Who represents the class of each member, which links generate: of those that represented one and are in it, the
-    one that did so for most of its members; otherwise its least member. `every`: also those that are members no
-    more."""
-    roots = members.united(links)
-    # Members that are left are numbered as before; others come after all roots.
-    root_of = np.full(len(every), len(members), np.int32)
-    root_of[every.places(members.words)] = roots
-    placed = every.places(old)
-    of_old = root_of[placed]
-    is_kept = (of_old[:, 0] == of_old[:, 1]) & (of_old[:, 0] < len(members))
-    sizes = np.bincount(placed[is_kept, 1], minlength=len(every))
-    named = np.flatnonzero(sizes)
-    order = named[np.lexsort((-named, sizes[named]))]  # the last that is written stays: of most, the least
-    of_root = members.words.copy()
-    of_root[root_of[order]] = every.words[order]
-    return of_root[roots]
-
-
-def _replace(target: KernelRelation, gone_rows: Vector, new: Matrix) -> Vector:
-    """Writes other rows in the place of some. Returns the entries that changed."""
-    gone = transaction.touch(target, gone_rows)
-    transaction.set_annotation(target, gone, 0, is_present=False)
-    came = transaction.touch(target, transaction.add_rows(target, new) if len(new) else NO_WORDS)
-    transaction.set_annotation(target, came, 1, is_present=True)
-    entries = np.empty(target.touched_used, np.int32)
-    return entries[: bookkeeping.finish(target.touched, target.touched_used, False, entries)]
+def _rename(classes: KernelRelation, renamed: Matrix, gone: Vector) -> None:
+    """Members get other representatives, and some are members no more."""
+    leaving = np.concatenate((renamed[:, 0], gone))
+    rows = transaction.touch(classes, rows_of_keys(classes, MEMBER, leaving.reshape(-1, 1)))
+    transaction.set_annotation(classes, rows, 0, is_present=False)
+    came = transaction.touch(classes, transaction.add_rows(classes, renamed) if len(renamed) else NO_WORDS)
+    transaction.set_annotation(classes, came, 1, is_present=True)

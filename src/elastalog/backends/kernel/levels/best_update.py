@@ -1,6 +1,6 @@
 """The update of a stratum in which subsumption keeps the best fact of every key: shortest paths and the like.
 
-For strata where all that is left follows from what is left (`waiting_facts.rests_on_the_best`), so that
+For strata where all that is left follows from what is left (`best_of_key.rests_on_the_best`), so that
 
     a fact that none of its derivations has lost is still there, and still the best of its key;
     what a better fact gives is better than what the other gave, and takes its place.
@@ -18,7 +18,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.best_values import Comparison
 from elastalog.backends.kernel.bootstrap.waiting_facts import at_once
 from elastalog.backends.kernel.execution.aggregates import rows_by_key
 from elastalog.backends.kernel.execution.bound_variant import Scratch
@@ -33,6 +32,7 @@ from elastalog.backends.kernel.store.row_levels import levels_now
 from elastalog.backends.kernel.store.selectivity import KernelStatistics
 from elastalog.backends.watch import Watch
 from elastalog.diagnostics.source import Source
+from elastalog.planning.best_of_key import Comparison
 from elastalog.planning.logical import LogicalStratum, Scan
 from elastalog.planning.variants import plan_from_goal
 from elastalog.relations.words import Dictionary

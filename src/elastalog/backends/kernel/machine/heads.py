@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from elastalog.backends.kernel.compile.addresses import piece
-from elastalog.backends.kernel.compile.signatures import int64, np_int32
+from elastalog.backends.kernel.compile.signatures import GROUP, flattened, group_of_keys, int64, np_int32
 from elastalog.backends.kernel.machine.arrays import counts_of, levels_of, rows_of, table_of, touched_of
 from elastalog.backends.kernel.machine.queue import wait
 from elastalog.backends.kernel.store.annotations import ABSENT, DELTA, FIXED, LOST, REFERENCE, entry_of
 from elastalog.backends.kernel.store.bookkeeping import offer, touch
-from elastalog.backends.kernel.store.set_table import add_row, find_row
+from elastalog.backends.kernel.store.set_table import add_row, fetch_facts, find_from
 
 
 @piece
@@ -20,8 +20,14 @@ def lose(block, used, head):  # type: ignore[no-untyped-def]
     level = levels_of(head)
     count = counts_of(head)
     touched = touched_of(head)
+    flat_rows = flattened(rows)
+    homes = group_of_keys()
+    tags = group_of_keys()
     for i in range(used):
-        row = find_row(block, i, rows, table, head.shift)
+        at = i % GROUP
+        if at == 0:
+            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
+        row = find_from(block, i, rows, table, homes[at], tags[at])
         if row < 0:
             continue
         value = level[row]
@@ -50,11 +56,17 @@ def gain(block, used, relation, head, machine):  # type: ignore[no-untyped-def]
     level = levels_of(head)
     count = counts_of(head)
     touched = touched_of(head)
+    flat_rows = flattened(rows)
+    homes = group_of_keys()
+    tags = group_of_keys()
     for i in range(used):
+        at = i % GROUP
+        if at == 0:
+            fetch_facts(block, i, min(GROUP, used - i), rows, flat_rows, table, head.shift, level, homes, tags)
         fires = block[i, width - 2] + 1
         before = block[i, width - 1]
         before = before + 1 if before < ABSENT else np_int32(ABSENT)
-        row = find_row(block, i, rows, table, head.shift)
+        row = find_from(block, i, rows, table, homes[at], tags[at])
         if row < 0:
             add_row(block, i, -1 - row, rows, table, head.used)
             row = head.used

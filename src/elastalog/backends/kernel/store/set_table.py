@@ -129,6 +129,24 @@ def fetch_row(table, slot, tag, flat_rows, width):  # type: ignore[no-untyped-de
 
 
 @inlined
+def fetch_facts(block, start, size, rows, flat_rows, table, shift, level, homes, tags):  # type: ignore[no-untyped-def]
+    """Asks for all that a look at facts of a block will need, in groups: their slots, then the rows and levels that
+    these lead to. `homes` are the slots from which `find_from` may go on, `tags` what it wants to know."""
+    mask = uint64(table.shape[0] - 1)
+    width = rows.shape[1]
+    for g in range(size):
+        value = hash_row(block, start + g, width)
+        homes[g] = value >> uint64(shift)
+        tags[g] = value & LOW
+        prefetch(table, int64(homes[g]))
+    for g in range(size):
+        homes[g] = fetch_row(table, homes[g], tags[g], flat_rows, width)
+        row = row_in(uint64(table[homes[g]]), mask)
+        if row >= 0:
+            prefetch(level, row)
+
+
+@inlined
 def add_row(block, i, slot, rows, table, row):  # type: ignore[no-untyped-def]
     """Copies a row of a block to row `row` of a relation and enters it in an empty slot of the set table. Nothing is
     said of its annotations."""
