@@ -1,9 +1,10 @@
 """Whether look-ahead pays: marks by trial, counted in derivations and never in time, so that a replay chooses alike.
 
 What marks save are derivations of the update that finds them, and what they cost is a look at the next update, as much
-as some hundreds of derivations however small it is. So they are tried only where updates take far more than that, a few
-updates out of many, and kept for as long as updates that have them take so much less than those that have none. A
-trial that is in vain costs a share of the updates in it, which are one in thirty: far less than a fiftieth in all.
+as some hundreds of derivations however small it is; and what is counted as saved is not always time. So they are tried
+only where updates take far more than that, a few updates out of many, and kept for as long as updates that have them
+take so much less than those that have none. A trial that is in vain costs a share of the updates in it, which are one
+in thirty: far less than a fiftieth in all.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import field
 from elastalog.evaluation.strategies.marking import Marks
 from elastalog.late import dataclass
 
-LEAST_SAVING = 500
-"""Derivations that marks must save an update: what looking ahead costs."""
+LEAST_SAVING = 1_500
+"""Derivations that marks must save an update: a few times what looking ahead costs."""
 
 TRIAL = 3
 """Updates of a trial; the first of them still has the marks, or none, that were made before it."""
