@@ -33,7 +33,6 @@ from benchmarks.keep import keep_results
 from benchmarks.plot import draw_bars, draw_lines
 from benchmarks.strategy_cases import EXPERIMENTS, Case, Options
 from benchmarks.workloads import DATA_VARIABLE, HERE
-from elastalog.evaluation.costs import Budget
 
 PHASES = ("over_deletions", "rederivations", "deletions", "backward", "forward", "insertions", "derivations")
 
