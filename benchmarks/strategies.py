@@ -75,7 +75,7 @@ def measure_here(name: str, size: int, strategy: str, options: Options) -> Outco
     experiment = EXPERIMENTS[name]
     case = experiment.make(options, size, options.repeats or experiment.repeats)
     outcome = Outcome(strategy, size)
-    budget = None if strategy.endswith("!") else "auto"
+    budget: Any = None if strategy.endswith("!") else "auto"
     strategy = strategy.rstrip("!")
     searched = search_without_limit() if options.is_unbounded else None
     warm_up(strategy)
