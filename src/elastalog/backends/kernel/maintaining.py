@@ -104,10 +104,10 @@ class KernelMaintenance:
             maintenance = self._by_sets(stratum)
         elif stratum.number in self._evaluation.best_only:
             maintenance = self._by_best(stratum)
+        elif support is Support.LEVELS and not stratum.clauses:
+            self.change_explicit(stratum)
+            return cast(T, None)  # as every procedure of this kind
         elif support is Support.VECTORS or self._reach.is_given(stratum):
-            if support is Support.LEVELS and not stratum.clauses:
-                self.change_explicit(stratum)
-                return cast(T, None)  # as every procedure of this kind
             maintenance = self._by_levels(stratum)
         else:
             place, below = self._reach.place[stratum.number], self.below(stratum)

@@ -24,8 +24,7 @@ class StratumCourse:
         self._is_alone = not drive.is_at(place)
         if self._is_alone:
             drive.set_out(dict(below), [place], (), max(watch.allowance(run.MOST_WORK), 1))
-        else:
-            drive.admit()
+        drive.admit(place)
 
     def update(self) -> None:
         """Brings the stratum to its new fixpoint."""

@@ -179,9 +179,9 @@ class UpdateDrive:
         machine = self._workspace.machine
         return machine.drive == self._address and machine.part != layout.TO_ENTER
 
-    def admit(self) -> None:
-        """The stratum that the drive has come to is not barred."""
-        self._barred[self._record.at] = 0
+    def admit(self, place: int) -> None:
+        """A stratum is not barred."""
+        self._barred[place] = 0
 
     def pass_by(self) -> None:
         """The stratum that the drive has come to has been seen to."""
