@@ -70,12 +70,9 @@ plans = st.builds(
     ).map(tuple),
     st.just(NOWHERE),
 )
-clauses = st.builds(
-    t.Clause,
-    st.lists(_atoms(terms), min_size=1, max_size=2).map(tuple),
-    st.one_of(st.just(()), _bodies(terms, 2)),
-    st.none() | plans,
-    st.just(NOWHERE),
+_heads = st.lists(_atoms(terms), min_size=1, max_size=2).map(tuple)
+clauses = st.builds(t.Clause, _heads, st.just(()), st.none(), st.just(NOWHERE)) | st.builds(
+    t.Clause, _heads, _bodies(terms, 2), st.none() | plans, st.just(NOWHERE)
 )
 relations = st.builds(
     t.RelationDeclaration,
