@@ -6,6 +6,9 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_MANY = 100_000
+"""Objects of a tree that is worth it: a program of some thousand lines."""
+
 
 @contextmanager
 def without_collection() -> Iterator[None]:
@@ -18,8 +21,9 @@ def without_collection() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
-            # Both only join lists: what was made counts as old, and nobody looks through it as soon as this ends.
+        if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+            # Both only join lists: what was made counts as old, and nobody looks through it as soon as this ends. So
+            # does all else that is young, which must not happen often, or garbage is never found.
             gc.freeze()
             gc.unfreeze()
         gc.enable()
