@@ -128,8 +128,12 @@ class _OfEpoch:
         self._asking = asking
         self._setting = setting
         self._reading = Reading(setting.backend, setting.dictionary)
+        self._is_annotated = setting.is_annotated
+        self._assembly = self._assemble()
+
+    def _assemble(self) -> Assembly:
         steps, claim = self._steps()
-        self._assembly = Assembly(self._reading, steps, claim, self, self._chosen_among)
+        return Assembly(self._reading, steps, claim, self, self._chosen_among)
 
     def _steps(self) -> tuple[Steps, str]:
         setting = self._setting
@@ -140,7 +144,7 @@ class _OfEpoch:
                 claim += " with the chains of equivalences that attain their levels"
             return ComputedSteps(backend, reading, setting.metric, "all"), claim
         claim = LEAST if setting.is_global else LEAST_BY_STRATUM
-        if setting.is_annotated:
+        if self._is_annotated:
             return AnnotatedSteps(backend, setting.dictionary, reading, setting.is_global), claim
         return ComputedSteps(backend, reading, HEIGHT, "all" if setting.is_global else "stratum"), claim
 
@@ -151,7 +155,17 @@ class _OfEpoch:
             advice = "give a whole number, 0 or more, or None for all"
             raise ElastalogError([Diagnostic("E0708", f"{depth!r} is no depth", help=advice)])
         with self._asking():
-            return self._assembly.prove(self._present(fact), depth)
+            root = self._present(fact)
+            try:
+                return self._assembly.prove(root, depth)
+            except ElastalogError as error:
+                if not self._is_annotated or error.diagnostics[0].code != "E0740":
+                    raise
+            # The levels of facts that subsumption leaves say when they came, and what they came from may be gone in a
+            # way that evaluating anew does not show: their heights are found from all derivations then.
+            self._is_annotated = False
+            self._assembly = self._assemble()
+            return self._assembly.prove(root, depth)
 
     def explain(self, fact: Fact) -> Proof:
         return self.prove(fact, None)
