@@ -151,8 +151,8 @@ class Trial:
                     continue
                 reach = backend.changes.reached(stratum)
                 if reach is not None:
-                    if reach.must_rebuild:
-                        raise BudgetExceeded
+                    if reach.must_rebuild or stratum.dominance:
+                        raise BudgetExceeded  # it is not monotone either, and whoever sets limits reckons with that
                     if stratum.is_folded:
                         backend.refold(stratum)
                     else:
