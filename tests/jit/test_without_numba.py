@@ -92,7 +92,7 @@ def test_operators_are_found_where_spark_is_not_installed() -> None:
     assert done.stdout.split() == sorted(operator.name for operator in building.all_operators())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_numba_finds_the_same() -> None:
     assert run(ELASTALOG_JIT="numba") == (expected(), ["numba"])
 

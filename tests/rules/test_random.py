@@ -127,9 +127,9 @@ def test_arithmetic_and_tested_groups(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LEVEL_KINDS)
 def test_many(kind: Kind) -> None:
-    for seed in range(18, 28):
+    for seed in range(18, 24):
         play(case_of(seed), seed, kind=kind)
-    for seed in range(10_000, 10_018):
+    for seed in range(10_000, 10_010):
         play(case_of(seed, FEATURES, 6), seed, kind=kind, steps=8)
 
 

@@ -41,8 +41,20 @@ def test_scripts_on_spark(spark: Any, name: str) -> None:
     run_script(name, "--engine", "spark")
 
 
-@pytest.mark.parametrize("treatment", TREATMENTS)
-@pytest.mark.parametrize("name", CASES)
+def _mark(number: int, treatment: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Each treatment but the first has a part of the scripts in `make test`, another one each."""
+    place = list(TREATMENTS).index(treatment)
+    return () if not place or number % len(TREATMENTS) == place else (pytest.mark.long,)
+
+
+@pytest.mark.parametrize(
+    ("name", "treatment"),
+    [
+        pytest.param(name, treatment, marks=_mark(number, treatment))
+        for number, name in enumerate(CASES)
+        for treatment in TREATMENTS
+    ],
+)
 def test_scripts_with_tasks_in_this_process(name: str, treatment: str, tmp_path: Path) -> None:
     with tasks_in_this_process(tmp_path, shares=2) as session:
         run_script(name, "--engine", "spark", *TREATMENTS[treatment])
