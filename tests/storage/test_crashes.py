@@ -89,7 +89,8 @@ def test_a_crash_at_every_failpoint_leaves_the_epoch_before_or_after(
             continued.add((epoch, files))
             check_continuation(path, epoch)
         shutil.rmtree(path)
-    assert epochs == set(range(LAST + 1))
+    every = set(range(LAST + 1))
+    assert epochs == every if share == 1 else {0, 1} < epochs <= every
 
 
 def test_a_crash_at_every_failpoint_of_a_recovery_changes_nothing(folder: Path) -> None:
