@@ -57,6 +57,15 @@ def test_a_store_at_an_address_is_read_at_any_epoch(bucket: Bucket, store: Path)
     assert "3" in result.stdout
 
 
+def test_stores_that_are_opened_again_and_again_leave_no_files_open(bucket: Bucket, store: Path) -> None:
+    bucket.put(store, "store")
+    counts = []
+    for _ in range(4):
+        elastalog.open(store=bucket.address("store"), read_only=True).close()
+        counts.append(len(list(Path("/proc/self/fd").iterdir())))
+    assert counts[-1] < counts[0] + 10  # a client of its own has thirty
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -66,7 +66,7 @@ class Patience:
 PATIENCE = Patience()
 
 
-@cache
+@lru_cache(maxsize=8)  # each has some thirty open files
 def _file_system(root: str) -> tuple[Any, str]:
     """The file system of an address, and how it calls the place that the address begins with."""
     from pyarrow import fs
@@ -76,6 +76,13 @@ def _file_system(root: str) -> tuple[Any, str]:
     except (OSError, ValueError) as error:  # an unknown scheme, or no such option
         raise _unreachable(root, error) from None
     return found, base
+
+
+def system_at(location: str) -> tuple[Any, str]:
+    """The file system of pyarrow that an address is of, one for all addresses of a server, and how it calls the
+    place."""
+    system, base = _file_system(_root(location))
+    return system, f"{base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}".rstrip("/")
 
 
 def remote_files(location: str) -> RemoteFiles:

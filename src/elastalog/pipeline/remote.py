@@ -10,7 +10,7 @@ from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 from elastalog.folders.addresses import without_secrets
-from elastalog.folders.remote import PATIENCE, UnreachableError
+from elastalog.folders.remote import PATIENCE, UnreachableError, system_at
 from elastalog.pipeline.own_folder import folder_of_this_process
 
 
@@ -19,13 +19,11 @@ class RemoteFolder:
     `address` is to be shown."""
 
     def __init__(self, address: str) -> None:
-        from pyarrow import fs
-
         self.given = address
         self.address = without_secrets(address)
         try:
-            self._files, self._root = fs.FileSystem.from_uri(address)
-        except (OSError, ValueError) as error:  # an unknown scheme, or no such option
+            self._files, self._root = system_at(address)
+        except UnreachableError as error:  # an unknown scheme, or no such option
             raise self._unreadable(error) from None
         self.folder = folder_of_this_process()
 
