@@ -106,7 +106,7 @@ def test_seeded_under_other_strategies(strategy: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("features", "first"), [(POSITIVE, 10_000), (NEGATION, 20_000), (Features(), 30_000)])
 def test_many_seeded(features: Features, first: int) -> None:
-    for seed in range(first, first + 16):
+    for seed in range(first, first + 8):
         repair(seed, features)
 
 

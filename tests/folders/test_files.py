@@ -130,6 +130,7 @@ def test_what_stays_away(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Non
         content(bucket.address("away"), 1)
 
 
+@pytest.mark.long
 def test_a_server_that_takes_a_request_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s3, "_ATTEMPTS", 1)
     monkeypatch.setattr(Patience, "attempts", 1)

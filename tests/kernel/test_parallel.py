@@ -122,7 +122,7 @@ def test_closure_with_levels_and_counts(nodes: int, edges: int, levels: str, job
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "edges"), [(1200, 1800), (600, 12_000)])
+@pytest.mark.parametrize(("nodes", "edges"), [pytest.param(1200, 1800, marks=pytest.mark.long), (600, 12_000)])
 def test_closure_at_the_real_thresholds(nodes: int, edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = []
     run = SharedRun.run

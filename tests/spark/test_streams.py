@@ -440,8 +440,8 @@ def started_stream(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [2, 50])
 def test_a_stream_killed_at_random_applies_every_update_once(tmp_path: Path, kills: int) -> None:
     """`kill -9`, and start again: mostly while updates are being applied, some times before the first. A number is
     toggled, so that a repetition would show."""
