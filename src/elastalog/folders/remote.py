@@ -82,12 +82,16 @@ def system_at(location: str) -> tuple[Any, str]:
     """The file system of pyarrow that an address is of, one for all addresses of a server, and how it calls the
     place."""
     system, base = _file_system(_root(location))
-    return system, f"{base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}".rstrip("/")
+    return system, _path(base, location).rstrip("/")
 
 
 def remote_files(location: str) -> RemoteFiles:
     """The files of the server that an address is of."""
     return RemoteFiles(*_file_system(_root(location)))
+
+
+def _path(base: str, location: str) -> str:
+    return f"{base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}"
 
 
 def _root(location: str) -> str:
@@ -103,7 +107,7 @@ class RemoteFiles:
         self._base = base
 
     def _path(self, location: str) -> str:
-        return f"{self._base.rstrip('/')}/{unquote(urlsplit(location).path).strip('/')}"
+        return _path(self._base, location)
 
     @contextmanager
     def writing(self, location: str) -> Iterator[pa.NativeFile]:
