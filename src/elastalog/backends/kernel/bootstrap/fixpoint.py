@@ -137,6 +137,7 @@ def evaluate(
     """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
     if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
+    workers.end_round()
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
@@ -161,6 +162,7 @@ def evaluate(
                 workers.run_shared(body, start[name], stop[name], bounds, stop)
             else:
                 workers.run(body, start[name], stop[name], bounds, stop)
+        workers.end_round()
         found = 0
         start = stop
         stop = {relation.name: relation.used for relation in own}
@@ -213,6 +215,9 @@ class Workers:
         with self._measured(variant):
             variant.run(self.relations, start, stop, bounds, self.scratch, insert)
         variant.start_rows += stop - start
+
+    def end_round(self) -> None:
+        """What else there is to be found in a round, and before the first one."""
 
     def run_shared(self, body: SharedBody, start: int, stop: int, bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs the variants of a body over a range of start rows."""
