@@ -73,15 +73,20 @@ class Merging:
         self._has_moved: Vector = np.empty(0, np.bool_)
 
     def join(self, pairs: Matrix) -> Matrix:
-        """Makes one class of the classes of each pair. Returns the pairs that were not in one before."""
+        """Makes one class of the classes of each pair. Returns pairs, not all, that were not in one before: for any two
+        classes one is enough."""
         self._admit(pairs)
         ends = self._representative[np.searchsorted(self._members, pairs)].reshape(-1, 2)
-        is_new = ends[:, 0] != ends[:, 1]
-        if is_new.any():
-            self._merge(ends[is_new])
+        ends.sort(axis=1)
         # A value that is paired with itself alone is in a class, too.
-        is_new |= (pairs[:, 0] == pairs[:, 1]) & self._has_moved[np.searchsorted(self._members, pairs[:, 0])]
-        return np.ascontiguousarray(pairs[is_new])
+        is_alone = (pairs[:, 0] == pairs[:, 1]) & self._has_moved[np.searchsorted(self._members, pairs[:, 0])]
+        places = np.flatnonzero((ends[:, 0] != ends[:, 1]) | is_alone)
+        if len(places):
+            keys = ends[places].astype(np.int64) @ np.array([1 << 32, 1])
+            _, first = np.unique(keys, return_index=True)
+            places = places[first]
+            self._merge(ends[places])
+        return np.ascontiguousarray(pairs[places])
 
     def moved(self) -> Matrix:
         """The members that are in other classes since this was last asked, each with its representative."""
