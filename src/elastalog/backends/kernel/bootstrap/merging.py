@@ -75,18 +75,17 @@ class Merging:
     def join(self, pairs: Matrix) -> Matrix:
         """Makes one class of the classes of each pair. Returns pairs, not all, that were not in one before: for any two
         classes one is enough."""
-        self._admit(pairs)
-        ends = self._representative[np.searchsorted(self._members, pairs)].reshape(-1, 2)
-        ends.sort(axis=1)
+        places = self._places(pairs)
+        ends = self._representative[places]
         # A value that is paired with itself alone is in a class, too.
-        is_alone = (pairs[:, 0] == pairs[:, 1]) & self._has_moved[np.searchsorted(self._members, pairs[:, 0])]
-        places = np.flatnonzero((ends[:, 0] != ends[:, 1]) | is_alone)
-        if len(places):
-            keys = ends[places].astype(np.int64) @ np.array([1 << 32, 1])
-            _, first = np.unique(keys, return_index=True)
-            places = places[first]
-            self._merge(ends[places])
-        return np.ascontiguousarray(pairs[places])
+        is_new = (ends[:, 0] != ends[:, 1]) | ((pairs[:, 0] == pairs[:, 1]) & self._has_moved[places[:, 0]])
+        new = np.flatnonzero(is_new)
+        if len(new):
+            ends = np.sort(ends[new], axis=1)
+            _, first = np.unique(ends.astype(np.int64) @ np.array([1 << 32, 1]), return_index=True)
+            self._merge(ends[first])
+            new = new[first]
+        return np.ascontiguousarray(pairs[new])
 
     def moved(self) -> Matrix:
         """The members that are in other classes since this was last asked, each with its representative."""
@@ -98,14 +97,21 @@ class Merging:
         """All members, each with its representative."""
         return np.ascontiguousarray(np.column_stack((self._members, self._representative)), np.int32)
 
-    def _admit(self, pairs: Matrix) -> None:
-        """Values that were in no class are in one of their own."""
-        new = np.setdiff1d(pairs, self._members)
-        if len(new):
-            places = np.searchsorted(self._members, new)
-            self._members = np.insert(self._members, places, new)
-            self._representative = np.insert(self._representative, places, new)
-            self._has_moved = np.insert(self._has_moved, places, True)
+    def _places(self, pairs: Matrix) -> Vector:
+        """Where the values of pairs are among the members; those that were in no class are in one of their own."""
+        places: Vector = np.searchsorted(self._members, pairs)
+        is_known = np.zeros(pairs.shape, np.bool_)
+        if len(self._members):
+            is_known = self._members[np.minimum(places, len(self._members) - 1)] == pairs
+        if is_known.all():
+            return places
+        new = np.unique(pairs[~is_known])
+        where = np.searchsorted(self._members, new)
+        self._members = np.insert(self._members, where, new)
+        self._representative = np.insert(self._representative, where, new)
+        self._has_moved = np.insert(self._has_moved, where, True)
+        places = np.searchsorted(self._members, pairs)
+        return places
 
     def _merge(self, ends: Matrix) -> None:
         """Makes one class of the classes with two representatives, for each pair of these."""
