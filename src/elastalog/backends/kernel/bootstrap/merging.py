@@ -103,14 +103,13 @@ class Merging:
         is_known = np.zeros(pairs.shape, np.bool_)
         if len(self._members):
             is_known = self._members[np.minimum(places, len(self._members) - 1)] == pairs
-        if is_known.all():
-            return places
-        new = np.unique(pairs[~is_known])
-        where = np.searchsorted(self._members, new)
-        self._members = np.insert(self._members, where, new)
-        self._representative = np.insert(self._representative, where, new)
-        self._has_moved = np.insert(self._has_moved, where, True)
-        places = np.searchsorted(self._members, pairs)
+        if not is_known.all():
+            new = np.unique(pairs[~is_known])
+            where = np.searchsorted(self._members, new)
+            self._members = np.insert(self._members, where, new)
+            self._representative = np.insert(self._representative, where, new)
+            self._has_moved = np.insert(self._has_moved, where, True)
+            places = np.searchsorted(self._members, pairs)
         return places
 
     def _merge(self, ends: Matrix) -> None:
