@@ -136,9 +136,8 @@ class Epochs:
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
             deleted, inserted = backend.changes.explicit()
-            for guard in guards:
-                deleted.pop(guard, None)
-                inserted.pop(guard, None)
+            if guards:
+                deleted, inserted = ({n: side[n] for n in side if n not in guards} for side in (deleted, inserted))
             went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
             record = EpochRecord(
                 self.number + 1, went, came, update.size - went - came, backend.changes.facts(), work,

@@ -27,7 +27,7 @@ class KernelChanges:
     def explicit(self) -> tuple[dict[str, Matrix], dict[str, Matrix]]:
         """The explicit facts that the update deletes and inserts, normalised."""
         done = self._updates.transaction
-        return dict(done.deleted), dict(done.inserted)
+        return done.deleted, done.inserted
 
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that the update has inserted and deleted so far; those of hidden relations only `with_hidden`."""

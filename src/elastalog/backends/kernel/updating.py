@@ -20,7 +20,7 @@ from elastalog.backends.kernel.store.annotations import IS, MARKS, WAS
 from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
-from elastalog.backends.protocol import Procedure, Reach, Small, StateChanges
+from elastalog.backends.protocol import Done, Procedure, Reach, Small, StateChanges
 from elastalog.backends.rows import are_in, distinct
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -45,10 +45,10 @@ class KernelUpdates:
         self.reach.follow(program)
         self.maintenance.follow(program)
 
-    def _take(self, done: Transaction) -> None:
-        self.transaction = done
-        self.reach.begin(done)
-        self.maintenance.drive.begin_update()
+    def _end(self) -> None:
+        """There is no update under way."""
+        self.transaction = Transaction()
+        self.reach.begin(self.transaction)
 
     def begin(
         self,
@@ -58,28 +58,31 @@ class KernelUpdates:
         is_explicit: Callable[[str, Matrix], Vector],
     ) -> None:
         """Starts an update: see `Backend.begin`."""
-        done = Transaction(anew=anew)
+        done = self.transaction
+        done.anew = anew
         self._was_complete = self.evaluation.is_complete
-        for name in (*deleted, *(n for n in inserted if n not in deleted)):
-            come = inserted.get(name)
-            go = deleted.get(name)
-            if come is not None and len(come):
-                come = distinct(come)
+        for name, facts in inserted.items():
+            if len(facts):
+                come = distinct(facts)
                 known = is_explicit(name, come)
-                kept = come[~known] if known.any() else come
-                if len(kept):
-                    done.inserted[name] = kept
-            if go is not None and len(go):
-                go = distinct(go)
+                if np.count_nonzero(known):
+                    come = come[~known]
+                if len(come):
+                    done.inserted[name] = come
+        for name, facts in deleted.items():
+            if len(facts):
+                go = distinct(facts)
                 known = is_explicit(name, go)
-                go = go if known.all() else go[known]
-                if come is not None and len(come) and len(go):
-                    go = go[~are_in(go, come)]
+                if np.count_nonzero(known) < len(go):
+                    go = go[known]
+                if len(go) and name in inserted and len(inserted[name]):
+                    go = go[~are_in(go, inserted[name])]
                 if len(go):
                     done.deleted[name] = go
-        self._take(done)
+        self.reach.begin(done)
+        self.maintenance.drive.begin_update()
 
-    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach]]:
+    def affected(self, small: Small | None = None) -> Iterator[tuple[LogicalStratum, Reach | Done]]:
         """The strata that the update under way reaches: see `Backend.affected`."""
         if small is None or self.held.annotation.support is not Support.LEVELS:
             return self.reach.one_by_one()
@@ -171,13 +174,13 @@ class KernelUpdates:
             vectors.commit()
         if held.annotation.is_kept:
             touched = held.homes.touched() if done.touched is None else done.touched
-            transaction.commit(held.homes, touched, done.replaced)
+            transaction.commit(held.homes, touched, done.replaced, done.shift)
             for relation in touched:
                 self._compact(relation)
         else:
             for name in done.replaced:
                 held.explicit[name] = self.explicit_after(name)
-        self._take(Transaction())
+        self._end()
 
     def explicit_after(self, name: str) -> int:
         """The number of explicit facts of a relation after the update under way."""
@@ -200,7 +203,7 @@ class KernelUpdates:
             if relation.touched_used or not relation.is_settled:
                 transaction.rollback(relation)
                 self._compact(relation)
-        self._take(Transaction())
+        self._end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.

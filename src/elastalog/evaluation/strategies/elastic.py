@@ -23,7 +23,8 @@ from typing import ClassVar
 from elastalog.backends.annotation import Annotation
 from elastalog.backends.protocol import Backend, Done, Maintenance, Reach
 from elastalog.backends.watch import BudgetExceeded, Watch
-from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, cost_anew, update_cost
+from elastalog.evaluation.costs import AUTO, Budget, CostModel, Forecast, bootstrap_cost, rebuild_cost, update_cost
+from elastalog.evaluation.experience import Experience, Occasion
 from elastalog.evaluation.strategies.first_epoch import evaluate_all
 from elastalog.evaluation.strategies.protocol import REBUILT, StratumWork, Work
 from elastalog.planning.logical import LogicalStratum
@@ -55,28 +56,25 @@ class Elastic:
         deleted, inserted = backend.changes.explicit()
         self._is_loss = bool(deleted) and sum(map(len, deleted.values())) > sum(map(len, inserted.values()))
         for stratum, reach in backend.changes.affected(self.costs.small()):
-            if reach.done is None:
-                work.strata.append(self.update_stratum(backend, stratum, reach))
+            if isinstance(reach, Done):
+                work.strata.append(self._note(stratum, reach))
             else:
-                work.strata.append(self._note(stratum, reach.changes, reach.done))
+                work.strata.append(self.update_stratum(backend, stratum, reach))
         return work
 
-    def _note(self, stratum: LogicalStratum, changes: int, done: Done) -> StratumWork:
+    def _note(self, stratum: LogicalStratum, done: Done) -> StratumWork:
         """An update so small that nobody had to choose."""
-        known = self.costs.updated(
-            stratum, changes, done.effort, is_loss=self._is_loss, touched=done.touched or None
-        )  # fmt: skip
-        anew = known.bootstrap_of(0)
-        cost, other = round(update_cost(known, done.effort, is_loss=self._is_loss)), round(cost_anew(anew.cost, 0))
+        if not stratum.clauses:
+            return StratumWork(stratum.number, stratum.relations, "update", "explicit facts", 0, done.seconds)
+        occasion = Occasion(done.changes, self._is_loss)
+        known = self.costs.updated(stratum, occasion, done.effort, done.touched or None)
+        why, cost, other = _told(known, occasion, done.effort)
         return StratumWork(
-            stratum.number, stratum.relations, "update",
-            _why(f"{changes:,} changed inputs", done.effort, anew.derivations),
-            done.derivations, done.seconds, cost, other,
-        )  # fmt: skip
+            stratum.number, stratum.relations, "update", why, done.derivations, done.seconds, cost, other
+        )
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
-        inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-        return self.costs.forecast(stratum, changes, inputs, facts, is_loss=is_loss)
+        return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
 
     def update_stratum(self, backend: Backend, stratum: LogicalStratum, reach: Reach) -> StratumWork:
         began, before = time.perf_counter(), self.watch.derivations
@@ -103,7 +101,7 @@ class Elastic:
         cost = bootstrap_cost(derivations, rows, rounds)
         inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
         self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
-        work.cost = round(cost_anew(cost, facts) + (work.cost or 0))
+        work.cost = round(rebuild_cost(cost, facts) + (work.cost or 0))
         if work.how == "switch":
             work.why = f"{work.why}, a bootstrap took {derivations:,}"
         if work.other is not None:
@@ -111,16 +109,16 @@ class Elastic:
 
     def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Maintains a stratum if that is the choice, within what it may cost. Says in `work` how it went."""
-        costs, watch, is_loss = self.costs, self.watch, self._is_loss
+        costs, watch = self.costs, self.watch
         known = costs.known(stratum)
         least = costs.least_budget(known)
         forecast: Forecast | None = None
-        inputs = facts = 0
+        occasion = Occasion(changes, self._is_loss)
 
         def choose() -> int | None:
-            nonlocal forecast, inputs, facts
-            inputs, facts = _size_of(backend, stratum.reads), _size_of(backend, stratum.relations)
-            forecast = costs.choose(stratum, changes, inputs, facts, is_loss=is_loss, spent=least or 0)
+            nonlocal forecast, occasion
+            occasion = _occasion(backend, stratum, changes, self._is_loss)
+            forecast = costs.choose(stratum, occasion, least or 0)
             return forecast.derivations_allowed
 
         if least is not None:
@@ -137,30 +135,37 @@ class Elastic:
             backend.maintain(stratum, maintain, is_portable=True)
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
-            costs.abandoned(stratum, changes, spent, inputs, facts, is_loss=is_loss)
+            costs.abandoned(stratum, occasion, spent)
             work.how, work.why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
-            work.cost = round(update_cost(known, spent, is_loss=is_loss))
+            work.cost = round(update_cost(known, occasion, spent))
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
             work.other = max(round(expected or 0), work.cost)
             return
         finally:
             watch.allow(None)
         spent = watch.effort - effort
-        costs.updated(
-            stratum, changes, spent, inputs, facts, is_loss=is_loss, touched=watch.touched - touched or None
-        )  # fmt: skip
-        why = f"{changes:,} changed inputs" if forecast is None else forecast.why
-        anew = known.bootstrap_of(inputs)
-        work.how, work.why = "update", _why(why, spent, anew.derivations)
-        work.cost, work.other = round(update_cost(known, spent, is_loss=is_loss)), round(cost_anew(anew.cost, facts))
+        costs.updated(stratum, occasion, spent, watch.touched - touched or None)
+        work.how = "update"
+        work.why, work.cost, work.other = _told(known, occasion, spent, None if forecast is None else forecast.why)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
 
 
-def _why(why: str, spent: int, bootstrap: int) -> str:
-    return f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap:,}"
+def _told(known: Experience, occasion: Occasion, spent: int, why: str | None = None) -> tuple[str, int, int]:
+    """What the log says of an update: why it was one, with what it took, what it cost, what a bootstrap should."""
+    bootstrap = known.bootstrap_of(occasion.inputs)
+    why = f"{occasion.changes:,} changed inputs" if why is None else why
+    return (
+        f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap.derivations:,}",
+        round(update_cost(known, occasion, spent)),
+        round(rebuild_cost(bootstrap.cost, occasion.facts)),
+    )
+
+
+def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:
+    return Occasion(changes, is_loss, _size_of(backend, stratum.reads), _size_of(backend, stratum.relations))
 
 
 def _size_of(backend: Backend, relations: Iterable[str]) -> int:

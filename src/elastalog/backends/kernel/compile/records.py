@@ -18,14 +18,20 @@ R = TypeVar("R", bound=ctypes.Structure)
 
 def record(kind: type[R]) -> type[R]:
     """A record of 64-bit numbers."""
-    kind._fields_ = [(name, ctypes.c_int64) for name in kind.__annotations__]
-    return kind
+    return _made(kind, ctypes.c_int64)
 
 
 def record_of_words(kind: type[R]) -> type[R]:
     """A record of words, as a row of a matrix is."""
-    kind._fields_ = [(name, ctypes.c_int32) for name in kind.__annotations__]
-    return kind
+    return _made(kind, ctypes.c_int32)
+
+
+def _made(kind: type[R], number: type) -> type[R]:
+    """The record of a class. What one inherits from another comes first, so that it begins like it; as fields of its
+    own, since numpy sees no others."""
+    names = [name for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", ())]
+    content = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+    return type(kind)(kind.__name__, (ctypes.Structure,), content | {"_fields_": [(name, number) for name in names]})
 
 
 class Table(Generic[R]):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ctypes import addressof
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +30,6 @@ from elastalog.planning.logical import LogicalStratum
 
 FIRST_LIST = 4096
 """Room for changed entries at first."""
-
-
-class Driven(NamedTuple):
-    """A stratum that was driven through: its place, how many facts that it reads had changed, what was enumerated, how
-    many facts were touched."""
-
-    place: int
-    changes: int
-    derivations: int
-    rows: int
-    touched: int
 
 
 class UpdateDrive:
@@ -89,7 +77,7 @@ class UpdateDrive:
         self._moved: Vector = np.zeros((len(names), machine_drive.MOVED), np.int64)
         self._record = record = machine_drive.Drive(
             stamp=-1, strata=self._table.address, strata_number=size, reached=address_of(self._reached),
-            barred=address_of(self._barred), readers=address_of(self._reader_table),
+            barred=address_of(self._barred), never=address_of(self._never), readers=address_of(self._reader_table),
             readers_size=len(self._reader_table),
             homes=address_of(self._homes.addresses), homes_number=len(names), driven=address_of(self._driven),
             moved=address_of(self._moved),
@@ -117,7 +105,6 @@ class UpdateDrive:
         self.changed = changed
         self._look_again()
         machine_drive.set_out(self._address)
-        np.copyto(self._barred, self._never)
         for place in barred:
             self._barred[place] = 1
         for place in reached:
@@ -188,11 +175,12 @@ class UpdateDrive:
         self._record.at += 1
         self._workspace.machine.part = layout.TO_ENTER
 
-    def driven(self) -> list[Driven]:
-        """The strata that were driven through since this was asked."""
+    def driven(self) -> list[list[int]]:
+        """The strata that were driven through since this was asked: see `machine.drive.DRIVEN`."""
         number = self._record.driven_number
         self._record.driven_number = 0
-        return [Driven(*row) for row in self._driven[:number].tolist()] if number else []
+        rows: list[list[int]] = self._driven[:number].tolist() if number else []
+        return rows
 
     def check(self) -> None:
         """The stratum under way has cost what was allowed: looks at limits, and allows more."""
