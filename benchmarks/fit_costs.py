@@ -86,8 +86,10 @@ def play(case: Case, *, is_anew: bool) -> Epochs:
             facts, before, began = sum(map(size, stratum.relations)), counted(), time.process_time()
             work = update_stratum(backend, stratum, reach)
             took = time.process_time() - began
-            counts = map(int, counted() - before)
-            epochs[-1][stratum.number] = Seen(work.how, strategy._is_loss, *counts, facts, took)
+            derivations, effort, touched, rows, rounds = map(int, counted() - before)
+            epochs[-1][stratum.number] = Seen(
+                work.how, strategy._is_loss, derivations, effort, touched, rows, rounds, facts, took
+            )
             return work
 
         strategy.update_stratum = look
@@ -177,8 +179,8 @@ def main() -> None:
     for name, pairs in found.items():
         updates = errors([seen for seen, _ in pairs], UPDATES, of_updates)
         anew = errors([other for _, other in pairs], BOOTSTRAPS, of_bootstraps)
-        told = [f"{v:.2f}" for e in (updates, anew, updates - anew) for v in (e.mean(), np.sqrt((e**2).mean()))]
-        rows.append([name, "fitted" if name in given.fit else "tested", str(len(pairs)), *told])
+        shown = [f"{v:.2f}" for e in (updates, anew, updates - anew) for v in (e.mean(), np.sqrt((e**2).mean()))]
+        rows.append([name, "fitted" if name in given.fit else "tested", str(len(pairs)), *shown])
     print(*aligned(rows), sep="\n")
 
 

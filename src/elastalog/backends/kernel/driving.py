@@ -22,7 +22,7 @@ def drive_through(
     """The strata that the update under way reaches: see `Backend.affected`."""
     strata, drive, changed = evaluation.program.strata, maintenance.drive, reach.done.changed
     waiting = []
-    for place in sorted(reach.place[number] for number in reach.given):
+    for place in sorted([reach.place[number] for number in reach.given]):
         stratum = strata[place]
         if maintenance.is_explicit_only(stratum) and not reach.must_rebuild(stratum):
             began = time.perf_counter()
@@ -31,7 +31,7 @@ def drive_through(
         else:
             waiting.append(place)
     barred = *waiting, *(reach.place[number] for number in small.asked if number in reach.place)
-    drive.set_out(changed, {*waiting, *drive.readers_of(changed)}, barred, small.derivations)
+    drive.set_out(changed, (*waiting, *drive.readers_of(changed)), barred, small.derivations)
     try:
         while True:
             began = time.perf_counter()
@@ -54,7 +54,7 @@ def drive_through(
 def _done(driven: list[list[int]], seconds: float, watch: Watch) -> Iterator[tuple[int, Done]]:
     """What strata have cost, by place, that were driven through in so many seconds. Nobody has looked at the clock in
     between: they share the time by the rows that they looked at, and one each for coming there."""
-    whole = len(driven) + sum(rows for _, _, _, rows, _ in driven)
+    whole = len(driven) + sum([rows for _, _, _, rows, _ in driven])
     for place, changes, derivations, rows, touched in driven:
         watch.touched += touched
         effort = watch.count(derivations, rows)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-import numpy as np
-
 from elastalog.backends.annotation import Support
 from elastalog.backends.kernel.evaluating import KernelEvaluation
 from elastalog.backends.kernel.execution.bound_variant import Scratch
@@ -150,7 +148,7 @@ class KernelMaintenance:
             if (come := done.inserted.get(name)) is not None:
                 given.change(relation, come, is_present=True)
             if relation.touched_used:
-                done.changed[name] = np.arange(relation.touched_used, dtype=np.int32)
+                done.changed[name] = self.drive.first_entries(relation.touched_used)
 
     def _given_rows(self, stratum: LogicalStratum) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """The rows of explicit facts of a stratum that go and come, by relation."""

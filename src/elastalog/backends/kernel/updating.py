@@ -21,7 +21,7 @@ from elastalog.backends.kernel.store.memory import STAMPS, Matrix, Vector
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.kernel.store.transaction import Transaction
 from elastalog.backends.protocol import Done, Procedure, Reach, Small, StateChanges
-from elastalog.backends.rows import are_in, distinct
+from elastalog.backends.rows import are_in, distinct, how_many
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class KernelUpdates:
     def _end(self) -> None:
         """There is no update under way."""
         self.transaction = Transaction()
-        self.reach.begin(self.transaction)
+        self.reach.end(self.transaction)
 
     def begin(
         self,
@@ -65,7 +65,7 @@ class KernelUpdates:
             if len(facts):
                 come = distinct(facts)
                 known = is_explicit(name, come)
-                if np.count_nonzero(known):
+                if how_many(known):
                     come = come[~known]
                 if len(come):
                     done.inserted[name] = come
@@ -73,7 +73,7 @@ class KernelUpdates:
             if len(facts):
                 go = distinct(facts)
                 known = is_explicit(name, go)
-                if np.count_nonzero(known) < len(go):
+                if how_many(known) < len(go):
                     go = go[known]
                 if len(go) and name in inserted and len(inserted[name]):
                     go = go[~are_in(go, inserted[name])]
@@ -174,8 +174,7 @@ class KernelUpdates:
             vectors.commit()
         if held.annotation.is_kept:
             touched = held.homes.touched() if done.touched is None else done.touched
-            transaction.commit(held.homes, touched, done.replaced, done.shift)
-            for relation in touched:
+            for relation in transaction.commit(held.homes, touched, done.replaced, done.shift):
                 self._compact(relation)
         else:
             for name in done.replaced:
@@ -202,11 +201,12 @@ class KernelUpdates:
         for relation in held.relations.values():
             if relation.touched_used or not relation.is_settled:
                 transaction.rollback(relation)
-                self._compact(relation)
+                if relation.is_sparse:
+                    self._compact(relation)
         self._end()
 
     def _compact(self, relation: KernelRelation) -> None:
         # Other supports keep row numbers from epoch to epoch.
-        if self.held.annotation.has_levels_only and relation.is_sparse and not self.departures:
+        if self.held.annotation.has_levels_only and not self.departures:
             with contextlib.suppress(MemoryError):  # it is worth doing, not worth losing an epoch for
                 relation.compact()

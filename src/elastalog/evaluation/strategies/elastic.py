@@ -68,10 +68,16 @@ class Elastic:
             return StratumWork(stratum.number, stratum.relations, "update", "explicit facts", 0, done.seconds)
         occasion = Occasion(done.changes, self._is_loss)
         known = self.costs.updated(stratum, occasion, done.effort, done.touched or None)
-        why, cost, other = _told(known, occasion, done.effort)
-        return StratumWork(
-            stratum.number, stratum.relations, "update", why, done.derivations, done.seconds, cost, other
+        work = StratumWork(
+            stratum.number,
+            stratum.relations,
+            "update",
+            f"{done.changes:,} changed inputs",
+            done.derivations,
+            done.seconds,
         )
+        _tell(work, known, occasion, done.effort)
+        return work
 
     def forecast(self, backend: Backend, stratum: LogicalStratum, changes: int, *, is_loss: bool) -> Forecast:
         return self.costs.forecast(stratum, _occasion(backend, stratum, changes, is_loss))
@@ -80,10 +86,10 @@ class Elastic:
         began, before = time.perf_counter(), self.watch.derivations
         work = StratumWork(stratum.number, stratum.relations, "refold", "classes", 0, 0.0)
         if reach.must_rebuild:
-            work.how, work.why = REBUILT
+            work.how, work.reason = REBUILT
         elif stratum.is_folded:
             backend.refold(stratum)
-            work.why = "classes" if stratum.aggregate is None else "an aggregate"
+            work.reason = "classes" if stratum.aggregate is None else "an aggregate"
         else:
             self._try_update(backend, stratum, reach.changes, work)
         if work.how in ("bootstrap", "switch"):
@@ -103,9 +109,9 @@ class Elastic:
         self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
         work.cost = round(rebuild_cost(cost, facts) + (work.cost or 0))
         if work.how == "switch":
-            work.why = f"{work.why}, a bootstrap took {derivations:,}"
+            work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
         if work.other is not None:
-            work.why = f"{work.why}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
+            work.reason = f"{work.reason}; it cost {work.cost:,.0f}, an update should have cost {work.other:,.0f}"
 
     def _try_update(self, backend: Backend, stratum: LogicalStratum, changes: int, work: StratumWork) -> None:
         """Maintains a stratum if that is the choice, within what it may cost. Says in `work` how it went."""
@@ -126,7 +132,7 @@ class Elastic:
         else:
             allowed = choose()
             if forecast is not None and forecast.how == "bootstrap":
-                work.how, work.why = forecast.how, forecast.why
+                work.how, work.reason = forecast.how, forecast.why
                 work.other = None if forecast.other is None else round(forecast.other)
                 return
             watch.allow(allowed)
@@ -136,7 +142,7 @@ class Elastic:
         except BudgetExceeded as exceeded:
             spent = watch.effort - effort
             costs.abandoned(stratum, occasion, spent)
-            work.how, work.why = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
+            work.how, work.reason = "switch", str(exceeded) or f"the update cost more than {spent:,} derivations"
             work.cost = round(update_cost(known, occasion, spent))
             expected = None if forecast is None else forecast.cost if forecast.how == "update" else forecast.other
             work.other = max(round(expected or 0), work.cost)
@@ -145,23 +151,20 @@ class Elastic:
             watch.allow(None)
         spent = watch.effort - effort
         costs.updated(stratum, occasion, spent, watch.touched - touched or None)
-        work.how = "update"
-        work.why, work.cost, work.other = _told(known, occasion, spent, None if forecast is None else forecast.why)
+        work.how, work.reason = "update", f"{changes:,} changed inputs" if forecast is None else forecast.why
+        _tell(work, known, occasion, spent)
 
     def _counted(self) -> tuple[int, int]:
         """The rows and rounds of evaluations from the start, until now."""
         return self.watch.rows, self.watch.rounds
 
 
-def _told(known: Experience, occasion: Occasion, spent: int, why: str | None = None) -> tuple[str, int, int]:
-    """What the log says of an update: why it was one, with what it took, what it cost, what a bootstrap should."""
+def _tell(work: StratumWork, known: Experience, occasion: Occasion, spent: int) -> None:
+    """Notes what an update took and cost, and what a bootstrap should have."""
     bootstrap = known.bootstrap_of(occasion.inputs)
-    why = f"{occasion.changes:,} changed inputs" if why is None else why
-    return (
-        f"{why}; it cost {spent:,}, a bootstrap takes {bootstrap.derivations:,}",
-        round(update_cost(known, occasion, spent)),
-        round(rebuild_cost(bootstrap.cost, occasion.facts)),
-    )
+    work.spent, work.bootstrap = spent, bootstrap.derivations
+    work.cost = round(update_cost(known, occasion, spent))
+    work.other = round(rebuild_cost(bootstrap.cost, occasion.facts))
 
 
 def _occasion(backend: Backend, stratum: LogicalStratum, changes: int, is_loss: bool) -> Occasion:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from elastalog.jit.records import record_at, record_of
 
@@ -30,8 +30,12 @@ def _made(kind: type[R], number: type) -> type[R]:
     """The record of a class. What one inherits from another comes first, so that it begins like it; as fields of its
     own, since numpy sees no others."""
     names = [name for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", ())]
-    content = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
-    return type(kind)(kind.__name__, (ctypes.Structure,), content | {"_fields_": [(name, number) for name in names]})
+    content: dict[str, Any] = {
+        name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")
+    }
+    content["_fields_"] = [(name, number) for name in names]
+    kinds: Any = type(ctypes.Structure)
+    return cast(type[R], kinds(kind.__name__, (ctypes.Structure,), content))
 
 
 class Table(Generic[R]):

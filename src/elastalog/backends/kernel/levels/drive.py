@@ -62,6 +62,8 @@ class UpdateDrive:
             for name in stratum.reads:
                 self._readers[name].append(place)
         self.changed: dict[str, Vector] = {}
+        self._first: Vector = np.empty(0, np.int32)
+        self._first_at = 0
         self.is_under_way = False
         self._never: Vector = np.array([not is_driven(stratum) for stratum in strata], np.int64)
         self._make_tables()
@@ -122,13 +124,22 @@ class UpdateDrive:
         for place in self._readers[name]:
             self._reached[place] = 1
 
-    def readers_of(self, names: Iterable[str]) -> set[int]:
-        """The places of strata that read some relations."""
-        return {place for name in names for place in self._readers[name]}
+    def readers_of(self, names: Iterable[str]) -> list[int]:
+        """The places of strata that read some relations, some of them more than once."""
+        return [place for name in names for place in self._readers[name]]
+
+    def first_entries(self, number: int) -> Vector:
+        """The first entries of a touched table: all of them have changed where a relation has no rules."""
+        if number > len(self._first):
+            self._first = np.arange(max(number, 2 * len(self._first)), dtype=np.int32)
+            self._first_at = address_of(self._first)
+        return self._first[:number]
 
     def _tell(self, name: str) -> None:
         entries, found = self.changed[name], self._relations[name].whereabouts
-        found.changed, found.changed_number = address_of(entries), len(entries)
+        # Where an array begins is asked for only if it is not known: that takes longer than a small join.
+        place = self._first_at if entries.base is self._first else address_of(entries)
+        found.changed, found.changed_number = place, len(entries)
 
     def go_on(self, *, is_single: bool = False) -> int | None:
         """Drives on until all strata that are reached have been left, or one if it `is_single` (None); or to the place

@@ -85,9 +85,11 @@ class Homes:
         self.look_again()
         number = _list_touched(self.addresses, self._listed)
         numbers, entries = self._listed[:, :number].tolist()
-        found = {self._relations[self.names[i]]: size for i, size in zip(numbers, entries, strict=True)}
-        for relation in found:
+        found = {}
+        for i, size in zip(numbers, entries, strict=True):
+            relation = self._relations[self.names[i]]
             relation.lay_out()
+            found[relation] = size
         return found
 
     def commit(self, number: int, before: Matrix = NOWHERE) -> list[list[int]]:

@@ -104,9 +104,10 @@ def receive(relation: KernelRelation, changes: StateChanges, is_level_change: bo
 
 def commit(
     homes: Homes, touched: Collection[KernelRelation], replaced: Container[str], shift: Shift | None = None
-) -> None:
+) -> list[KernelRelation]:
     """The current state of touched relations becomes that of the epoch, the one before that of a shift. `replaced`:
-    those that were evaluated anew in this update."""
+    those that were evaluated anew in this update. Returns those of which most rows are of facts that are gone."""
+    sparse = []
     fates = homes.commit(len(touched), NOWHERE if shift is None else shift.noted)
     for relation, (grown, lowest, highest) in zip(touched, fates, strict=True):
         if lowest < relation.lowest:
@@ -116,6 +117,9 @@ def commit(
         if relation.name not in replaced:
             relation.present += grown
         relation.is_settled = relation.present == relation.used
+        if not relation.is_settled and relation.is_sparse:
+            sparse.append(relation)
+    return sparse
 
 
 def rollback(relation: KernelRelation) -> None:
@@ -135,19 +139,12 @@ def end(relation: KernelRelation) -> None:
     relation.is_settled = relation.present == relation.used
 
 
-def changed_words(
-    relations: Mapping[str, KernelRelation], changed: Mapping[str, Vector]
-) -> dict[str, tuple[Matrix, Matrix]]:
-    """Facts inserted and deleted, by relation."""
-    changes = {}
-    for name, entries in changed.items():
-        relation = relations[name]
-        size = len(entries)
-        facts = np.empty((size, relation.width), np.int32)
-        numbers = bookkeeping.came_and_went(entries, relation.touched, relation.rows, facts)
-        if numbers:
-            changes[name] = facts[: numbers & 0xFFFFFFFF], facts[size - (numbers >> 32) :]
-    return changes
+def changed_words(relation: KernelRelation, changed: Vector) -> tuple[Matrix, Matrix]:
+    """The facts inserted and deleted, among changed entries."""
+    size = len(changed)
+    facts = np.empty((size, relation.width), np.int32)
+    numbers = bookkeeping.came_and_went(changed, relation.touched, relation.rows, facts)
+    return facts[: numbers & 0xFFFFFFFF], facts[size - (numbers >> 32) :]
 
 
 __all__ = [
