@@ -246,8 +246,8 @@ class Experience:
             Bootstrap(int(read), int(made), float(cost), *map(int, rows)) for read, made, cost, *rows in bootstraps
         ]
         counts = int(skipped), int(failures), int(failed_changes)
-        learnt = float(weight), int(weighed), int(failed_losses), float(excess)
-        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), known, *learnt)
+        learnt = float(weight), int(weighed), int(failed_losses)
+        return cls(int(derivations), float(seconds), rate, *counts, sizes, float(credit), known, *learnt, float(excess))
 
 
 def _bucket(changes: int, is_loss: bool) -> int:
