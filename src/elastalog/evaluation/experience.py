@@ -47,7 +47,7 @@ _LOCALITY = 0.3
 _STEEPEST = 1.2
 """Twice the changes cost no more than this power of two as much."""
 
-_MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.35)
+_MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.42)
 """What updates usually enumerate at most, in terms of a bootstrap's derivations or of its rows, whichever is more: what
 is lost, and looked for again; what is gained."""
 
