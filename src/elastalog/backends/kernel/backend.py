@@ -108,7 +108,7 @@ class KernelBackend:
         self.updates.follow(program)
 
     def bootstrap(self, stratum: LogicalStratum) -> int:
-        return self.evaluation.evaluate(stratum)
+        return self.evaluation.bootstrap(stratum)
 
     def prepare(self, stratum: LogicalStratum) -> None:
         self.updates.maintenance.prepare(stratum)
