@@ -58,17 +58,8 @@ class KernelEvaluation:
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
         self._last_lookups: dict[int, list[str]] | None = None
-        self._limits = {
-            relation.name: int(directive.parameters["n"])
-            for relation in program.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
-        self.limited = frozenset(
-            stratum.number
-            for stratum in program.strata
-            if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
-        )
+        self._limits = program.limits
+        self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
         """The strata that a `.limitsize` may have to cut short."""
         self.chosen = frozenset(
             stratum.number

@@ -130,7 +130,7 @@ class ExchangingEvaluation(ExchangingTask):
             if copy.relation not in self.own:
                 self.relations[copy.name].load(spec.present(copy, share))
             elif self.saved is None:
-                self.relations[copy.name].load(spec.explicit(copy, share))
+                self.relations[copy.name].load(spec.start(copy, share))
             else:
                 self.restore(copy, self.saved)
         self.empty_heads()
