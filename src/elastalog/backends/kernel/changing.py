@@ -46,6 +46,14 @@ class KernelChanges:
                 found[name] = Pairs.changed(now, came, went)
         return found
 
+    def came(self, relation: str) -> Matrix:
+        """The facts that the update has inserted into a relation that is stored as it is."""
+        nothing = self._updates.held.relations[relation].rows[:0]
+        if relation not in self._updates.transaction.changed:
+            return nothing
+        came, _ = dict(self._stored({relation})).get(relation, (nothing, nothing))
+        return came
+
     def _stored(self, names: Collection[str]) -> Iterator[tuple[str, tuple[Matrix, Matrix]]]:
         """What has changed in what is stored of some relations."""
         done, held = self._updates.transaction, self._updates.held
