@@ -179,6 +179,37 @@ def test_losses_and_gains_are_told_apart() -> None:
     assert (gains.most, losses.most) == (1_050_000, 1_800_000)
 
 
+def test_what_updates_take_at_most_is_learnt() -> None:
+    def most(*, is_loss: bool) -> float:
+        expected = known.expect(Occasion(10, is_loss))
+        assert expected is not None
+        return expected.most
+
+    known = Experience()
+    known.bootstrapped(1_000, 0.0, 500, 2_000, rows=10_000)
+    known.observe(Occasion(10), 200)
+    assert (most(is_loss=True), most(is_loss=False)) == (6_000, 4_200)  # joins that look up far more than they find
+    known.observe(Occasion(10, is_loss=True), 5_900)
+    assert most(is_loss=True) == 6_000
+    known.observe_least(Occasion(10, is_loss=True), 6_000)  # abandoned: it would have taken twice as much
+    assert (most(is_loss=True), most(is_loss=False)) == (12_000, 8_400)
+    assert Experience.of_json(known.as_json()) == known
+    known.forget_updates(Experience())
+    known.observe(Occasion(10), 200)
+    assert most(is_loss=True) == 6_000
+
+
+def test_a_hopeless_update_is_given_up_early_where_joins_find_little() -> None:
+    """As in points-to analyses: an update may take many times the derivations of a bootstrap."""
+    allowed = []
+    for rows in (0, 9_000_000):
+        model = CostModel(AUTO)
+        model.bootstrapped(STRATUM, 1_000_000, 0.0, 50_000, 3_000_000, rows)
+        model.updated(STRATUM, Occasion(100, is_loss=True, inputs=50_000), 150_000, touched=200)
+        allowed.append(model.forecast(STRATUM, Occasion(100_000, is_loss=True, inputs=50_000)).derivations_allowed or 0)
+    assert allowed[1] < allowed[0] / 4
+
+
 def test_what_a_derivation_costs_is_learnt_from_the_facts_that_updates_touch() -> None:
     known = Experience()
     assert known.weight == WEIGHT

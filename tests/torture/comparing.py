@@ -72,10 +72,9 @@ class Comparison:
                 self.runners.append(Runner(db, options, chosen.get("marks", "none")))
 
     def _require_reason(self, code: str, options: dict[str, Any]) -> None:
-        # `check` accepts what only recursion binds and an aggregate tests; `counting` accepts no recursion.
+        # `counting` accepts no recursion.
         is_global, strategy = options.get("levels") == "global", options["strategy"]
         allowed = {
-            "E0602": True,
             "E0901": strategy == "counting",
             "E0902": is_global and bool(self.limits),
             "E0905": self.is_choosing and (is_global or strategy not in ("elastic", "recompute")),

@@ -184,6 +184,9 @@ class UpdateChanges(Protocol):
     def facts(self, with_hidden: bool = False) -> ChangedWords:
         """The facts that it has inserted and deleted; those of hidden relations only `with_hidden`."""
 
+    def came(self, relation: str) -> Matrix:
+        """The facts that it has inserted into a relation, which may be hidden."""
+
     def size(self, relation: str) -> int:
         """About how many facts a relation has now, which it has reached already; outside an update, how many."""
 

@@ -86,11 +86,17 @@ class CostModel:
     """The strata that have credit, and some that had: few of all."""
 
     def bootstrapped(
-        self, stratum: LogicalStratum, derivations: int, seconds: float, inputs: int = 0, cost: float | None = None
+        self,
+        stratum: LogicalStratum,
+        derivations: int,
+        seconds: float,
+        inputs: int = 0,
+        cost: float | None = None,
+        rows: int = 0,
     ) -> None:
         """Remembers what a bootstrap took that read so many facts, 0 if that is not known, here and below; and what it
         cost (see `bootstrap_cost`), if not just its derivations."""
-        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost)
+        self.known(stratum).bootstrapped(derivations, seconds, inputs, derivations if cost is None else cost, rows)
 
     def known(self, stratum: LogicalStratum) -> Experience:
         """What is known of a stratum."""

@@ -47,9 +47,9 @@ _LOCALITY = 0.3
 _STEEPEST = 1.2
 """Twice the changes cost no more than this power of two as much."""
 
-_MOST_OF_LOSSES, _MOST_OF_GAINS = 1.8, 1.05
-"""What an update enumerates at most, in terms of a bootstrap's derivations: what is lost, and looked for again; what is
-gained."""
+_MOST_OF_LOSSES, _MOST_OF_GAINS = (1.8, 0.6), (1.05, 0.42)
+"""What updates usually enumerate at most, in terms of a bootstrap's derivations or of its rows, whichever is more: what
+is lost, and looked for again; what is gained."""
 
 _ALIKE = 0.003
 """Bootstraps that read so nearly as many facts take the place of one another."""
@@ -101,11 +101,12 @@ class Expectation:
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
     """One that read so many facts (0: nobody knows) took so many derivations, and cost as much as so many usual ones,
-    what it costs to begin and to compare with what was there left aside."""
+    what it costs to begin and to compare with what was there left aside; its joins looked up or made so many rows."""
 
     inputs: int
     derivations: int
     cost: float
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -113,7 +114,8 @@ class Experience:
     """`failures`: how many updates in a row were abandoned, of `failed_changes` changes and more (`failed_losses`: of
     those that delete, 0 if none); `skipped`: how many like them have not been tried since the last of them; `credit`:
     how many more need not be (see `costs`). `sizes`: updates by the binary logarithm of their changes, negative for
-    those that delete. `weight`: what a derivation of an update costs, and `weighed` how often that was seen."""
+    those that delete. `weight`: what a derivation of an update costs, and `weighed` how often that was seen. `excess`:
+    how much more than usual updates have enumerated at most."""
 
     bootstrap_derivations: int = 0
     bootstrap_seconds: float = 0.0
@@ -126,16 +128,17 @@ class Experience:
     weight: float = WEIGHT
     weighed: int = 0
     failed_losses: int = 0
+    excess: float = 1.0
 
     # --- bootstraps ---
 
-    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float) -> None:
-        """A bootstrap that read so many facts took so many derivations, and cost so much."""
+    def bootstrapped(self, derivations: int, seconds: float, inputs: int, cost: float, rows: int = 0) -> None:
+        """A bootstrap that read so many facts took so many derivations and rows, and cost so much."""
         self.bootstrap_derivations, self.bootstrap_seconds = derivations, seconds
         others = [
             known for known in self.bootstraps if inputs and known.inputs and _apart(known.inputs, inputs) > _ALIKE
         ]
-        self.bootstraps = [*others[-_BOOTSTRAPS + 1 :], Bootstrap(inputs, derivations, cost)]
+        self.bootstraps = [*others[-_BOOTSTRAPS + 1 :], Bootstrap(inputs, derivations, cost, rows)]
 
     def bootstrap_of(self, inputs: int) -> Bootstrap:
         """What a bootstrap that reads so many facts should take: as the one that read nearly as many; in proportion
@@ -151,7 +154,7 @@ class Experience:
         if not nearest.inputs or nearest.inputs <= 2 * inputs <= 4 * nearest.inputs:
             return nearest
         share = inputs / nearest.inputs
-        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share)
+        return Bootstrap(inputs, int(nearest.derivations * share), nearest.cost * share, int(nearest.rows * share))
 
     # --- updates ---
 
@@ -161,6 +164,7 @@ class Experience:
 
     def observe(self, occasion: Occasion, derivations: int, touched: int | None = None) -> None:
         """An update took so many derivations, and touched so many facts, None if nobody knows."""
+        self._exceed(occasion, derivations)
         changes = occasion.changes or 1
         bucket, size, cost = changes.bit_length(), log2(changes), log2(derivations + 1)
         if occasion.is_loss:
@@ -180,6 +184,20 @@ class Experience:
         expected = self.expect(occasion)
         if expected is None or expected.derivations < 1.5 * derivations:
             self.observe(occasion, 2 * derivations)
+        else:
+            self._exceed(occasion, 2 * derivations)
+
+    def _exceed(self, occasion: Occasion, derivations: int) -> None:
+        """An update has taken so many derivations: others may be as much beyond the usual from now on. The usual is
+        that of the last bootstrap, whatever it read: where a loss has left little to derive, nothing is usual."""
+        if derivations > self.bootstrap_derivations > 0:
+            self.excess *= max(derivations / max(self._most(0, occasion.is_loss), 1.0), 1.0)
+
+    def _most(self, inputs: int, is_loss: bool) -> float:
+        """The derivations that an update of a stratum which reads so many facts should take at most."""
+        bootstrap = self.bootstrap_of(inputs)
+        of_derivations, of_rows = _MOST_OF_LOSSES if is_loss else _MOST_OF_GAINS
+        return self.excess * max(of_derivations * bootstrap.derivations, of_rows * bootstrap.rows)
 
     def expect(self, occasion: Occasion) -> Expectation | None:
         """What an update should take: what others of the next size took, times the power of what it changes more or
@@ -194,8 +212,7 @@ class Experience:
         spread = nearest.spread + _SURELY + 0.3 / sqrt(nearest.seen) + _AWAY * away + (0.0 if alike else _OTHER_WAY)
         sure = nearest.seen / (nearest.seen + 1) / (1 + nearest.spread + _AWAY * away)
         expected: float = 2 ** (nearest.mean + _slope(others, size) * (size - nearest.size))
-        most = (_MOST_OF_LOSSES if is_loss else _MOST_OF_GAINS) * self.bootstrap_of(occasion.inputs).derivations
-        return Expectation(expected, spread, most, sure if alike else sure / 2)
+        return Expectation(expected, spread, self._most(occasion.inputs, is_loss), sure if alike else sure / 2)
 
     def least_in_vain(self, is_loss: bool) -> float:
         """How many changes an update has that is as large as one that was in vain."""
@@ -219,7 +236,7 @@ class Experience:
         """Knows of updates what was known earlier."""
         self.failures, self.failed_changes, self.credit = earlier.failures, earlier.failed_changes, earlier.credit
         self.failed_losses, self.weight, self.weighed = earlier.failed_losses, earlier.weight, earlier.weighed
-        self.skipped = earlier.skipped
+        self.skipped, self.excess = earlier.skipped, earlier.excess
         self.sizes = earlier.copy().sizes
 
     # --- keeping ---
@@ -236,26 +253,28 @@ class Experience:
             self.bootstrap_derivations, self.bootstrap_seconds, None, self.skipped,
             self.failures, self.failed_changes,
             [[bucket, known.mean, known.spread, known.seen, known.size] for bucket, known in self.sizes.items()],
-            self.credit, last, [[known.inputs, known.derivations, known.cost] for known in self.bootstraps],
-            self.weight, self.weighed, self.failed_losses,
+            self.credit, last, [[known.inputs, known.derivations, known.cost, known.rows] for known in self.bootstraps],
+            self.weight, self.weighed, self.failed_losses, self.excess,
         ]  # fmt: skip
 
     @classmethod
     def of_json(cls, kept: Sequence[Any]) -> Experience:
         """What a store has kept; those of old kept nothing of sizes, or of inputs, or of more than one bootstrap."""
         derivations, seconds, _, skipped, failures, failed_changes, *rest = kept
-        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0)
-        observed, credit, inputs, bootstraps, weight, weighed, failed_losses = *rest, *nothing[len(rest) :]
+        nothing: tuple[Any, ...] = ((), 0.0, 0, None, WEIGHT, 0, 0, 1.0)
+        observed, credit, inputs, bootstraps, weight, weighed, failed_losses, excess = *rest, *nothing[len(rest) :]
         sizes = {
             int(bucket): Observed(mean, size[0] if size else max(abs(bucket) - 0.5, 0.0), spread, int(seen))
             for bucket, mean, spread, seen, *size in observed
         }
         if bootstraps is None:
             bootstraps = [[inputs, derivations, derivations]] if derivations or inputs else []
-        known = [Bootstrap(int(read), int(made), float(cost)) for read, made, cost in bootstraps]
+        known = [
+            Bootstrap(int(read), int(made), float(cost), *map(int, rows)) for read, made, cost, *rows in bootstraps
+        ]
         counts = int(skipped), int(failures), int(failed_changes)
         learnt = float(weight), int(weighed), int(failed_losses)
-        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt)
+        return cls(int(derivations), float(seconds), *counts, sizes, float(credit), known, *learnt, float(excess))
 
 
 def _apart(inputs: int, others: int) -> float:

@@ -16,6 +16,7 @@ from elastalog.backends.protocol import Backend, ChangedWords, Matrix, Shifts
 from elastalog.backends.watch import BudgetExceeded
 from elastalog.diagnostics import deadline
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, InternalError
+from elastalog.evaluation import needed_groups
 from elastalog.evaluation.strategies.elastic import Elastic, maintain
 from elastalog.evaluation.strategies.protocol import Strategy
 from elastalog.evaluation.update import Update
@@ -102,11 +103,11 @@ class Trial:
         was_complete = backend.is_complete
         try:
             backend.begin(self._update.deleted, self._update.inserted)
-            deleted, inserted = backend.changes.explicit()
             if self._limits is None:
-                self._strategy.update(backend)
+                needed_groups.update(backend, self._strategy)
             else:
                 self._update_within(self._limits)
+            deleted, inserted = backend.changes.explicit()
             if was_complete and not backend.is_complete:
                 raise ElastalogError([Diagnostic("E0615", "`.limitsize` cuts the state that was tried short")])
             self._changes = backend.changes.facts(with_hidden=True)
@@ -133,7 +134,7 @@ class Trial:
         try:
             with deadline.lifted():
                 backend.begin(self._inverse.deleted, self._inverse.inserted)
-                self._strategy.update(backend)
+                needed_groups.update(backend, self._strategy)
                 backend.commit()
         except BaseException:
             with uninterrupted():
@@ -165,5 +166,7 @@ class Trial:
 
 
 def can_limit(backend: Backend, strategy: Strategy) -> bool:
-    """Whether trials may have limits: where a state is levels and counts and nothing else."""
-    return backend.capabilities.shifts is not None and isinstance(strategy, Elastic)
+    """Whether trials may have limits: where a state is levels and counts and nothing else, and one pass through the
+    strata is enough."""
+    has_levels_only = backend.capabilities.shifts is not None and isinstance(strategy, Elastic)
+    return has_levels_only and not backend.program.needed

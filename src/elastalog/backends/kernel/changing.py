@@ -47,6 +47,12 @@ class KernelChanges:
                 found[name] = Pairs.changed(now, came, went)
         return found
 
+    def came(self, relation: str) -> Matrix:
+        """The facts that the update has inserted into a relation that is stored as it is."""
+        if relation not in self._updates.transaction.changed:
+            return self._updates.held.relations[relation].rows[:0]
+        return self._stored(relation)[0]
+
     def _stored(self, name: str) -> tuple[Matrix, Matrix]:
         """What came and went of what is stored of a relation that has changed."""
         done, held = self._updates.transaction, self._updates.held

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants, Workers
+from elastalog.backends.kernel.bootstrap.fixpoint import StratumVariants
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds
 from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.backends.spark.linked_messages import LinkedMessages
@@ -129,7 +130,7 @@ class ExchangingEvaluation(ExchangingTask):
             if copy.relation not in self.own:
                 self.relations[copy.name].load(spec.present(copy, share))
             elif self.saved is None:
-                self.relations[copy.name].load(spec.explicit(copy, share))
+                self.relations[copy.name].load(spec.start(copy, share))
             else:
                 self.restore(copy, self.saved)
         self.empty_heads()
@@ -206,15 +207,7 @@ class ExchangingEvaluation(ExchangingTask):
         self.empty_heads()
         bounds = Bounds(start, stop)
         counted = dict.fromkeys(map(head_name, self.widths), 0)
-        if iteration == 1:
-            for variant in self.variants.once:
-                first = variant.gather.relation
-                self.workers.run(variant, 0, 1 if first is None else self.relations[first].used, bounds, counted)
-        for variant in self.variants.by_delta:
-            name = variant.gather.relation
-            assert name is not None
-            if start[name] < stop[name]:
-                self.workers.run(variant, start[name], stop[name], bounds, counted)
+        self.workers.run_round(self.variants.runs(start, stop, is_first=iteration == 1), bounds, counted)
 
     def outgoing(self) -> dict[str, Outgoing]:
         """The heads of this iteration, for every copy that wants them; owners get their counts too."""

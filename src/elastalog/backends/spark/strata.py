@@ -30,7 +30,7 @@ from elastalog.backends.spark.staged import Rounds
 from elastalog.backends.spark.task import StratumSpec, evaluate_alone
 from elastalog.backends.spark.text_files import TextFiles
 from elastalog.backends.spark.update_task import OVER_BUDGET, UpdateSpec, update_share
-from elastalog.backends.spark.values import Values, as_word, with_words
+from elastalog.backends.spark.values import Values, as_word, orders_texts, with_words
 from elastalog.backends.spark.ways import Ways
 from elastalog.backends.spark.word_files import WordFile, write_words
 from elastalog.backends.watch import BudgetExceeded, Watch
@@ -60,7 +60,8 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class StratumJobs:
-    """Runs the jobs of a backend. `value_makers`: the strata of which tasks that exchange have made new values."""
+    """Runs the jobs of a backend. `value_makers`: the strata of which several tasks have made new values, and could not
+    go on."""
 
     def __init__(
         self,
@@ -208,7 +209,8 @@ class StratumJobs:
         deleted, inserted = (
             {name: write_words(folder, name, FactWords(words)) for name, words in side.items()} for side in explicit
         )
-        values = Values.of(self._dictionary, clauses, self._texts)
+        are_ordered = orders_texts(plan.stratum, self._program)
+        values = Values.of(self._dictionary, clauses, self._texts, are_needed=are_ordered)
         return StratumSpec(
             self._program, _with_words(plan, self._dictionary), files, values, self.routings(plan), folder,
             self._annotation, deleted, inserted, is_rebuilt,
@@ -240,7 +242,7 @@ class StratumJobs:
             files_at(folder).remove_folder(folder)
             raise
         if outcome.faults:
-            if outcome.faults == {Fault.NEW_VALUES} and not plan.decomposes:
+            if outcome.faults == {Fault.NEW_VALUES}:
                 self.value_makers.add(plan.stratum.number)
             files_at(folder).remove_folder(folder)
             return None

@@ -113,8 +113,15 @@ class StratumSpec:
         )
         return gone, come
 
-    def explicit(self, copy: Copy, share: int) -> Matrix:
-        """The explicit facts of an own relation that a task starts from."""
+    def start(self, copy: Copy, share: int) -> Matrix:
+        """The facts of an own relation that a task starts from: those that are explicit. Those of an aggregate never
+        are, though that of an empty group may have level 0; but facts that were numbered keep their numbers."""
+        aggregate = self.plan.stratum.aggregate
+        if aggregate is None:
+            return self._explicit(copy, share)
+        return self.present(copy, share) if aggregate.is_numbering else np.empty((0, self.width(copy)), np.int32)
+
+    def _explicit(self, copy: Copy, share: int) -> Matrix:
         words: Matrix = np.empty((0, self.width(copy)), np.int32)
         if self.files[copy.relation].has_explicit:
             before, changes = self.facts(copy, share)
@@ -166,10 +173,10 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
     own = frozenset(spec.plan.stratum.relations)
     for copy in spec.plan.copies:
         if copy.relation in own:
-            kernel.load(copy.name, spec.explicit(copy, share))
+            kernel.load(copy.name, spec.start(copy, share))
         else:
             kernel.states.restore(copy.name, *spec.facts(copy, share))
-    yield Worked(share, kernel.bootstrap(program.strata[0]))
+    yield Worked(share, kernel.bootstrap(program.strata[0]), is_complete=kernel.is_complete)
     new_values = values_made(spec, share, dictionary)
     if new_values is not None:
         yield new_values
@@ -180,12 +187,13 @@ def evaluate_alone(spec: StratumSpec, share: int) -> Iterator[Result]:
 
 def values_made(spec: StratumSpec, share: int, dictionary: Dictionary) -> ValuesMade | Failed | None:
     """What a task says about values that it has made, None if there are none. They do not hinder it if no other task
-    needs them, and if nothing was computed with their numbers."""
+    needs them, and if nothing was computed with their numbers, or no other task makes any: the driver gives them the
+    same."""
     if not spec.values.is_outgrown_by(dictionary):
         return None
     made = spec.values.made_in(dictionary)
     is_shown = made.texts and any(shows_numbers_of_texts(shared.clause) for shared in spec.plan.clauses)
-    if is_shown or not spec.plan.decomposes:
+    if (is_shown and not spec.plan.is_for_one) or not spec.plan.decomposes:
         return Failed(share, Fault.NEW_VALUES)
     return ValuesMade(share, made)
 

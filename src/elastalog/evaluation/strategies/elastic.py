@@ -45,8 +45,9 @@ class Elastic:
         def remember(stratum: LogicalStratum, derivations: int, seconds: float) -> None:
             nonlocal before
             now = self._counted()
-            cost = bootstrap_cost(derivations, *(after - first for after, first in zip(now, before, strict=True)))
-            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost)
+            rows, rounds = (after - first for after, first in zip(now, before, strict=True))
+            cost = bootstrap_cost(derivations, rows, rounds)
+            self.costs.bootstrapped(stratum, derivations, seconds, _size_of(backend, stratum.reads), cost, rows)
             before = now
 
         return evaluate_all(backend, remember)
@@ -106,7 +107,7 @@ class Elastic:
         rows, rounds = (now - then for now, then in zip(self._counted(), before, strict=True))
         cost = bootstrap_cost(derivations, rows, rounds)
         inputs, seconds = _size_of(backend, stratum.reads), time.perf_counter() - began
-        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost)
+        self.costs.bootstrapped(stratum, derivations, seconds, inputs, cost, rows)
         work.cost = round(rebuild_cost(cost, facts) + (work.cost or 0))
         if work.how == "switch":
             work.reason = f"{work.reason}, a bootstrap took {derivations:,}"
