@@ -16,7 +16,7 @@ from elastalog.backends.watch import Watch
 LEAST_ROWS = 20_000
 """Fewer rows to add to indexes are left to one thread."""
 
-LEAST_WORK = 20_000
+LEAST_WORK = 40_000
 """The same for a round that is expected to look at, or make, fewer rows."""
 
 
