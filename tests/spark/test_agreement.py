@@ -11,9 +11,10 @@ import pytest
 
 import elastalog
 from elastalog.analysis.program import Base
-from elastalog.backends.spark import renumber, ways
+from elastalog.backends.spark import renumber, strata, ways
 from elastalog.backends.spark.agreement import Agreement
 from elastalog.backends.spark.backend import SparkBackend
+from elastalog.backends.spark.jobs import NoBarrier
 from elastalog.backends.spark.values import Values
 from elastalog.relations.limits import WIDE
 from elastalog.relations.words import Dictionary
@@ -163,3 +164,22 @@ def test_two_tasks_number_alike_what_they_made_differently() -> None:
                 {0: "a", 1: "b", 2: "c", 3: "d"}[word] for word in rows[:, 0].tolist()
             ]
             assert (task.outward(here, bases) == rows).all()
+
+
+def test_without_barrier_mode_one_task_makes_the_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tasks that agree cannot be run together, rounds would be stages."""
+    facts = {"edge": [(1, 2), (2, 3)]}
+    with tasks_in_this_process(tmp_path) as session:
+        run_tasks, together = vars(strata)["run_tasks"], []
+
+        def refusing(*arguments: Any, **options: Any) -> Any:
+            together.append(options["are_together"])
+            if together == [True, True]:
+                raise NoBarrier("there are no slots any more")
+            return run_tasks(*arguments, **options)
+
+        monkeypatch.setattr(strata, "run_tasks", refusing)
+        with elastalog.open(PROGRAMS["texts"], facts, engine="spark", spark=session) as db:
+            assert together == [True, True, False]
+            assert [placed.where for placed in db._backend.placements.values()] == ["tasks"]  # type: ignore[attr-defined]
+            assert levels_of(db) == levels_of(elastalog.open(PROGRAMS["texts"], facts))
