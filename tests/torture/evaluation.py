@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import elastalog
-from elastalog.backends.kernel.threads import run, workers
+from elastalog.backends.kernel.threads import shared_round, workers
 from elastalog.diagnostics.diagnostic import ElastalogError
 from tests.engine.judging import judge
 from tests.generators.construction import Features
@@ -74,7 +74,9 @@ def threads(seed: int) -> int:
     explicit = program.explicit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "LEAST_ROWS", 1)
-        patch.setattr(run, "LEAST_SHARE", 1)
+        patch.setattr(workers, "LEAST_WORK", 1)
+        patch.setattr(shared_round, "LEAST_SHARE", 1)
+        patch.setattr(shared_round, "LEAST_WORK_OF_SHARE", 1)
         tree = parse_accepted(program.text)
         compared = Comparison(program.text, tree, program.facts, random, 0, tuple(THREADED))
         compared.judge(explicit)

@@ -58,7 +58,10 @@ class EpochRecord:
 
     @property
     def impact(self) -> int:
-        return self.facts + sum(len(inserted) + len(deleted) for inserted, deleted in self.changes.values())
+        impact = self.facts
+        for inserted, deleted in self.changes.values():
+            impact += len(inserted) + len(deleted)
+        return impact
 
 
 class Epochs:
@@ -137,14 +140,15 @@ class Epochs:
                 return self._unchanged(update, time.perf_counter() - began)
             work = self._evaluate(rewriting)
             deleted, inserted = backend.changes.explicit()
-            for unnamed in (*guards, *backend.program.needed):
-                deleted.pop(unnamed, None)
-                inserted.pop(unnamed, None)
+            if unnamed := guards.union(backend.program.needed):
+                deleted, inserted = ({n: side[n] for n in side if n not in unnamed} for side in (deleted, inserted))
             went, came = sum(map(len, deleted.values())), sum(map(len, inserted.values()))
+            ignored = update.size - went - came
+            is_all = not ignored and (len(deleted), len(inserted)) == (len(update.deleted), len(update.inserted))
             record = EpochRecord(
-                self.number + 1, went, came, update.size - went - came, backend.changes.facts(), work,
+                self.number + 1, went, came, ignored, backend.changes.facts(), work,
                 time.perf_counter() - began, update.source, update.batch,
-                update=Update(deleted, inserted, update.source, update.batch),
+                update=update if is_all and change is None else Update(deleted, inserted, update.source, update.batch),
                 rules=NO_RULES if change is None else RuleTexts(change.removed, change.added),
             )  # fmt: skip
             # Neither memory alone nor the store alone may have the epoch, whenever Ctrl-C comes.

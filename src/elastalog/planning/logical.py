@@ -236,3 +236,19 @@ class LogicalProgram:
     def equivalences(self) -> frozenset[str]:
         """The relations that are kept as classes."""
         return frozenset(name for name, relation in self.relations.items() if relation.classes is not None)
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """By relation with a `.limitsize`, how many facts it allows."""
+        return {
+            relation.name: int(directive.parameters["n"])
+            for relation in self.checked.relations.values()
+            for directive in relation.directives
+            if directive.kind == "limitsize"
+        }
+
+    def is_limited(self, stratum: LogicalStratum) -> bool:
+        """Whether a `.limitsize` may have to cut a stratum short."""
+        declared = self.checked.relations
+        own = (declared[name] for name in stratum.relations if name in declared)
+        return stratum.is_recursive and any(d.kind == "limitsize" for relation in own for d in relation.directives)

@@ -24,6 +24,7 @@ from elastalog.backends.watch import Watch
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, LimitReached
 from elastalog.planning.best_of_key import maintained_comparison
 from elastalog.planning.logical import Clause, LogicalProgram, LogicalStratum, Test
+from elastalog.planning.lookups import last_lookups
 from elastalog.planning.variables import constructor_of
 from elastalog.relations.facts import FactWords
 from elastalog.relations.words import Dictionary
@@ -57,17 +58,9 @@ class KernelEvaluation:
         """Everything that depends on the program and on nothing else."""
         self.program = program
         self.backward = BackwardEvaluation(program, self.held.relations, self.dictionary, self.watch)
-        self._limits = {
-            relation.name: int(directive.parameters["n"])
-            for relation in program.checked.relations.values()
-            for directive in relation.directives
-            if directive.kind == "limitsize"
-        }
-        self.limited = frozenset(
-            stratum.number
-            for stratum in program.strata
-            if stratum.is_recursive and not self._limits.keys().isdisjoint(stratum.relations)
-        )
+        self._last_lookups: dict[int, list[str]] | None = None
+        self._limits = program.limits
+        self.limited = frozenset(stratum.number for stratum in program.strata if program.is_limited(stratum))
         """The strata that a `.limitsize` may have to cut short."""
         self.chosen = frozenset(
             stratum.number
@@ -89,6 +82,17 @@ class KernelEvaluation:
         """Goes over to another program, of which the facts are held already."""
         self.variants = _renumber(self.variants, self.program, program)
         self._know(program)
+
+    def bootstrap(self, stratum: LogicalStratum) -> int:
+        """Evaluates a stratum in the first epoch. Returns the derivations enumerated."""
+        derivations = self.evaluate(stratum)
+        if not self.held.annotation.is_kept:
+            if self._last_lookups is None:
+                self._last_lookups = last_lookups(self.program)
+            for name in self._last_lookups.get(stratum.number, ()):
+                if name not in self.held.evicted:
+                    self.held.relations[name].forget_table()
+        return derivations
 
     def evaluate(self, stratum: LogicalStratum, variants: StratumVariants | None = None) -> int:
         """Brings a stratum, whose relations hold their explicit facts, to its fixpoint; with the variants of an

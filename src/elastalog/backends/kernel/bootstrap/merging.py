@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from elastalog.backends.kernel.bootstrap.fixpoint import Workers
+from elastalog.backends.kernel.bootstrap.workers import Workers
 from elastalog.backends.kernel.execution.bound_variant import BoundVariant, Sink
 from elastalog.backends.kernel.execution.classes import unite
 from elastalog.backends.kernel.store.memory import Matrix, Vector
