@@ -115,6 +115,25 @@ def test_every_epoch_is_what_the_judges_say(
         judge(db, tree, explicit, kind, is_annotated)
 
 
+@pytest.mark.parametrize("strategy", ["dred", "bf", "bfc"])
+def test_updates_that_know_of_the_next_one(strategy: str) -> None:
+    random, tree = Random(strategy), parse_accepted(CHOSEN)
+    explicit: dict[str, set[tuple[int]]] = {"item": {(1,), (2,), (4,)}, "chosen": {(2,)}}
+    db = elastalog.open(CHOSEN, facts=explicit, strategy=strategy)
+    steps = [
+        [{name: {(random.randrange(7),) for _ in range(random.randrange(4))} for name in explicit} for _ in range(2)]
+        for _ in range(8)
+    ]
+    for i, (inserted, deleted) in enumerate(steps[:-1]):
+        coming = db.update()
+        for name, facts in steps[i + 1][1].items():
+            coming.delete(name, facts)
+        db.announce(coming, ("eager", "linked")[i % 2])
+        db.apply(inserted, deleted)
+        explicit = {name: explicit[name] - deleted[name] | inserted[name] for name in explicit}
+        judge(db, tree, explicit, is_annotated=False)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_fact_has_a_proof_that_the_checker_accepts(name: str) -> None:
     explicit = {"item": {(1,), (2,), (4,)}, "chosen": {(2,), (0,)}}

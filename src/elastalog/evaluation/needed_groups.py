@@ -18,6 +18,7 @@ import numpy as np
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
 from elastalog.evaluation.inverse import go_back
+from elastalog.evaluation.strategies.by_stratum import MaintainingStrategy
 from elastalog.evaluation.strategies.protocol import Strategy, Work
 from elastalog.storage.interrupts import uninterrupted
 
@@ -60,6 +61,8 @@ def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozense
         missing = _missing(backend, pairs)
         if not any(map(len, missing.values())):
             break
+        if isinstance(strategy, MaintainingStrategy):
+            strategy.marking.forget()  # the marks of this attempt are for the update after it
         if attempt >= MOST_ATTEMPTS and can_explore and backend.is_complete:
             _explore(backend, strategy, missing)
             can_explore = False
