@@ -68,6 +68,16 @@ chosen(m) :- chosen(x), n = count : { item(y), y < x }, m = min y : { item(y), y
 chosen(n) :- chosen(x), n = count : { item(y), 1 < count : { item(z), z > x, z != y } }.
 chosen(n) :- chosen(x), w = x + 1, n = sum y : { item(y), v = w + y, 2 = count : { item(z), z < v } }, n < 9.
 """,
+    "over many lists of variables": """
+.decl item(x: number)
+.input item
+.decl chosen(x: number)
+.input chosen
+.decl row(a: number, b: number, c: number, d: number, e: number)
+row(x, 0, 1, 2, 3) :- chosen(x).
+row(m, n, k, n + 1, l + 1) :- row(a, b, c, d, e), m = count : { item(a) }, n = count : { item(b), item(_) },
+  k = sum y : { item(c), item(y) }, l = count : { item(d) }, 0 <= count : { item(e) }.
+""",
     "through two relations": """
 .decl item(x: number)
 .input item

@@ -180,7 +180,20 @@ def test_counts_over_what_only_recursion_gives_are_two_clauses_however_many_they
     assert len(found.scans) == 13
 
 
-def test_counts_over_too_many_values_of_a_recursion_are_refused() -> None:
+def test_counts_over_many_values_of_a_recursion_are_one_clause() -> None:
+    names = [f"x{i}" for i in range(9)]
+    program = lowered(
+        f".decl e(x: number)\n.decl p({', '.join(f'{n}: number' for n in names)})\n"
+        f"p({', '.join(f'n{i}' for i in range(9))}) :- p({', '.join(names)}), "
+        + ", ".join(f"n{i} = count : {{ e(x{i}) }}" for i in range(9))
+        + "."
+    )
+    (stratum,) = (stratum for stratum in program.strata if stratum.relations == ("p",))
+    assert len(stratum.clauses) == 1
+    assert len(program.needed) == 9
+
+
+def test_counts_over_too_many_values_of_judged_facts_are_refused() -> None:
     with pytest.raises(ElastalogError) as caught:
         lowered(CATALOGUE["E0228"].example)
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["E0228"]

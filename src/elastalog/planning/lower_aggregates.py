@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from elastalog.analysis import program as checked
 from elastalog.analysis.program import Base, CheckedProgram, Constant, Rule, Value, Variable
+from elastalog.analysis.subsumptions import MARK
 from elastalog.analysis.values import NIL
 from elastalog.analysis.variable_names import written_name
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError, Label
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
 NOWHERE = Span(0, 0)
 ZERO = Constant(0, Base.NUMBER, NOWHERE)
 
-MOST_GROUPINGS: Final = 8
+MOST_GROUPINGS: Final = 4
 """Lists of variables that only recursion gives values, and that counts and sums of one body are grouped by: each
-doubles the clauses."""
+doubles the clauses. Beyond, these groups are handled as they are needed."""
+
+MOST_JUDGED: Final = 8
+"""The same of a subsumption, for which groups cannot be handled later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ class _BodyWithAggregates:
     def alternatives(self) -> list[Alternative]:
         has_several = sum(map(_has_default, self.aggregations.values())) > 1
         tested = {group.name for literal in self.aggregations.values() for group in literal.groups}
+        has_too_many = self._has_too_many_groupings()
         labels = {}
         for i in self._in_order():
             literal = self.aggregations[i]
@@ -150,14 +155,13 @@ class _BodyWithAggregates:
             if _has_default(literal):
                 is_tested = literal.result.name in tested
                 if (has_several or is_tested) and names:
-                    domain = self._required_domain(literal, names) if is_tested else self._domain(literal, names)
+                    is_required = is_tested or has_too_many
+                    domain = self._required_domain(literal, names) if is_required else self._domain(literal, names)
                 if not (has_several or is_tested) or (names and domain is None):
                     self.groupings.setdefault(names, []).append(i)
                     continue
             self._fold(i, labels[i], self._members(i, labels[i]), _has_default(literal), domain)
             self.scope.goals.extend(self.goals[i])
-        if len(self.groupings) > MOST_GROUPINGS:
-            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, len(self.groupings))])
         for names, together in self.groupings.items():
             self._fold_together(names, together, labels)
         return [
@@ -165,6 +169,17 @@ class _BodyWithAggregates:
             for plain in self.plain
             for chosen in product((True, False), repeat=len(self.groupings))
         ]
+
+    def _has_too_many_groupings(self) -> bool:
+        """Whether counts and sums are over so many lists of variables that alternatives are no way to tell groups of
+        nothing. A subsumption has no other."""
+        lists = {
+            tuple(g.name for g in literal.groups) for literal in self.aggregations.values() if _has_default(literal)
+        }
+        number = sum(self.scope.binding(names) is None for names in lists)
+        if number > MOST_JUDGED and self.rule.head.relation.endswith(MARK):
+            raise ElastalogError([_too_many_groupings(self.lowering.program, self.rule, number)])
+        return number > MOST_GROUPINGS and not self.rule.head.relation.endswith(MARK)
 
     def _in_order(self) -> Iterable[int]:
         """Aggregates after those whose results they are grouped by."""
@@ -335,9 +350,9 @@ def _blank(base: Base) -> Value:
 def _too_many_groupings(program: CheckedProgram, rule: Rule, number: int) -> Diagnostic:
     return Diagnostic(
         "E0228",
-        f"counts and sums over {number} lists of variables that only recursion gives values",
-        (Label(rule.span, "this rule"),),
-        (f"a rule may have {MOST_GROUPINGS}: each can be 0 of nothing, which doubles the rules that it stands for",),
+        f"counts and sums over {number} lists of variables that only the judged facts give values",
+        (Label(rule.span, "this subsumption"),),
+        (f"it may have {MOST_JUDGED}: each can be 0 of nothing, which doubles the rules that it stands for",),
         help="give some of them relations of their own, and join these",
         source=program.source,
     )
