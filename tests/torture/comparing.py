@@ -13,9 +13,7 @@ from typing import Any
 import elastalog
 from elastalog.analysis.values import sort_key
 from elastalog.backends.spark.backend import SparkBackend
-from elastalog.backends.spark.placement import LIMITED
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.planning.decompose import NUMBERED_IN_ONE_PLACE
 from elastalog.program.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.session import Session
@@ -119,7 +117,6 @@ class Comparison:
         }
         self.has_subsumption = bool(program_of(self.tree).subsumptions)
         self.has_choices = any(program_of(self.tree).choices.values())
-        self.has_numbers = "autoinc()" in text
         self.numbers: dict[Any, int] = {}
         self.epochs = self.compared = 0
         self.runners = []
@@ -221,16 +218,9 @@ class Comparison:
         """On Spark a stratum is followed in the driver only for a reason that the program or the strategy gives."""
         backend = runner.db._backend
         if isinstance(backend, SparkBackend):
-            allowed = {
-                LIMITED.why: bool(self.limits),
-                NUMBERED_IN_ONE_PLACE: self.has_numbers,
-                "a choice domain keeps the fact that was derived first": self.has_choices,
-                "the strategy keeps vectors of counts, which files of tasks do not hold": (
-                    runner.way["strategy"] == "dense"
-                ),
-            }
+            kept_here = runner.way["strategy"] == "dense"  # vectors of counts, which files of tasks do not hold
             for placement in backend.placements.values():
-                assert placement.plan is not None or allowed.get(placement.why), (placement.why, runner.way)
+                assert placement.plan is not None or kept_here, (placement.why, runner.way)
 
 
 class TooLong(Exception):
