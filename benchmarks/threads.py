@@ -5,8 +5,9 @@ time and the processor time of each; the ratio is of least wall times, to the fi
 workload, or a Parquet file of two columns, of which the closure is evaluated. Exit code 1 if a count is wrong.
 
 Where others use the machine, wall times say nothing. `alone` is the processor time that threads spend while no other
-can work, and `clock` what the work would take on cores of its own: that time, and the rest shared out. It says nothing
-of cores that wait for the same memory.
+can work, and `clock` what the work would take on cores of its own: that time, and the rest shared out evenly; `longest`
+is the same, but that of threads which work together the one counts that works longest, which is too much where others
+keep threads from running. Neither says anything of cores that wait for the same memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import argparse
 import gc
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,39 +31,43 @@ DEFAULT = ("closure-sparse", "closure-dense", "el-completion")
 
 
 class Together:
-    """The processor time that threads have spent in work which others do at the same time."""
+    """The processor `seconds` that threads have spent in work which others do at the same time, and how many of them
+    the thread did `not_longest` that worked longest."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._lock = threading.Lock()
-
-    def add(self, seconds: float) -> None:
-        with self._lock:
-            self.seconds += seconds
+        self.not_longest = 0.0
 
     @contextmanager
     def measured(self) -> Iterator[None]:
         """Measures within the block: the work of every thread, but for what one does while the others wait."""
-        from elastalog.backends.kernel.threads import run, workers
-
-        def timed(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
-            def call(*arguments: Any) -> Any:
-                began = time.thread_time()
-                try:
-                    return function(*arguments)
-                finally:
-                    self.add(sign * (time.thread_time() - began))
-
-            return call
+        from elastalog.backends.kernel.threads import crew, shared_round, workers
 
         def timed_threads(number: int, work: Callable[[int], None], abort: Callable[[], None]) -> None:
-            in_threads(number, timed(work, 1), abort)
+            spent = [0.0] * number
 
-        in_threads = run.in_threads
+            def timed(thread: int) -> None:
+                began = time.thread_time()
+                try:
+                    work(thread)
+                finally:
+                    spent[thread] = time.thread_time() - began
+
+            crew.in_threads(number, timed, abort)
+            if number > 1:
+                self.seconds += sum(spent)
+                self.not_longest += sum(spent) - max(spent)
+
+        def by_one(round_: Any) -> None:
+            began = time.thread_time()
+            make_room(round_)
+            self.seconds -= time.thread_time() - began
+
+        make_room = shared_round.SharedRound._make_room
         with (
-            patch.object(run, "in_threads", timed_threads),
+            patch.object(shared_round, "in_threads", timed_threads),
             patch.object(workers, "in_threads", timed_threads),
-            patch.object(run.SharedRun, "_make_room", timed(run.SharedRun._make_room, -1)),
+            patch.object(shared_round.SharedRound, "_make_room", by_one),
         ):
             yield
 
@@ -76,6 +80,7 @@ def compare(workload: Workload, data: Path | None, jobs: Sequence[int], repeats:
     wall: dict[int, list[float]] = {number: [] for number in jobs}
     processor: dict[int, list[float]] = {number: [] for number in jobs}
     alone: dict[int, list[float]] = {number: [] for number in jobs}
+    longest: dict[int, list[float]] = {number: [] for number in jobs}
     is_right = True
     for _ in range(repeats):
         for number, evaluate in evaluations.items():
@@ -87,11 +92,13 @@ def compare(workload: Workload, data: Path | None, jobs: Sequence[int], repeats:
             wall[number].append(time.perf_counter() - began)
             processor[number].append(time.process_time() - began_processor)
             alone[number].append(processor[number][-1] - together.seconds)
+            longest[number].append(processor[number][-1] - together.not_longest)
             is_right = is_right and all(counts[name] == size for name, size in workload.expected.items())
     for number in jobs:
         least, by_one = min(processor[number]), min(alone[number])
         times = (
             min(wall[number]), statistics.median(wall[number]), least, by_one, by_one + (least - by_one) / number,
+            min(longest[number]),
         )  # fmt: skip
         shown = "  ".join(f"{seconds:7.3f}" for seconds in times)
         ratio = min(wall[number]) / min(wall[jobs[0]])
@@ -112,7 +119,7 @@ def main() -> None:
     unknown = [name for name in given.workloads if name not in BY_NAME and not Path(name).is_file()]
     if unknown:
         parser.error(f"no such workload: {', '.join(unknown)}")
-    print(f"{'workload':20} jobs   min s   median s   cpu s    alone    clock  ratio")
+    print(f"{'workload':20} jobs   min s   median s   cpu s    alone    clock  longest  ratio")
     works = [BY_NAME[name] if name in BY_NAME else closure_of(Path(name)) for name in given.workloads or DEFAULT]
     results = [compare(work, data, given.jobs, given.repeats) for work in works]
     sys.exit(0 if all(results) else 1)

@@ -13,9 +13,7 @@ from typing import Any
 import elastalog
 from elastalog.analysis.values import sort_key
 from elastalog.backends.spark.backend import SparkBackend
-from elastalog.backends.spark.placement import LIMITED
 from elastalog.diagnostics.diagnostic import ElastalogError
-from elastalog.planning.decompose import NUMBERED_IN_ONE_PLACE
 from elastalog.program.program import Program
 from elastalog.provenance.check import check_proof
 from elastalog.session import Session
@@ -119,7 +117,6 @@ class Comparison:
         }
         self.has_subsumption = bool(program_of(self.tree).subsumptions)
         self.has_choices = any(program_of(self.tree).choices.values())
-        self.has_numbers = "autoinc()" in text
         self.numbers: dict[Any, int] = {}
         self.epochs = self.compared = 0
         self.runners = []
@@ -133,17 +130,17 @@ class Comparison:
                 # Tasks share facts out, and global levels are exact, only where equivalences are kept by their rules.
                 by_rules = way.get("levels") == "global" or way.get("engine") == "spark"
                 classes = () if by_rules else program_of(self.tree).classes
-                assert runner.db._backend.program.equivalences == set(classes), way
+                kept = runner.db._backend.program.equivalences
+                # Without levels, those that take part in their own recursion are classes, too.
+                assert kept >= set(classes) if way["strategy"] == "recompute" else kept == set(classes), way
                 runner.is_counted()  # a change of rules makes the backend forget what was where
                 self.runners.append(runner)
 
     def _require_reason(self, code: str, way: Way) -> None:
-        # `check` accepts what only recursion binds and an aggregate tests; `counting` accepts no recursion; only
-        # `elastic` and `recompute`, with local levels, choose and take facts away.
+        # `counting` accepts no recursion; only `elastic` and `recompute`, with local levels, choose and subsume.
         is_global, strategy = way.get("levels") == "global", way["strategy"]
         is_choosing = self.has_subsumption or self.has_choices
         allowed = {
-            "E0602": True,
             "E0901": strategy == "counting",
             "E0902": is_global and bool(self.limits),
             "E0905": is_choosing and (is_global or strategy not in ("elastic", "recompute")),
@@ -223,16 +220,9 @@ class Comparison:
         """On Spark a stratum is followed in the driver only for a reason that the program or the strategy gives."""
         backend = runner.db._backend
         if isinstance(backend, SparkBackend):
-            allowed = {
-                LIMITED.why: bool(self.limits),
-                NUMBERED_IN_ONE_PLACE: self.has_numbers,
-                "a choice domain keeps the fact that was derived first": self.has_choices,
-                "the strategy keeps vectors of counts, which files of tasks do not hold": (
-                    runner.way["strategy"] == "dense"
-                ),
-            }
+            kept_here = runner.way["strategy"] == "dense"  # vectors of counts, which files of tasks do not hold
             for placement in backend.placements.values():
-                assert placement.plan is not None or allowed.get(placement.why), (placement.why, runner.way)
+                assert placement.plan is not None or kept_here, (placement.why, runner.way)
 
 
 class TooLong(Exception):

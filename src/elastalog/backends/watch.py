@@ -85,11 +85,13 @@ class Watch:
         budget = self._whole()
         return None if budget is None else max(0, budget - self.effort)
 
-    def count(self, derivations: int, rows: int = 0) -> None:
-        """Counts derivations, for which so many rows were looked at."""
+    def count(self, derivations: int, rows: int = 0) -> int:
+        """Counts derivations, for which so many rows were looked at. Returns the effort that they were."""
+        effort = max(derivations, rows // ROWS_A_DERIVATION)
         self.derivations += derivations
         self.rows += rows
-        self.effort += max(derivations, rows // ROWS_A_DERIVATION)
+        self.effort += effort
+        return effort
 
     def derived(self, derivations: int, rows: int = 0) -> None:
         """The same, and checks what may have run out."""

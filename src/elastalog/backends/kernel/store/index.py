@@ -20,6 +20,10 @@ from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
 from elastalog.diagnostics import memory_limit
 
+_DENSE = 8
+"""Words up to so many times the rows are addressed directly. That takes up to twice the memory of a hash table, and
+rows whose words are neighbours, as those of things numbered one after the other, are found in the same places."""
+
 _DENSE_ANYWAY = 1 << 12
 _SMALL_TABLE = 64
 _MANY_SLOTS = 1_000_000
@@ -205,4 +209,4 @@ class Index:
 def _is_dense(words: Vector) -> bool:
     if not len(words):
         return True
-    return bool(words.min() >= 0 and int(words.max()) < max(4 * len(words), _DENSE_ANYWAY))
+    return bool(words.min() >= 0 and int(words.max()) < max(_DENSE * len(words), _DENSE_ANYWAY))
