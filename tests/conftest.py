@@ -18,6 +18,17 @@ settings.register_profile("ci", max_examples=100, deadline=None, derandomize=Tru
 settings.register_profile("long", max_examples=5000, deadline=None)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of a group have it at the end of their ids, by which xdist keeps them in one process. It sets an attribute
+    for that which pytest has not looked at since 9.2; `tests/test_groups.py` says whether this does."""
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            group = item.get_closest_marker("xdist_group")
+            if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
+                item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="session")
 def object_server() -> Iterator[Bucket]:
     with bucket_on_this_machine() as made:

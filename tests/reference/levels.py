@@ -97,12 +97,12 @@ def instances(rule: Rule, db: Numbered, classes: set[str]) -> Iterable[tuple[Any
     left_out = {key for span, names in wild if names and span not in negated for key in (span, *sorted(names)[:1])}
     if not left_out:
         return db.instances[rule]
-    # Members of aggregates follow from the rest.
-    distinct = {
-        (head, frozenset(i for i in env.items() if i[0] not in left_out and not isinstance(i[1], list | set))): env
-        for head, env in reversed(db.instances[rule])
-    }
-    return [(head, env) for (head, _), env in distinct.items()]
+    distinct = {}
+    for head, env in reversed(db.instances[rule]):
+        # Members of aggregates follow from the rest; which alternative of a group it is does not.
+        told = {(k, None if k in left_out else v) for k, v in env.items() if not isinstance(v, list | set)}
+        distinct[head, frozenset(told)] = head, env
+    return distinct.values()
 
 
 def support(env: Environment, kind: str) -> Support:
