@@ -44,8 +44,13 @@ def list_plans(program: LogicalProgram, statistics: Statistics) -> Iterator[str]
                 f"  fold {fold.members} by its first {fold.groups} columns: {fold.operator}"
                 f"{every if fold.is_total else ''}"
             )
+        for handled, needed in program.needed.items():
+            if needed in stratum.relations:
+                yield f"  evaluation goes on until all of it is in {handled}"
         if stratum.equivalence is not None:
             yield f"  classes of {stratum.equivalence.pairs}: each member with the one that represents its class"
+        for rule in stratum.merges:
+            yield f"  classes of {rule.pairs} are formed in every round; updates are evaluations anew"
         for name in stratum.relations:
             declared = program.checked.relations.get(name)
             if declared is not None and declared.is_equivalence and program.relations[name].classes is None:

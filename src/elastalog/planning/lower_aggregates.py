@@ -3,7 +3,8 @@
 A count or sum of nothing is 0. One in a body: the body has two alternatives, with a fact of the group or without any.
 Several: each is folded for all groups that the rest of the body can ask for, the *domain*, so that there is always a
 fact and the body stays one conjunction. Where only recursion says which groups there are, the domain is what members
-there are of any of the aggregates over these variables, and one more alternative stands for groups that none has.
+there are of any of the aggregates over these variables, and one more alternative stands for groups that none has; for
+variables that the aggregate only tests see `needed_groups`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from elastalog.planning.logical import (
     Term,
     Test,
 )
-from elastalog.planning.variables import assigned_variables, grounded, variables_in
+from elastalog.planning.needed_groups import await_groups
+from elastalog.planning.scopes import Scope
+from elastalog.planning.variables import assigned_variables, grounded
 
 if TYPE_CHECKING:
     from elastalog.planning.lower import Lowering
@@ -67,33 +70,6 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
-    """The goals of a body that may say which groups there are, and the scope around it. What the recursion of the rule
-    itself derives is not among them: aggregates are evaluated before."""
-
-    goals: list[Goal]
-    around: _Scope | None
-
-    def binding(self, names: Iterable[str]) -> tuple[Goal, ...] | None:
-        """Goals that give variables all the values that the body can, and perhaps more. None if there are none."""
-        wanted = set(names)
-        goals: list[Goal] = []
-        scope: _Scope | None = self
-        while scope is not None:
-            goals = [*scope.goals, *goals]
-            bound = grounded(tuple(goals))
-            if wanted <= bound:
-                one = next((g for g in goals if isinstance(g, Scan) and wanted.issubset(g.terms)), None)
-                if one is not None:
-                    return (one,)
-                return tuple(
-                    g for g in goals if not isinstance(g, Test) or all(v.name in bound for v in variables_in(g))
-                )
-            scope = scope.around
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class _Range:
     """One conjunction that an aggregate ranges over: an alternative of one of its bodies, and the variables that it
     assigns."""
@@ -104,7 +80,7 @@ class _Range:
 
 
 def lower_body(
-    lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: _Scope | None
+    lowering: Lowering, body: tuple[checked.Literal, ...], rule: Rule, around: Scope | None
 ) -> list[Alternative]:
     """The alternatives that a body stands for: of a rule, or of an aggregate within the scope `around`."""
     choices = {
@@ -117,14 +93,12 @@ def lower_body(
     if not aggregations:
         return [_conjunction(body, goals) for goals in plain]
     own = lowering.own_of(rule)
-    known = [
-        goal
-        for i, (goals, *_) in choices.items()
-        if not isinstance(body[i], checked.Negation)
-        for goal in goals
-        if not (isinstance(goal, Scan) and goal.relation in own)
+    positive = [
+        goal for i, (goals, *_) in choices.items() if not isinstance(body[i], checked.Negation) for goal in goals
     ]
-    return _BodyWithAggregates(lowering, rule, body, plain, aggregations, _Scope(known, around)).alternatives()
+    recursive = tuple(goal for goal in positive if isinstance(goal, Scan) and goal.relation in own)
+    scope = Scope([goal for goal in positive if goal not in recursive], around, recursive)
+    return _BodyWithAggregates(lowering, rule, body, plain, aggregations, scope).alternatives()
 
 
 def _conjunction(body: tuple[checked.Literal, ...], goals: Mapping[int, Sequence[Goal]]) -> Alternative:
@@ -149,7 +123,7 @@ class _BodyWithAggregates:
         body: tuple[checked.Literal, ...],
         plain: list[dict[int, list[Goal]]],
         aggregations: dict[int, checked.Aggregation],
-        scope: _Scope,
+        scope: Scope,
     ) -> None:
         self.lowering = lowering
         self.rule = rule
@@ -166,6 +140,7 @@ class _BodyWithAggregates:
 
     def alternatives(self) -> list[Alternative]:
         has_several = sum(map(_has_default, self.aggregations.values())) > 1
+        tested = {group.name for literal in self.aggregations.values() for group in literal.groups}
         labels = {}
         for i in self._in_order():
             literal = self.aggregations[i]
@@ -173,9 +148,10 @@ class _BodyWithAggregates:
             labels[i] = self.lowering.label(self.rule)
             domain = None
             if _has_default(literal):
-                if has_several and names:
-                    domain = self._domain(literal, names)
-                if not has_several or (names and domain is None):
+                is_tested = literal.result.name in tested
+                if (has_several or is_tested) and names:
+                    domain = self._required_domain(literal, names) if is_tested else self._domain(literal, names)
+                if not (has_several or is_tested) or (names and domain is None):
                     self.groupings.setdefault(names, []).append(i)
                     continue
             self._fold(i, labels[i], self._members(i, labels[i]), _has_default(literal), domain)
@@ -292,9 +268,7 @@ class _BodyWithAggregates:
             alternative = each.alternative
             unbound = tuple(name for name in groups if name not in grounded(alternative.goals))
             if unbound:
-                domain = self._domain(literal, unbound)
-                if domain is None:
-                    raise ElastalogError([self._unbound_group(literal, unbound)])
+                domain = self._required_domain(literal, unbound)
                 alternative = alternative.behind(Scan(domain, unbound))
             head: list[str | Constant] = [
                 Constant(_blank(base), base, NOWHERE) if name in columns and name not in each.variables else name
@@ -323,6 +297,15 @@ class _BodyWithAggregates:
             )
             lowering.add_stratum((name,), [lowering.clause(name, names, (*goals, *lowering.guard(rule)))])
         return name
+
+    def _required_domain(self, literal: checked.Aggregation, names: tuple[str, ...]) -> str:
+        """The same, if need be of the values that recursion will have found."""
+        is_known = self.scope.binding(names) is not None
+        if not is_known and not await_groups(self.lowering, self.rule, self.scope, names):
+            raise ElastalogError([self._unbound_group(literal, names)])
+        domain = self._domain(literal, names)
+        assert domain is not None
+        return domain
 
     def _unbound_group(self, literal: checked.Aggregation, unbound: tuple[str, ...]) -> Diagnostic:
         own = self.lowering.own_of(self.rule)
@@ -369,12 +352,12 @@ def _unbound_group(
     for atom in recursive:
         binds = [f"`{written_name(a.name)}`" for a in atom.arguments if isinstance(a, Variable) and a.name in names]
         if binds:
-            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here, by recursion", primary=False))
+            labels.append(Label(atom.span, f"{', '.join(binds)} gets its values here", primary=False))
     return Diagnostic(
         "E0602",
-        f"the aggregate only tests {listed}, and the rule binds {them} only by recursion",
+        f"the aggregate only tests {listed}, and only the facts that are judged bind {them}",
         tuple(labels),
-        ("an aggregate is evaluated before the recursion starts, once for every value of what it tests",),
-        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom outside the recursion",
+        ("an aggregate of a subsumption is evaluated before, once for every value of what it tests",),
+        help=f"bind {listed} inside the aggregate's braces with an atom, or by an atom of another relation",
         source=program.source,
     )

@@ -41,19 +41,21 @@ RUN: tuple[Entry, ...] = (
     ),
     Entry(
         "E0602",
-        "group of an aggregate known only by recursion",
+        "group of an aggregate known only by the facts that a subsumption judges",
         "An aggregate is evaluated for every value of its group: of the variables that it shares with the rule around"
-        " it. Where its body only tests such a variable, the values come from the rest of the rule; and they must be"
-        " known before the recursion starts. Bind the variable by an atom inside the braces, or by one outside the"
-        " recursion.",
+        " it. Where its body only tests such a variable, the values come from the rest of the rule. A subsumption"
+        " judges facts as soon as they are derived, and they may be gone at once: its aggregates must know their groups"
+        " beforehand. Bind the variable by an atom inside the braces.",
         ".decl item(x: number)\n"
         ".decl chosen(x: number)\n"
         "item(1). item(2). chosen(2).\n"
-        "chosen(x + 1) :- chosen(x), 1 = count : { item(y), y < x }.",
+        "chosen(x + 1) :- chosen(x), x < 5.\n"
+        "chosen(x) <= chosen(z) :- x < z, 1 = count : { item(y), y < x }.",
         ".decl item(x: number)\n"
         ".decl chosen(x: number)\n"
         "item(1). item(2). chosen(2).\n"
-        "chosen(x + 1) :- chosen(x), 1 = count : { item(x), item(y), y < x }.",
+        "chosen(x + 1) :- chosen(x), x < 5.\n"
+        "chosen(x) <= chosen(z) :- x < z, 1 = count : { item(x), item(y), y < x }.",
     ),
     Entry(
         "E0603",

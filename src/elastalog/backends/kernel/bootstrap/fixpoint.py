@@ -142,6 +142,7 @@ def evaluate(
     """Brings the relations of a stratum, which hold their explicit facts, or what has `begun`, to the fixpoint. False
     if it stopped before, because a relation has as many facts as `limits` allows it (`.limitsize`)."""
     own = [relations[name] for name in stratum.relations]
+    workers.end_round()
     start = {relation.name: 0 for relation in own}
     stop = {relation.name: relation.used for relation in own}
     iteration = 1
@@ -153,6 +154,7 @@ def evaluate(
     while True:
         bounds = Bounds(start, stop)
         workers.run_round(variants.runs(start, stop, is_first=iteration == 1), bounds, stop)
+        workers.end_round()
         found = 0
         start = stop
         stop = {relation.name: relation.used for relation in own}

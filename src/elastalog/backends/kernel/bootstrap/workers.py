@@ -59,6 +59,9 @@ class Workers:
         body.variant.run(self.relations, run.start, run.stop, bounds, scratch, sink)
         note(run, scratch.derivations - derivations, scratch.rows - rows, time.perf_counter() - began, self.watch)
 
+    def end_round(self) -> None:
+        """What else there is to be found in a round, and before the first one."""
+
     def _sink(self, variant: BoundVariant, counted: Mapping[str, int]) -> Sink:
         head = self.relations[variant.clause.head]
         counted_from = counted[head.name]
