@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 
 from elastalog.backends.kernel.bootstrap.workers import Run, Workers
 from elastalog.backends.kernel.execution.bound_variant import Bounds, Scratch
@@ -16,7 +18,7 @@ from elastalog.backends.watch import Watch
 LEAST_ROWS = 20_000
 """Fewer rows to add to indexes are left to one thread."""
 
-LEAST_WORK = 40_000
+LEAST_WORK = 30_000
 """The same for a round that is expected to look at, or make, fewer rows."""
 
 
@@ -53,44 +55,45 @@ class ParallelWorkers(Workers):
         )
         if not missing:
             return
-        made = [(self.relations[name], columns) for name, columns in missing]
-        indexes = [(Index(columns, relation.rows, relation.used), relation) for relation, columns in made]
-        self._extend(indexes)
-        for (relation, columns), (index, _) in zip(made, indexes, strict=True):
+
+        def make(relation: KernelRelation, columns: tuple[int, ...]) -> None:
+            index = Index(columns, relation.rows, relation.used)
+            index.extend(relation.rows, relation.used)
             relation.indexes[columns] = index
+
+        relations = [(self.relations[name], columns) for name, columns in missing]
+        self._share_out([(relation.used, partial(make, relation, columns)) for relation, columns in relations])
 
     def extend_indexes(self, relations: list[KernelRelation]) -> None:
         """Adds the latest rows to the indexes, several at a time."""
         waiting = [
-            (index, relation)
+            (relation.used - index.done, partial(index.extend, relation.rows, relation.used))
             for relation in relations
             for index in relation.indexes.values()
             if index.done < relation.used
         ]
         try:
-            self._extend(waiting)
+            self._share_out(waiting)
         except BaseException:
             # Nobody knows which rows they hold now.
             for relation in relations:
                 relation.drop_outdated_indexes()
             raise
 
-    def _extend(self, indexes: Sequence[tuple[Index, KernelRelation]]) -> None:
-        """Adds all rows of their relations to indexes."""
-        waiting = sorted(indexes, key=lambda pair: pair[1].used - pair[0].done)
+    def _share_out(self, tasks: Iterable[tuple[int, Callable[[], None]]]) -> None:
+        """Does what is to be done, each with the number of rows that it looks at, the largest first."""
+        tasks = sorted(tasks, key=itemgetter(0))
+        is_much = len(tasks) > 1 and sum(rows for rows, _ in tasks) >= LEAST_ROWS
 
         def work(number: int) -> None:
-            for index, relation in _taken(waiting):
-                index.extend(relation.rows, relation.used)
+            while tasks:
+                try:
+                    _, task = tasks.pop()
+                except IndexError:  # another thread was faster
+                    return
+                task()
 
-        is_much = sum(relation.used - index.done for index, relation in waiting) >= LEAST_ROWS
-        in_threads(min(len(self._scratch), len(waiting)) if is_much else 1, work, waiting.clear)
-
-
-def _taken(waiting: list[tuple[Index, KernelRelation]]) -> Iterator[tuple[Index, KernelRelation]]:
-    """One by one from the end, whoever asks."""
-    while True:
-        try:
-            yield waiting.pop()
-        except IndexError:
-            return
+        if is_much:
+            in_threads(min(len(self._scratch), len(tasks)), work, tasks.clear)
+        else:
+            work(0)
