@@ -141,6 +141,68 @@ def test_expressions_and_ranges(reasons: Reasons) -> None:
     assert reasons.seen[layout.ACTIONS]
 
 
+ARITHMETIC = """
+.decl n, m(x: number, y: number)
+.decl total, rest(x: number, y: number, z: number)
+.decl less, most, more, least, other, turned(x: number, y: number)
+total(x, y, x + y) :- n(x, y).
+rest(x, y, x - y) :- n(x, y).
+less(x, y) :- n(x, y), x < y.
+most(x, y) :- n(x, y), x <= y.
+more(x, y) :- n(x, y), x > y.
+least(x, y) :- n(x, y), x >= y.
+other(x, y) :- n(x, y), x != y.
+turned(x, z) :- n(x, y), z = x - y, m(y, z), z > y.
+"""
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "dense", "bfc"])
+def test_numbers_that_are_their_own_words_and_others(reasons: Reasons, strategy: str) -> None:
+    wide = 1 << 30
+    narrow, others = [0, 1, -1, 7, wide // 2, -wide // 2], [wide - 1, wide, -wide, -wide - 1, 1 << 40, -(1 << 62)]
+    given: set[tuple[int, int]] = set()
+    m = [(y, x - y) for x in (*narrow, *others) for y in (*narrow, *others)]
+
+    def expected(name: str) -> set[tuple[int, ...]]:
+        return {
+            "total": {(x, y, x + y) for x, y in given}, "rest": {(x, y, x - y) for x, y in given},
+            "less": {(x, y) for x, y in given if x < y}, "most": {(x, y) for x, y in given if x <= y},
+            "more": {(x, y) for x, y in given if x > y}, "least": {(x, y) for x, y in given if x >= y},
+            "other": {(x, y) for x, y in given if x != y},
+            "turned": {(x, x - y) for x, y in given if x - y > y},
+        }[name]  # fmt: skip
+
+    steps = (
+        [(x, y) for x in narrow for y in narrow],
+        [(x, y) for x in narrow for y in others],
+        [(x, y) for x in others for y in (*narrow, *others)],
+    )
+    with elastalog.open(ARITHMETIC, facts={"m": m}, budget=None, engine="local", strategy=strategy) as db:
+        for rows in steps:
+            db.apply({"n": rows})
+            given |= set(rows)
+            assert {name: set(db[name]) for name in db if name not in "nm"} == {
+                name: expected(name) for name in db if name not in "nm"
+            }
+        for rows in steps:
+            db.apply(deleted={"n": rows[::2]})
+            given -= set(rows[::2])
+            assert {name: set(db[name]) for name in db if name not in "nm"} == {
+                name: expected(name) for name in db if name not in "nm"
+            }
+
+
+def test_sums_and_comparisons_of_narrow_numbers_need_no_python(reasons: Reasons) -> None:
+    program = ARITHMETIC.rsplit("turned", 1)[0]  # what compares a number that it has just made is left to Python
+    with elastalog.open(program, facts={"m": [(1, 2)]}, engine="local") as db:
+        db.apply({"n": [(3, 1), (4, 4)]})
+        reasons.seen.clear()
+        db.apply({"n": [(5, 2)]})
+        assert not reasons.seen[layout.ACTIONS]
+        db.apply({"n": [(1 << 30, 2)]})
+        assert reasons.seen[layout.ACTIONS]
+
+
 def test_a_range_of_more_rows_than_a_block(reasons: Reasons) -> None:
     judge(
         ".decl n(x: number)\n.decl i(x: number, y: number)\ni(x, y) :- n(x), y = range(0, x).",

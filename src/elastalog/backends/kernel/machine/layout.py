@@ -42,8 +42,11 @@ NEVER = 1 << 40
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
-"""Kinds of actions."""
+FILL, COPY, KEEP_EQUAL, KEEP_UNEQUAL, KEEP_CONSTANT, IN_PYTHON, IF_NARROW, ADD, SUBTRACT, KEEP_LESS, KEEP_AT_MOST = (
+    range(11)
+)
+"""Kinds of actions; those from ADD on are on numbers that are their own words. IF_NARROW comes before such, and is the
+same as IN_PYTHON for a block that has, or would get, other numbers."""
 
 
 @record
@@ -184,11 +187,12 @@ class ProbeCode(Structure):
 
 @record
 class ActionCode(Structure):
-    """An action with its operands."""
+    """An action with its operands, and the slot that its result goes to."""
 
     kind: int
     first: int
     second: int
+    result: int
 
 
 @record
