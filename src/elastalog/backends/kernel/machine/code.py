@@ -7,24 +7,35 @@ from typing import TypeAlias
 
 import numpy as np
 
-from elastalog.analysis.program import Apply, Base, Variable
+from elastalog.analysis.program import Apply, Base, Constant, Expression, Variable
 from elastalog.backends.kernel.compile.addresses import address_of
 from elastalog.backends.kernel.compile.records import Table
 from elastalog.backends.kernel.execution.bound_variant import BoundProbe, BoundVariant, Transform
 from elastalog.backends.kernel.execution.delta_variant import DeltaVariant
 from elastalog.backends.kernel.execution.join_levels import MEMBER
+from elastalog.backends.kernel.expressions.comparisons import REVERSED
 from elastalog.backends.kernel.machine import layout
 from elastalog.backends.kernel.store.annotations import DELTA_LIST, LOSS_LIST
 from elastalog.backends.kernel.store.memory import Vector
 from elastalog.backends.kernel.store.postings import EVERY
 from elastalog.planning.steps import Action, Compute, Copy, Fill, Gather, Keep, KeepConstant, KeepEqual, Probe
+from elastalog.relations.limits import LEAST_NARROW, WIDE
 from elastalog.relations.words import Dictionary
 
 Variant: TypeAlias = DeltaVariant | BoundVariant
 IndexKey: TypeAlias = tuple[str, tuple[int, ...]]
 """A relation and the columns by which it is looked up."""
-EncodedAction: TypeAlias = tuple[int, int, int, int]
+EncodedAction: TypeAlias = tuple[int, int, int, bool, int]
 """The fields of `layout.ActionCode`."""
+
+
+_NOWHERE = -1
+_ORDERS = {
+    "<": layout.KEEP_LESS,
+    "<=": layout.KEEP_AT_MOST,
+    ">": layout.KEEP_MORE,
+    ">=": layout.KEEP_AT_LEAST,
+}
 
 
 class Code:
@@ -59,7 +70,7 @@ class Code:
             self._encode(variant, code)
         self.actions = Table(layout.ActionCode, len(self._actions))
         for action, encoded in zip(self.actions, self._actions, strict=True):
-            action.kind, action.first, action.second, action.result = encoded
+            action.kind, action.first, action.second, action.is_constant, action.result = encoded
         self._operand_vector: Vector = np.array(self._operands or [0], np.int64)
         tables = self.variants.address, len(self.variants), self.probes.address, self.actions.address
         self.places = *tables, address_of(self._operand_vector)
@@ -120,53 +131,57 @@ class Code:
 
     def _put_transform(self, kind: int, transform: Transform | None, width: int) -> None:
         assert transform is not None
-        self._actions.append((kind, len(self.transforms), 0, 0))
+        self._actions.append((kind, len(self.transforms), 0, False, _NOWHERE))
         self.transforms.append((transform, width))
 
     def _encode_action(self, action: Action, slots: Mapping[str, int]) -> EncodedAction | None:
-        """The kind of an action, its operands and where its result goes; None if it is to be run in Python."""
+        """The code of an action; None if it is to be run in Python."""
         match action:
             case Fill(slot, constant):
-                return layout.FILL, slot, self._dictionary.encode_value(constant.base, constant.value), slot
+                return layout.COPY, slot, self._word(constant), True, slot
             case Copy(origin, slot):
-                return layout.COPY, origin, slot, slot
+                return layout.COPY, slot, origin, False, slot
             case KeepEqual(left, right):
-                return layout.KEEP_EQUAL, left, right, _NOWHERE
+                return layout.KEEP_EQUAL, left, right, False, _NOWHERE
             case KeepConstant(slot, constant):
-                word = self._dictionary.encode_value(constant.base, constant.value)
-                return layout.KEEP_CONSTANT, slot, word, _NOWHERE
-            case Compute(slot, Apply(functor, (Variable(base=Base.NUMBER) as left, Variable() as right))):
-                kind = _SUMS.get(functor)
-                return None if kind is None else (kind, slots[left.name], slots[right.name], slot)
-            case Keep(operator, base, Variable() as left, Variable() as right):
-                if operator == "!=":
-                    return layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], _NOWHERE
-                if base is not Base.NUMBER or operator not in _ORDERS:
-                    return None
-                kind, is_turned = _ORDERS[operator]
-                names = (right.name, left.name) if is_turned else (left.name, right.name)
-                return kind, slots[names[0]], slots[names[1]], _NOWHERE
+                return layout.KEEP_EQUAL, slot, self._word(constant), True, _NOWHERE
+            case Compute(slot, Apply("+", (left, right), Base.NUMBER)):
+                if isinstance(left, Constant):
+                    left, right = right, left
+                return self._encode_numbers(layout.ADD, left, right, slots, slot)
+            case Compute(slot, Apply("-", (left, right), Base.NUMBER)):
+                return self._encode_numbers(layout.SUBTRACT, left, right, slots, slot)
+            case Keep("!=", _, Variable() as left, Variable() as right):
+                return layout.KEEP_UNEQUAL, slots[left.name], slots[right.name], False, _NOWHERE
+            case Keep(operator, Base.NUMBER, left, right) if operator in _ORDERS:
+                if isinstance(left, Constant):
+                    operator, left, right = REVERSED[operator], right, left
+                return self._encode_numbers(_ORDERS[operator], left, right, slots)
             case _:
                 return None
 
+    def _encode_numbers(
+        self, kind: int, left: Expression, right: Expression, slots: Mapping[str, int], result: int = _NOWHERE
+    ) -> EncodedAction | None:
+        """The same of one on numbers: a variable, and a variable or a constant."""
+        match left, right:
+            case Variable(), Variable():
+                return kind, slots[left.name], slots[right.name], False, result
+            case Variable(), Constant(int() as number) if LEAST_NARROW <= number < WIDE:
+                return kind, slots[left.name], number, True, result
+            case _:
+                return None
 
-_NOWHERE = -1
-_SUMS = {"+": layout.ADD, "-": layout.SUBTRACT}
-_ORDERS = {
-    "<": (layout.KEEP_LESS, False),
-    "<=": (layout.KEEP_AT_MOST, False),
-    ">": (layout.KEEP_LESS, True),
-    ">=": (layout.KEEP_AT_MOST, True),
-}
-"""Kinds of actions, and whether their operands are to be turned round."""
+    def _word(self, constant: Constant) -> int:
+        return self._dictionary.encode_value(constant.base, constant.value)
 
 
 def _are_checked_before(actions: Iterable[EncodedAction]) -> bool:
     """Whether actions on numbers can all be judged before any of the actions has run: none works on what another has
     written."""
     written: set[int] = set()
-    for kind, first, second, result in actions:
-        if kind >= layout.ADD and not written.isdisjoint((first, second)):
+    for kind, first, second, is_constant, result in actions:
+        if kind >= layout.ADD and (first in written or (second in written and not is_constant)):
             return False
         written.add(result)
     return True

@@ -15,39 +15,44 @@ _append = piece(postings.append)
 
 
 @piece
+def _second(block, i, action):  # type: ignore[no-untyped-def]
+    """The second operand of an action."""
+    return np_int32(action.second) if action.is_constant else block[i, action.second]
+
+
+@piece
 def _act(machine, block, used, first, end):  # type: ignore[no-untyped-def]
     """Runs simple actions on the first rows of a block; returns how many rows are left."""
     width = block.shape[1]
     for number in range(first, end):
         action = action_at(machine.actions, number)
-        first_operand = action.first
-        second = action.second
-        if action.kind == layout.FILL:
+        kind = action.kind
+        if kind == layout.COPY:
             for i in range(used):
-                block[i, first_operand] = np_int32(second)
-        elif action.kind == layout.COPY:
+                block[i, action.result] = _second(block, i, action)
+        elif kind == layout.ADD:
             for i in range(used):
-                block[i, second] = block[i, first_operand]
-        elif action.kind == layout.ADD:
+                block[i, action.result] = np_int32(block[i, action.first] + _second(block, i, action))
+        elif kind == layout.SUBTRACT:
             for i in range(used):
-                block[i, action.result] = np_int32(block[i, first_operand] + block[i, second])
-        elif action.kind == layout.SUBTRACT:
-            for i in range(used):
-                block[i, action.result] = np_int32(block[i, first_operand] - block[i, second])
+                block[i, action.result] = np_int32(block[i, action.first] - _second(block, i, action))
         else:
             kept = 0
-            kind = action.kind
             for i in range(used):
-                word = block[i, first_operand]
-                other = np_int32(second) if kind == layout.KEEP_CONSTANT else block[i, second]
-                if kind == layout.KEEP_UNEQUAL:
+                word = block[i, action.first]
+                other = _second(block, i, action)
+                if kind == layout.KEEP_EQUAL:
+                    holds = word == other
+                elif kind == layout.KEEP_UNEQUAL:
                     holds = word != other
                 elif kind == layout.KEEP_LESS:
                     holds = word < other
                 elif kind == layout.KEEP_AT_MOST:
                     holds = word <= other
+                elif kind == layout.KEEP_MORE:
+                    holds = word > other
                 else:
-                    holds = word == other
+                    holds = word >= other
                 if holds:
                     if kept != i:
                         for c in range(width):
@@ -65,7 +70,7 @@ def _is_narrow(machine, block, used, first, end):  # type: ignore[no-untyped-def
         if action.kind >= layout.ADD:
             for i in range(used):
                 left = int64(block[i, action.first])
-                right = int64(block[i, action.second])
+                right = int64(_second(block, i, action))
                 made = int64(0)
                 if action.kind == layout.ADD:
                     made = left + right
