@@ -3,12 +3,16 @@ that speaks S3, for all tests that meet at an address."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.object_store import Bucket, bucket_on_this_machine
+
+# Tests start hundreds of processes, which would compile our modules anew, one after the other.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, database=None)
 settings.register_profile("long", max_examples=5000, deadline=None)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import elastalog
 from elastalog.cli.main import cli
-from elastalog.diagnostics.diagnostic import LimitReached
+from elastalog.diagnostics.diagnostic import ElastalogError, LimitReached
 from elastalog.evaluation import needed_groups
 from elastalog.evaluation.strategies import STRATEGIES
 from tests.engine.judging import facts_of, judge
@@ -96,8 +96,11 @@ def test_values_are_needed_one_after_the_other() -> None:
 
 @pytest.mark.parametrize(("strategy", "kind"), WAYS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_epoch_is_what_the_judges_say(name: str, strategy: str, kind: Any) -> None:
+def test_every_epoch_is_what_the_judges_say(
+    name: str, strategy: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text, random = PROGRAMS[name], Random(name + strategy)
+    monkeypatch.setattr(needed_groups, "MOST_ATTEMPTS", random.choice((1, 2)))
     tree = parse_accepted(text)
     explicit: dict[str, set[tuple[int]]] = {"item": {(1,), (2,), (4,)}, "chosen": {(2,)}}
     db = elastalog.open(text, facts=explicit, strategy=strategy, levels=kind)
@@ -191,6 +194,51 @@ def test_groups_that_nobody_needs_any_longer_are_dropped(monkeypatch: pytest.Mon
     db.apply(deleted={"chosen": [(2,)]})
     db.apply({"item": [(3,)]})
     assert db._backend.size(handled) == 0
+
+
+CHAIN = """
+.decl item(k: number, w: number)
+.input item
+.decl total(n: number, s: number)
+.input total
+total(n + 1, s) :- total(n, _), n < 30, s = sum w : { item(k, w), k <= n }.
+.decl bomb(x: number)
+.input bomb
+.decl burst(x: number)
+burst(x + 9223372036854775807) :- bomb(x), total(x, _).
+"""
+
+
+def totals(items: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    return {(0, 0)} | {(n + 1, sum(w for k, w in items if k <= n)) for n in range(30)}
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "dense", "dredc", "bfc"])
+def test_an_update_that_needs_a_long_chain_of_groups_looks_for_them_first(strategy: str) -> None:
+    items = [(k, k) for k in range(0, 40, 3)]
+    db = elastalog.open(CHAIN, facts={"item": items}, strategy=strategy)
+    changes = db.apply({"total": [(0, 0)]})
+    assert set(changes["total"].inserted) == set(db["total"]) == totals(items)
+    assert set(changes) == {"total"}
+    db.apply({"item": [(1, 5)]}, {"total": [(0, 0)]})
+    assert not db["total"]
+    db.apply({"total": [(0, 0)]})
+    assert set(db["total"]) == totals([*items, (1, 5)])
+    assert db.verify().is_exact
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "bf"])
+def test_what_fails_on_the_way_there_is_taken_back(strategy: str) -> None:
+    items = [(k, k) for k in range(0, 40, 3)]
+    db = elastalog.open(CHAIN, facts={"item": items, "bomb": [(20,)]}, strategy=strategy)
+    with pytest.raises(ElastalogError, match="E0601"):
+        db.apply({"total": [(0, 0)], "item": [(1, 1)]})
+    assert db.epoch == 1
+    assert not db["total"]
+    assert sorted(db["item"]) == items
+    db.apply({"total": [(0, 0)]}, {"bomb": [(20,)]})
+    assert set(db["total"]) == totals(items)
+    assert db.verify().is_exact
 
 
 SUBSUMED = """

@@ -172,7 +172,8 @@ name(substr(cat(x, y), 1, 2)) :- name(x), name(y), strlen(x) < 3.
 
 @pytest.mark.parametrize("way", ["files", "network", "stages"])
 @pytest.mark.parametrize("text", [PAIRS, NAMES], ids=["records", "texts"])
-def test_new_values_where_tasks_would_exchange_are_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+def test_new_values_where_tasks_exchange_are_agreed_on_or_made_by_one(tmp_path: Path, text: str, way: str) -> None:
+    agrees = text is NAMES and way != "stages"
     facts = {"edge": [(i, i + 1) for i in range(6)]}
     with (
         tasks_in_this_process(tmp_path, **{ways.SETTING: way}) as session,
@@ -182,10 +183,13 @@ def test_new_values_where_tasks_would_exchange_are_made_by_one(tmp_path: Path, t
         for inserted, deleted in [([], []), ([(6, 7), (9, 9)], [(0, 1)]), ([(0, 3)], [(2, 3)])]:
             for each in (db, local):
                 each.apply({"edge": inserted}, {"edge": deleted})
-            assert wheres(db) == {"tasks"}
+            assert wheres(db) == {"exchanging tasks" if agrees else "tasks"}
             assert db._backend.kernel.evicted  # type: ignore[attr-defined]
         (placement,) = db._backend.placements.values()  # type: ignore[attr-defined]
-        assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
+        if agrees:
+            assert placement.why.endswith("; they agree on the numbers of new values")
+        else:
+            assert placement.why.startswith("one task: rules make values that have no number yet, and rule ")
         assert levels_of(db) == levels_of(local)
 
 
@@ -203,7 +207,7 @@ def test_an_update_that_makes_the_first_new_values(tmp_path: Path) -> None:
         assert wheres(db) == {"exchanging tasks"}
         for each in (db, local):
             each.apply({"edge": [(6, 7000)]}, {"edge": [(2, 3)]})
-        assert wheres(db) == {"tasks"}
+        assert db._backend.placements[1].why.endswith("; they agree on the numbers of new values")  # type: ignore[attr-defined]
         assert db._backend.kernel.evicted == {"far"}  # type: ignore[attr-defined]
         assert levels_of(db) == levels_of(local)
 

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 from elastalog.analysis.constants import LIMITS, constant_value, negated_literal
 from elastalog.analysis.draft import Draft, FlatClause, FlatLiteral, SeparatedAggregate, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.functors import AGGREGATES, COMPARISONS
+from elastalog.analysis.functors import AGGREGATES, COMPARISONS, applied_name
 from elastalog.analysis.infer import Environment, Kinds, StructuredTypes
 from elastalog.analysis.program import (
     Aggregation,
@@ -314,8 +314,7 @@ class TypedBuilder:
             if self.kind(argument) is not base or isinstance(base, Structure):
                 self.reports.call(call, functor, term, self.kind(argument), base)
             arguments.append(argument)
-        name = "cat" if call.functor == "+" and result is Base.SYMBOL else call.functor
-        return Apply(name, tuple(arguments), base_of(result), call.span)
+        return Apply(applied_name(call.functor, result), tuple(arguments), base_of(result), call.span)
 
     def cast(self, cast: tree.Cast) -> Expression:
         """The value itself where both types are of one kind; a symbol as a number is its `ord`."""

@@ -18,7 +18,6 @@ from elastalog.analysis.program import (
     Apply,
     Atom,
     Comparison,
-    Constant,
     Expression,
     Literal,
     Negation,
@@ -111,9 +110,10 @@ class _RuleGrounder:
         assumed = set(given)
         for _ in range(_MOST_REPORTS):
             grounded = ground(body, assumed)
-            missing = sorted((v for v in used if v.name not in grounded), key=lambda variable: variable.span)
+            missing = [variable for variable in used if variable.name not in grounded]
             if not missing:
                 break
+            missing.sort(key=lambda variable: variable.span)
             waiting = {definition.defined for literal in body for definition in _definitions(literal)}
             root = next((variable.name for variable in missing if variable.name not in waiting), missing[0].name)
             self.report(root, sorted({variable.span for variable in missing if variable.name == root}), body)
@@ -225,10 +225,7 @@ def _variables(terms: Iterable[Expression | Wildcard]) -> Iterator[Variable]:
     pending = list(terms)[::-1]
     while pending:
         term = pending.pop()
-        match term:
-            case Variable():
-                yield term
-            case Apply():
-                pending.extend(reversed(term.arguments))
-            case Constant() | Wildcard():
-                pass
+        if type(term) is Variable:
+            yield term
+        elif type(term) is Apply:
+            pending.extend(term.arguments[::-1])

@@ -29,6 +29,17 @@ class Argument:
 Binding = Mapping[str, Argument]
 
 
+class Names(dict[str, str]):
+    """What names mean, each found out once."""
+
+    def __init__(self, meaning: Callable[[str], str]) -> None:
+        self.meaning = meaning
+
+    def __missing__(self, name: str) -> str:
+        found = self[name] = self.meaning(name)
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
     """The names that an instance declares, without its `prefix`; the whole program's for the outermost, whose prefix is
@@ -39,22 +50,14 @@ class Scope:
     types: frozenset[str]
     instances: frozenset[str]
     outer: Scope | None
-    _known_relations: dict[str, str] = field(default_factory=dict)
-    _known_types: dict[str, str] = field(default_factory=dict)
 
     def relation(self, name: str) -> str:
         """The full name of a relation; itself where nothing of the name is known, for a later pass to report."""
-        known = self._known_relations.get(name)
-        if known is None:
-            known = self._known_relations[name] = self._resolve(name, lambda scope: scope.relations)
-        return known
+        return self._resolve(name, lambda scope: scope.relations)
 
     def type_name(self, name: str) -> str:
         """The full name of a type, like `relation`."""
-        known = self._known_types.get(name)
-        if known is None:
-            known = self._known_types[name] = self._resolve(name, lambda scope: scope.types)
-        return known
+        return self._resolve(name, lambda scope: scope.types)
 
     def _resolve(self, name: str, declared: Callable[[Scope], frozenset[str]]) -> str:
         first, dot, _ = name.partition(".")

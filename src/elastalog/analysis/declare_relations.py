@@ -48,25 +48,24 @@ def declare_relations(draft: Draft) -> Outcome:
                 _report_clash(item, draft, findings)
             declarations[item.name] = item
             attributes[item.name] = _attributes(item, draft, findings)
-            if len(item.qualifiers) > 1:
+            if item.qualifiers:
                 _check_qualifiers(item, noted, findings.error if draft.is_strict else findings.warning)
-            _note_hints(item, noted, findings)
+                _note_hints(item, noted, findings)
+                _check_equivalence(item, findings)
         elif type(item) is Pragma:
             findings.instance = None
             pragmas[item.name] = item.value
             if (item.name, item.value) not in PRAGMAS and item.name not in LISTS:
                 findings.note("E0219", f"pragma {quoted(item.name)} has no effect", primary(item.span, "ignored"))
-    for item in declarations.values():
-        _check_equivalence(item, findings)
     directives = read_directives(draft.tree, declarations, findings)
     relations = {
         name: Relation(
             name,
             attributes[name],
             (*_deprecated_directives(item), *directives.get(name, ())),
-            tuple(text for text, _ in item.qualifiers),
+            tuple([text for text, _ in item.qualifiers]),
             item.name_span,
-            _choices(item, findings),
+            _choices(item, findings) if item.choices else (),
         )
         for name, item in declarations.items()
     }
@@ -120,6 +119,7 @@ def _check_qualifiers(item: RelationDeclaration, noted: set[Span], report: Calla
 def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> tuple[Attribute, ...]:
     seen: dict[str, Span] = {}
     attributes = []
+    types = draft.types
     for attribute in item.attributes:
         if attribute.name in seen:
             findings.error(
@@ -129,10 +129,11 @@ def _attributes(item: RelationDeclaration, draft: Draft, findings: Findings) -> 
                 secondary(seen[attribute.name], "first here"),
                 advice="rename one of them",
             )
-        seen.setdefault(attribute.name, attribute.name_span)
-        meaning = draft.types.get(attribute.type_name)
+        else:
+            seen[attribute.name] = attribute.name_span
+        meaning = types.get(attribute.type_name)
         if meaning is None:
-            report_unknown_type(attribute.type_name, attribute.type_span, list(draft.types), findings)
+            report_unknown_type(attribute.type_name, attribute.type_span, list(types), findings)
         structures = draft.structures if meaning is not None and meaning.structure is not None else None
         base = meaning.base if meaning else Base.NUMBER
         attributes.append(Attribute(attribute.name, attribute.type_name, base, structures))

@@ -81,25 +81,30 @@ def components(uses: Uses) -> list[list[str]]:
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     open_names: list[str] = []
-    is_open: set[str] = set()
     found: list[list[str]] = []
+    closed: set[str] = set()  # members of components that have been found
     for root in uses:
-        if root in number:
+        if root in closed:
             continue
+        closed.add(root)
+        if uses[root].keys() <= closed:  # nearly always: what it uses was declared before it
+            found.append([root])
+            continue
+        closed.discard(root)
         path: list[tuple[str, Iterator[str]]] = [(root, iter(uses[root]))]
         number[root] = lowest[root] = len(number)
         open_names.append(root)
-        is_open.add(root)
         while path:
             name, successors = path[-1]
             for successor in successors:
+                if successor in closed:
+                    continue
                 if successor not in number:
                     number[successor] = lowest[successor] = len(number)
                     open_names.append(successor)
-                    is_open.add(successor)
                     path.append((successor, iter(uses[successor])))
                     break
-                if successor in is_open and number[successor] < lowest[name]:
+                if number[successor] < lowest[name]:
                     lowest[name] = number[successor]
             else:
                 path.pop()
@@ -109,7 +114,7 @@ def components(uses: Uses) -> list[list[str]]:
                     component = []
                     while True:
                         member = open_names.pop()
-                        is_open.discard(member)
+                        closed.add(member)
                         component.append(member)
                         if member == name:
                             break
@@ -121,7 +126,10 @@ def in_order(found: Sequence[Sequence[str]], uses: Uses) -> list[tuple[str, ...]
     """The components in an order in which each depends only on earlier ones; among those that may come next, the one
     declared first. Members are in the order of declaration."""
     position = {name: index for index, name in enumerate(uses)}
-    members = [tuple(sorted(component, key=position.__getitem__)) for component in found]
+    members = [
+        tuple(sorted(component, key=position.__getitem__)) if len(component) > 1 else (component[0],)
+        for component in found
+    ]
     owner = {name: index for index, component in enumerate(members) for name in component}
     users: list[list[int]] = [[] for _ in members]
     waiting = [0] * len(members)

@@ -35,8 +35,8 @@ class TypeMeaning:
 class Shape(Enum):
     """How much work a clause is."""
 
-    PLAIN = "one head, atoms and negated atoms, arguments that are variables, wildcards and constants"
     FLAT = "one head, a conjunction without aggregates and ranges"
+    SPLIT = "several heads or alternatives, still without aggregates and ranges"
     NESTED = "anything else"
 
 
@@ -59,13 +59,12 @@ FlatBody: TypeAlias = tuple[FlatLiteral, ...]
 
 @dataclass(frozen=True, slots=True)
 class FlatClause:
-    """One head and one conjunction. `is_plain`: the body has only atoms with variables, wildcards and constants,
-    negated or not. `is_fact`: no body was written."""
+    """One head and one conjunction. `is_flat`: there are no aggregates and ranges. `is_fact`: no body was written."""
 
     head: tree.Atom
     body: FlatBody
     plan: tree.Plan | None
-    is_plain: bool
+    is_flat: bool
     is_fact: bool
     span: Span
     instance: tree.Instance | None = None

@@ -146,6 +146,11 @@ def is_generator(functor: str) -> bool:
     return found is not None and found.is_generator
 
 
+def applied_name(functor: str, result: object) -> str:
+    """The functor that one of that name is where it gives a value of a type: `+` of symbols is `cat`."""
+    return "cat" if functor == "+" and result is _SYMBOL else functor
+
+
 COMPARISONS: Mapping[str, tuple[Base, ...]] = MappingProxyType(
     {**dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), _ALL), **dict.fromkeys(TEXT_TESTS, (_SYMBOL,))}
 )

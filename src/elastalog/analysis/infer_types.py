@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from elastalog.analysis.build_typed import TypedBuilder
-from elastalog.analysis.constants import constant_value
-from elastalog.analysis.draft import Draft, FlatClause, Outcome, TypedRule
+from elastalog.analysis.draft import Draft, Outcome, TypedRule
 from elastalog.analysis.findings import Findings
-from elastalog.analysis.infer import Kinds, StructuredTypes, infer
-from elastalog.analysis.program import Atom, Base, Constant, Expression, Fact, Literal, Negation, Variable, Wildcard
+from elastalog.analysis.infer import StructuredTypes, infer
+from elastalog.analysis.program import Fact
 from elastalog.analysis.resolve_names import constructors_of
-from elastalog.analysis.structures import Kind, base_of
+from elastalog.analysis.simple_types import simple_fact, simple_rule
 from elastalog.analysis.subsumptions import MARK as PAIRS
 from elastalog.analysis.subsumptions import is_of_pairs
 from elastalog.analysis.subtypes import SubtypeCheck
 from elastalog.analysis.text_facts import values_of_fact
-from elastalog.analysis.variable_names import wildcard_name
 from elastalog.diagnostics.source import Span
-from elastalog.syntax import tree
 
 
 def infer_types(draft: Draft) -> Outcome:
@@ -36,12 +33,12 @@ def infer_types(draft: Draft) -> Outcome:
     for clause in draft.flat_clauses:
         findings.instance = clause.instance
         is_fact = clause.is_fact and clause.head.relation not in judged
-        if is_fact and clause.is_plain:
-            fact = _plain_fact(clause.head, kinds)
+        if is_fact and clause.is_flat:
+            fact = simple_fact(clause.head, kinds)
             if fact is not None:
                 facts.append(fact)
                 continue
-        rule = _plain_rule(clause, kinds) if clause.is_plain else None
+        rule = simple_rule(clause, kinds) if clause.is_flat else None
         casts: dict[Span, str] = {}
         if rule is None:
             builder = TypedBuilder(draft, kinds, types, infer(clause, kinds, types), findings)
@@ -65,47 +62,3 @@ def _judged(draft: Draft) -> frozenset[str]:
     return frozenset(
         name.removesuffix(PAIRS) for name, relation in draft.relations.items() if relation.choices or is_of_pairs(name)
     )
-
-
-def _plain_fact(head: tree.Atom, kinds: Kinds) -> Fact | None:
-    """The fact, or None when it is none or at fault."""
-    values = []
-    for term, kind in zip(head.arguments, kinds[head.relation], strict=True):
-        value = constant_value(term, base_of(kind))
-        if value is None:
-            return None
-        values.append(value)
-    return Fact(head.relation, tuple(values), head.span)
-
-
-def _plain_rule(clause: FlatClause, kinds: Kinds) -> TypedRule | None:
-    """The rule, or None when its types clash: the slower way then finds out where."""
-    known: dict[str, Kind] = {}
-    wildcards = 0
-    body: list[Literal] = []
-    for literal in (*clause.body, clause.head):
-        is_negated = type(literal) is tree.Negation
-        atom: tree.Atom = literal.atom if is_negated else literal  # type: ignore[union-attr,assignment]  # plain
-        arguments: list[Expression | Wildcard] = []
-        for term, kind in zip(atom.arguments, kinds[atom.relation], strict=True):
-            base = kind if type(kind) is Base else Base.RECORD
-            if type(term) is tree.Variable:
-                name = term.name
-                if known.setdefault(name, kind) is not kind:
-                    return None
-                arguments.append(Variable(name, base, term.span))
-            elif type(term) is tree.Wildcard:
-                if is_negated:
-                    arguments.append(Wildcard(term.span))
-                else:
-                    wildcards += 1
-                    arguments.append(Variable(wildcard_name(wildcards), base, term.span))
-            else:
-                value = constant_value(term, base)
-                if value is None:
-                    return None
-                arguments.append(Constant(value, base, term.span))
-        typed = Atom(atom.relation, tuple(arguments), atom.span)
-        body.append(Negation(typed, literal.span) if is_negated else typed)
-    head = body.pop()
-    return TypedRule(head, tuple(body), clause.plan, clause.span, clause.instance)  # type: ignore[arg-type]  # the head came last

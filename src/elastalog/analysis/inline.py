@@ -22,7 +22,8 @@ _Rule = tuple[tree.Atom, tree.Body]
 
 def has_inline(program: tree.Tree) -> bool:
     """Whether a program declares inline relations."""
-    return any(type(item) is tree.RelationDeclaration and _is_inline(item) for item in program.items)
+    declarations = [item for item in program.items if type(item) is tree.RelationDeclaration and item.qualifiers]
+    return any(map(_is_inline, declarations))
 
 
 def inline(program: tree.Tree) -> tuple[tree.Tree, tuple[Diagnostic, ...]]:

@@ -13,6 +13,7 @@ from elastalog.analysis.component_names import (
     Argument,
     Binding,
     Definition,
+    Names,
     Scope,
     inherits_from_itself,
     is_open,
@@ -159,7 +160,8 @@ class _Instantiation:
             found = self._component(base, scope, definition.outer, binding)
             if found is not None:
                 layers += self._layers(*found, scope, dropped | overridden, (*below, id(definition)))
-        self._check_overrides(component, layers)
+        if overridden:
+            self._check_overrides(component, layers)
         layers.append(_Layer(definition, binding, dropped))
         return layers
 
@@ -181,12 +183,13 @@ class _Instantiation:
             frozenset().union(*(_instances(items, self.findings) for items in parts)),
             scope,
         )
+        relations = Names(own.relation)
         for layer in layers:
-            self._write_layer(layer, own, instance)
+            self._write_layer(layer, own, relations, instance)
         if len(self.items) > MOST_ITEMS:
             self._once(MOST_ITEMS, lambda: faults.too_large(instance, MOST_ITEMS, self.findings))
 
-    def _write_layer(self, layer: _Layer, scope: Scope, instance: tree.Instance) -> None:
+    def _write_layer(self, layer: _Layer, scope: Scope, relations: Names, instance: tree.Instance) -> None:
         binding = layer.binding
 
         def type_name(name: str) -> str:
@@ -196,7 +199,7 @@ class _Instantiation:
             # Where the instance is made there may be no such type, but one that the component itself declares.
             return given if "." in given or given in self.types else scope.type_name(given)
 
-        renamer = Renamer(scope.relation, type_name, instance)
+        renamer = Renamer(relations, Names(type_name), instance)
         for item in layer.definition.component.items:
             match item:
                 case tree.Clause():

@@ -19,7 +19,7 @@ def limit_rules(draft: Draft) -> Outcome:
     kept = []
     told = set()
     for clause in draft.flat_clauses:
-        longest = len(clause.body) if clause.is_plain else max(map(len, _bodies(clause.body)))
+        longest = len(clause.body) if clause.is_flat else max(map(len, _bodies(clause.body)))
         if longest <= MOST_LITERALS:
             kept.append(clause)
         elif clause.span not in told:

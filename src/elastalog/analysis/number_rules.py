@@ -34,6 +34,7 @@ def number_rules(draft: Draft) -> Outcome:
     rules_of: list[list[Rule]] = [[] for _ in draft.components]
     count_of: dict[str, int] = {}
     subsumptions: list[Rule] = []
+    recursive: set[int] = set()
     for typed in draft.typed_rules:
         head = typed.head.relation
         if is_of_pairs(head):
@@ -44,14 +45,15 @@ def number_rules(draft: Draft) -> Outcome:
         stratum = component_of[head]
         in_relation = count_of[head] = count_of.get(head, 0) + 1
         recursive_atoms = 0
-        has_atoms_only = True
+        may_number = False
         for literal in typed.body:
-            if type(literal) is not Atom:
-                has_atoms_only = False
-            elif component_of[literal.relation] == stratum:
-                recursive_atoms += 1
+            if type(literal) is Atom:
+                if component_of[literal.relation] == stratum:
+                    recursive_atoms += 1
+            elif type(literal) is not Negation:
+                may_number = True
         findings.instance = typed.instance
-        if not has_atoms_only:
+        if may_number:
             _check_numbering(typed, recursive_atoms > 0, findings)
         plan = _NO_PLAN if typed.plan is None else _plan(typed.plan, recursive_atoms, findings)
         rule = Rule(
@@ -59,15 +61,12 @@ def number_rules(draft: Draft) -> Outcome:
         )
         rules.append(rule)
         rules_of[stratum].append(rule)
+        if recursive_atoms:
+            recursive.add(stratum)
     strata = tuple(
         [
-            Stratum(
-                number,
-                tuple([name for name in component if not is_of_pairs(name)]),
-                tuple(own),
-                any(rule.is_recursive for rule in own),
-            )
-            for number, (component, own) in enumerate(zip(draft.components, rules_of, strict=True))
+            Stratum(number, component, tuple(own), number in recursive)
+            for number, (component, own) in enumerate(zip(_without_pairs(draft.components), rules_of, strict=True))
         ]
     )
     program = CheckedProgram(
@@ -85,6 +84,12 @@ def number_rules(draft: Draft) -> Outcome:
     return replace(draft, program=program), findings.diagnostics
 
 
+def _without_pairs(components: tuple[tuple[str, ...], ...]) -> Iterator[tuple[str, ...]]:
+    for component in components:
+        has_pairs = any(map(is_of_pairs, component))
+        yield tuple([name for name in component if not is_of_pairs(name)]) if has_pairs else component
+
+
 def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -> None:
     """A number belongs to a derivation of a rule, which must not depend on it."""
     for literal in typed.body:
@@ -96,7 +101,7 @@ def _check_numbering(typed: TypedRule, is_recursive: bool, findings: Findings) -
                 note="every number would make another derivation, without end",
                 advice="number the facts of a relation by a rule of its own, once it is complete",
             )
-        for inner in _inner_literals(literal):
+        for inner in _inner_literals(literal) if type(literal) is Aggregation else ():
             if _is_numbering(inner):
                 findings.error(
                     "E0261",

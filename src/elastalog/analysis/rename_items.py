@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
+from elastalog.analysis.component_names import Names
 from elastalog.diagnostics.source import Span
 from elastalog.syntax import tree
 
 _PLAIN: Final = frozenset((tree.Variable, tree.Wildcard, tree.Integer, tree.Float, tree.String))
 """Terms that name no relation and no type."""
 
-Rename = Callable[[str], str]
-
 
 class Renamer:
     """Renames the relations and types that items name. Nodes that name none are shared with the component."""
 
-    def __init__(self, relation: Rename, type_name: Rename, instance: tree.Instance) -> None:
-        self.relation = relation
-        self.type_name = type_name
+    def __init__(self, relations: Names, types: Names, instance: tree.Instance) -> None:
+        self.relations = relations
+        self.types = types
         self.instance = instance
 
     def declaration(self, item: tree.RelationDeclaration, name: str) -> tree.RelationDeclaration:
-        attributes = tuple([self.attribute(attribute) for attribute in item.attributes])
+        attributes = item.attributes
+        for attribute in attributes:
+            if self.types[attribute.type_name] != attribute.type_name:
+                attributes = tuple([self.attribute(each) for each in attributes])
+                break
         return tree.RelationDeclaration(
             name, attributes, item.qualifiers, item.name_span, item.span, self.instance, item.choices
         )
 
     def attribute(self, attribute: tree.Attribute) -> tree.Attribute:
-        name = self.type_name(attribute.type_name)
-        if name == attribute.type_name:
-            return attribute
+        name = self.types[attribute.type_name]
         return tree.Attribute(attribute.name, name, attribute.name_span, attribute.type_span)
 
     def type_declaration(self, item: tree.TypeDeclaration, name: str) -> tree.TypeDeclaration:
@@ -40,7 +40,7 @@ class Renamer:
         return replace(renamed, name=name, instance=self.instance)
 
     def directive(self, item: tree.Directive) -> tree.Directive:
-        return replace(item, relation=self.relation(item.relation), instance=self.instance)
+        return replace(item, relation=self.relations[item.relation], instance=self.instance)
 
     def clause(self, item: tree.Clause, heads: tuple[tree.Atom, ...]) -> tree.Clause:
         body = tuple([self.literal(literal) for literal in item.body])
@@ -52,9 +52,9 @@ class Renamer:
         return tree.Subsumption(dominated, dominating, body, item.span, self.instance)
 
     def literal(self, literal: tree.Literal) -> tree.Literal:
+        if type(literal) is tree.Atom:
+            return self.atom(literal)
         match literal:
-            case tree.Atom():
-                return self.atom(literal)
             case tree.Negation():
                 return tree.Negation(self.atom(literal.atom), literal.span)
             case tree.Comparison():
@@ -76,7 +76,7 @@ class Renamer:
             if type(term) not in _PLAIN:
                 arguments = tuple([self.term(term) for term in arguments])
                 break
-        return tree.Atom(self.relation(atom.relation), arguments, atom.relation_span, atom.span)
+        return tree.Atom(self.relations[atom.relation], arguments, atom.relation_span, atom.span)
 
     def term(self, term: tree.Term) -> tree.Term:
         match term:
@@ -84,7 +84,7 @@ class Renamer:
                 arguments = tuple([self.term(argument) for argument in term.arguments])
                 return tree.Call(term.functor, arguments, term.functor_span, term.span)
             case tree.Cast():
-                return tree.Cast(self.term(term.term), self.type_name(term.type_name), term.type_span, term.span)
+                return tree.Cast(self.term(term.term), self.types[term.type_name], term.type_span, term.span)
             case tree.Aggregate():
                 target = None if term.target is None else self.term(term.target)
                 body = tuple([self.literal(literal) for literal in term.body])
@@ -98,12 +98,12 @@ class Renamer:
             return node
         if isinstance(node, tuple):
             if len(node) == 2 and isinstance(node[0], str) and isinstance(node[1], Span):
-                return (self.type_name(node[0]), node[1])
+                return (self.types[node[0]], node[1])
             return tuple([self._types_inside(part) for part in node])
         if not is_dataclass(node) or isinstance(node, type):
             return node
         changed = {
-            part.name: self.type_name(value) if part.name == "type_name" else self._types_inside(value)
+            part.name: self.types[value] if part.name == "type_name" else self._types_inside(value)
             for part in fields(node)
             if not isinstance(value := getattr(node, part.name), str) or part.name == "type_name"
         }

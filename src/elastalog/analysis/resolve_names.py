@@ -54,6 +54,7 @@ class _ClauseResolver:
         """The shape of the clause. None when it is at fault, its faults reported."""
         errors = self.findings.count
         variables = self.variables = {}
+        shape = Shape.FLAT if len(clause.heads) == 1 else Shape.SPLIT
         pending: _Pending = []
         arities = self.arities
         for literal in clause.body:
@@ -76,6 +77,8 @@ class _ClauseResolver:
                         pending.append(term)
             else:
                 pending.append(literal)
+                if type(literal) is not tree.Comparison:
+                    shape = Shape.SPLIT
         for head in clause.heads:
             if arities.get(head.relation) != len(head.arguments):
                 self.report_atom(head)
@@ -86,26 +89,26 @@ class _ClauseResolver:
                     self.report_wildcard(term, "the head of a rule", "bind a variable in the body and use it here")
                 elif type(term) in _NESTING:
                     pending.append(term)
-        shape = self.walk(pending) if pending else Shape.PLAIN
+        if pending and self.walk(pending):
+            shape = Shape.NESTED
         is_sound = self.findings.count == errors
         for name, variable in variables.items():
             if variable is not None and name[0] != "_":
                 self.report_once(variable)
         if not is_sound:
             return None
-        return shape if len(clause.heads) == 1 else Shape.NESTED
+        return shape
 
-    def walk(self, pending: _Pending) -> Shape:
-        """Visit the nodes and all below them; give the shape that they make the clause have."""
-        shape = Shape.FLAT
+    def walk(self, pending: _Pending) -> bool:
+        """Visit the nodes and all below them; whether there are aggregates or ranges."""
+        is_nested = False
         while pending:
             node = pending.pop()
             match node:
                 case tree.Variable():
                     self.variables[node.name] = None
                 case tree.Call():
-                    if is_generator(node.functor):
-                        shape = Shape.NESTED
+                    is_nested = is_nested or is_generator(node.functor)
                     self.check_call(node)
                     if is_constructor(node.functor):
                         pending.extend(node.arguments)
@@ -116,7 +119,7 @@ class _ClauseResolver:
                         report_unknown_type(node.type_name, node.type_span, list(self.types), self.findings)
                     self.push_operands((node.term,), "a cast", pending)
                 case tree.Aggregate():
-                    shape = Shape.NESTED
+                    is_nested = True
                     pending.extend(node.body)
                     if node.target is not None:
                         self.push_operands((node.target,), f"the target of {quoted(node.operator)}", pending)
@@ -128,13 +131,10 @@ class _ClauseResolver:
                 case tree.Comparison():
                     self.push_operands((node.left, node.right), "a comparison", pending)
                 case tree.Disjunction():
-                    shape = Shape.NESTED
                     pending.extend([literal for body in node.alternatives for literal in body])
-                case tree.Truth():
-                    shape = Shape.NESTED
                 case _:  # constants, and `_` where it may stand
                     pass
-        return shape
+        return is_nested
 
     def visit_atom(self, atom: tree.Atom, pending: _Pending) -> None:
         self.check_atom(atom)

@@ -18,20 +18,17 @@ def take_apart(draft: Draft) -> Outcome:
     flat: list[FlatClause] = []
     for clause, shape in draft.clauses:
         findings.instance = clause.instance
-        if shape is not Shape.NESTED:
+        if shape is Shape.FLAT:
             body = cast(FlatBody, clause.body)  # atoms, negations and comparisons only
-            is_plain = shape is Shape.PLAIN
-            flat.append(
-                FlatClause(clause.heads[0], body, clause.plan, is_plain, not body, clause.span, clause.instance)
-            )
+            flat.append(FlatClause(clause.heads[0], body, clause.plan, True, not body, clause.span, clause.instance))
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
         else:
-            flat.extend(_take_clause_apart(clause, findings))
+            flat.extend(_take_clause_apart(clause, shape, findings))
     return replace(draft, flat_clauses=tuple(flat)), findings.diagnostics
 
 
-def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClause]:
+def _take_clause_apart(clause: tree.Clause, shape: Shape, findings: Findings) -> list[FlatClause]:
     flat: list[FlatClause] = []
     alternatives = alternatives_of(clause.body, len(clause.heads), clause.span, findings)
     separator = ScopeSeparator(findings)
@@ -40,16 +37,19 @@ def _take_clause_apart(clause: tree.Clause, findings: Findings) -> list[FlatClau
             if any(type(literal) is tree.Truth and not literal.value for literal in alternative):
                 continue  # `false`: this alternative never holds
             errors = findings.count
-            try:
-                new_head, body = separator.separate(head, alternative)
-            except TooLargeError:  # alternatives inside aggregates inside alternatives
-                report_too_large("too many", clause.span, findings)
-                return []
+            new_head, body = head, cast(FlatBody, tuple(alternative))
+            if shape is Shape.NESTED:
+                try:
+                    new_head, body = separator.separate(head, alternative)
+                except TooLargeError:  # alternatives inside aggregates inside alternatives
+                    report_too_large("too many", clause.span, findings)
+                    return []
             if clause.plan is not None:
                 _check_plan(clause.plan, body, findings)
             if findings.count > errors:
                 return []  # every further alternative would repeat the report
-            flat.append(FlatClause(new_head, body, clause.plan, False, not clause.body, clause.span, clause.instance))
+            is_flat, is_fact = shape is not Shape.NESTED, not clause.body
+            flat.append(FlatClause(new_head, body, clause.plan, is_flat, is_fact, clause.span, clause.instance))
     return flat
 
 

@@ -17,9 +17,11 @@ from elastalog.syntax import tree
 Fresh = Callable[[str, Span], tree.Variable]
 
 
-def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> list[tree.Literal]:
-    """A conjunction in which every witness gets its values from an atom. `visible`: the variables outside of
-    aggregates, the head's among them."""
+def with_witnesses(body: Sequence[tree.Literal], visible: set[str], fresh: Fresh) -> Sequence[tree.Literal]:
+    """A conjunction in which every witness gets its values from an atom; itself if it has none. `visible`: the
+    variables outside of aggregates, the head's among them."""
+    if not any(_aggregate_in(literal) is not None for literal in body):
+        return body
     found: list[tree.Literal] = []
     grounded: set[str] | None = None
     for literal in body:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import field
+from itertools import accumulate, count
+from operator import add
 from typing import NamedTuple
 
 from elastalog.late import dataclass
@@ -30,11 +32,8 @@ class Source:
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        starts = [0]
-        position = self.text.find("\n")
-        while position >= 0:
-            starts.append(position + 1)
-            position = self.text.find("\n", position + 1)
+        *lines, _ = self.text.split("\n")
+        starts = map(add, accumulate(map(len, lines), initial=0), count())
         object.__setattr__(self, "line_starts", tuple(starts))
 
     def locate(self, offset: int) -> tuple[int, int]:

@@ -2,18 +2,27 @@
 
 The relations of handled groups are explicit facts that nobody gave. A first epoch is evaluated without any, and then
 updated with the groups that turn out to be needed, until all are handled. An update that needs groups which are not
-handled is taken back and begun again with these: whatever it had derived was right, but not all.
+handled is taken back and begun again with these: whatever it had derived was right, but not all. If that does not end
+soon, since one group leads to the next, they are looked for first, as in a first epoch: the update is committed,
+updated with what turns out to be needed, and all of it is taken back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import count
 
 import numpy as np
 
 from elastalog.backends.protocol import Backend, Matrix
 from elastalog.backends.rows import are_in
+from elastalog.evaluation.inverse import go_back
 from elastalog.evaluation.strategies.protocol import Strategy, Work
+from elastalog.storage.interrupts import uninterrupted
+
+MOST_ATTEMPTS = 4
+"""So many times an update is begun again before the groups that it needs are looked for."""
 
 MOST_IDLE = 1_000
 """Handled groups that nobody needs any longer are kept up to so many, and as many again as are needed."""
@@ -45,12 +54,54 @@ def update(backend: Backend, strategy: Strategy, anew: frozenset[str] = frozense
     idle = {handled: words for handled, needed in pairs.items() if len(words := _idle(backend, handled, needed))}
     if idle:
         _begin_again(backend, idle, {}, anew)
-    while True:
+    can_explore = not anew and not _has_memory(backend)
+    for attempt in count(1):
         work = strategy.update(backend)
         missing = _missing(backend, pairs)
         if not any(map(len, missing.values())):
-            return work
-        _begin_again(backend, {}, missing, anew)
+            break
+        if attempt >= MOST_ATTEMPTS and can_explore and backend.is_complete:
+            _explore(backend, strategy, missing)
+            can_explore = False
+        else:
+            _begin_again(backend, {}, missing, anew)
+    return work
+
+
+def _explore(backend: Backend, strategy: Strategy, missing: dict[str, Matrix]) -> None:
+    """Finds the groups that the update under way needs by making it, and begins it again with these."""
+    gone, come = backend.changes.explicit()
+    found = dict(come)
+    is_in_force = False
+    try:
+        with uninterrupted():
+            backend.commit()
+            is_in_force = True
+        while any(map(len, missing.values())):
+            backend.begin({}, missing)
+            strategy.update(backend)
+            following = _missing(backend, backend.program.needed)
+            with uninterrupted():
+                backend.commit()
+                _extend(found, missing)
+            missing = following
+    except BaseException:
+        with uninterrupted():
+            backend.rollback()
+        raise
+    finally:
+        with uninterrupted():
+            if is_in_force:
+                go_back(backend, gone, found, partial(strategy.update, backend))
+    backend.begin(gone, found)
+
+
+def _has_memory(backend: Backend) -> bool:
+    """Whether a state depends on the way there: by numbers of derivations, or where a limit has cut it short."""
+    program = backend.program
+    is_numbered = any(stratum.aggregate is not None and stratum.aggregate.is_numbering for stratum in program.strata)
+    directives = (directive for relation in program.checked.relations.values() for directive in relation.directives)
+    return is_numbered or any(directive.kind == "limitsize" for directive in directives)
 
 
 def _begin_again(
@@ -58,11 +109,15 @@ def _begin_again(
 ) -> None:
     """Begins the update under way from the start, with more groups that are handled, or fewer."""
     gone, come = backend.changes.explicit()
-    for known, more in ((gone, deleted), (come, inserted)):
-        for name, words in more.items():
-            known[name] = np.concatenate((known[name], words)) if name in known else words
+    _extend(gone, deleted)
+    _extend(come, inserted)
     backend.rollback()
     backend.begin(gone, come, anew)
+
+
+def _extend(known: dict[str, Matrix], more: Mapping[str, Matrix]) -> None:
+    for name, words in more.items():
+        known[name] = np.concatenate((known[name], words)) if name in known else words
 
 
 def _missing(backend: Backend, pairs: Mapping[str, str]) -> dict[str, Matrix]:

@@ -16,6 +16,8 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 def read_integer(text: str) -> tuple[int, bool] | None:
     """Value and whether it has the suffix `u`; None when it does not fit 64 bits."""
+    if len(text) < 19 and text.isdecimal():  # nearly always
+        return int(text), False
     is_unsigned = text.endswith("u")
     digits = text[:-1] if is_unsigned else text
     if "." in digits:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from elastalog.diagnostics.nearest import nearest
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.clauses import ClauseParser
+from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import DIRECTIVES, IO_QUALIFIERS, LATER_DIRECTIVES, QUALIFIERS
 from elastalog.syntax.tokens import DIRECTIVE, END, FLOAT, INTEGER, KEYWORD, NAME, STRING
 from elastalog.syntax.tree import (
@@ -19,9 +20,6 @@ from elastalog.syntax.tree import (
     RelationDeclaration,
     TypeDeclaration,
 )
-
-_AFTER = frozenset((",", ")"))
-"""What follows an attribute."""
 
 
 class DeclarationParser(ClauseParser):
@@ -86,20 +84,15 @@ class DeclarationParser(ClauseParser):
         names = self.names("the name of a relation")
         opened = self.position
         self.expect("(", "after the name of a relation", advice="attributes are written `(x: number, y: symbol)`")
-        attributes: list[Attribute] = []
-        while self.texts[self.position] != ")":
-            attributes.append(self.attribute())
-            if not self.goes_on(")"):
-                break
+        attributes = self.attributes(")")
         self.expect_close(")", opened, "or `,` after an attribute")
-        end = self.position
         qualifiers, directives = self.qualifiers()
-        span = Span(self.starts[first], self.ends[max(end, self.position) - 1])
+        span = self.span_from(first)
         self.skip_if_stray_dot(".decl")
-        shared = tuple(attributes)
         for name, name_span in names:
-            into.append(RelationDeclaration(name, shared, qualifiers, name_span, span, choices=self.keys_chosen))
-            into.extend(Directive(kind, name, (), place, place) for kind, place in directives)
+            into.append(RelationDeclaration(name, attributes, qualifiers, name_span, span, None, self.keys_chosen))
+            for kind, place in directives:
+                into.append(Directive(kind, name, (), place, place))
 
     def names(self, what: str) -> list[tuple[str, Span]]:
         """`a, b, c`"""
@@ -108,12 +101,26 @@ class DeclarationParser(ClauseParser):
             names.append(self.qualified_name(what))
         return names
 
+    def attributes(self, closing: str) -> tuple[Attribute, ...]:
+        """`x: number, y: symbol` up to a bracket."""
+        texts, kinds, starts, ends = self.texts, self.kinds, self.starts, self.ends
+        attributes: list[Attribute] = []
+        while texts[self.position] != closing:
+            index = self.position
+            follow = texts[index + 3] if texts[index + 1] == ":" else ""
+            if kinds[index] == kinds[index + 2] == NAME and (follow == "," or follow == closing):
+                # Nearly all are of this form: the general way takes several times as long.
+                self.position = index + 3
+                span = new_span(Span, (starts[index], ends[index]))
+                type_span = new_span(Span, (starts[index + 2], ends[index + 2]))
+                attributes.append(Attribute(texts[index], texts[index + 2], span, type_span))
+            else:
+                attributes.append(self.attribute())
+            if not self.goes_on(closing):
+                break
+        return tuple(attributes)
+
     def attribute(self) -> Attribute:
-        texts, kinds, index = self.texts, self.kinds, self.position
-        if kinds[index] == NAME and texts[index + 1] == ":" and kinds[index + 2] == NAME and texts[index + 3] in _AFTER:
-            # Nearly all are of this form: the general way takes three times as long.
-            self.position = index + 3
-            return Attribute(texts[index], texts[index + 2], self.span_of(index), self.span_of(index + 2))
         name = self.name("the name of an attribute", allow_reserved=True)
         self.expect(":", "after the name of an attribute", advice="an attribute is written `name: type`")
         type_first = self.position
@@ -235,13 +242,9 @@ class DeclarationParser(ClauseParser):
         """Named fields between brackets or braces."""
         opened = self.position
         self.position += 1
-        fields: list[Attribute] = []
-        while self.texts[self.position] != closing:
-            fields.append(self.attribute())
-            if not self.goes_on(closing):
-                break
+        fields = self.attributes(closing)
         self.expect_close(closing, opened, "or `,` after a field")
-        return tuple(fields)
+        return fields
 
     # --- functors ---
 

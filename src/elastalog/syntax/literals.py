@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from elastalog.diagnostics.diagnostic import Label
 from elastalog.diagnostics.source import Span
+from elastalog.syntax.cursor import new_span
 from elastalog.syntax.keywords import AGGREGATES, COMPARISONS, CONSTRAINTS, PRECEDENCE
 from elastalog.syntax.negation import negate
-from elastalog.syntax.terms import TermParser, new_span
+from elastalog.syntax.terms import TermParser
 from elastalog.syntax.tokens import END, KEYWORD, NAME, crop
 from elastalog.syntax.tree import Atom, Body, Call, Comparison, Disjunction, Literal, Negation, Term, Truth
 
@@ -47,7 +48,7 @@ class LiteralParser(TermParser):
         while True:
             self.literal(literals)
             text = texts[self.position]
-            if text not in (",", ";") and (text in _CONJUNCTION_HABITS or text in _DISJUNCTION_HABITS):
+            if text in _CONJUNCTION_HABITS or text in _DISJUNCTION_HABITS:
                 text = self.read_habit()
             if text == ",":
                 self.position += 1

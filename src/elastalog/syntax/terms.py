@@ -7,13 +7,10 @@ from math import isinf
 
 from elastalog.diagnostics.source import Span
 from elastalog.syntax.constants import read_integer
-from elastalog.syntax.cursor import MOST_NESTED, Cursor
+from elastalog.syntax.cursor import MOST_NESTED, Cursor, new_span
 from elastalog.syntax.keywords import AGGREGATES, FUNCTORS, PRECEDENCE, PREFIX_PRECEDENCE, PREFIXES, SMALLEST_NUMBER
 from elastalog.syntax.tokens import FLOAT, INTEGER, KEYWORD, NAME, STRING, WILDCARD, crop
 from elastalog.syntax.tree import Aggregate, Atom, Body, Call, Cast, Float, Integer, String, Term, Variable, Wildcard
-
-# Half the time of `Span(start, end)`, for the places that make most of the spans.
-new_span = tuple.__new__
 
 
 class TermParser(Cursor):
@@ -64,7 +61,7 @@ class TermParser(Cursor):
             if self.texts[index + 1] == "(":
                 return self.call()
             self.position = index + 1
-            return Variable(self.texts[index], Span(self.starts[index], self.ends[index]))
+            return Variable(self.texts[index], new_span(Span, (self.starts[index], self.ends[index])))
         if kind == INTEGER:
             self.position = index + 1
             return self.integer(index, 1, index)
@@ -119,7 +116,7 @@ class TermParser(Cursor):
 
     def integer(self, index: int, sign: int, first: int) -> Integer:
         number = read_integer(self.texts[index])
-        span = Span(self.starts[first], self.ends[index])
+        span = new_span(Span, (self.starts[first], self.ends[index]))
         if number is None or sign * number[0] < SMALLEST_NUMBER:
             self.report(
                 "E0105",
@@ -169,11 +166,15 @@ class TermParser(Cursor):
             follow = texts[position + 1]
             kind = kinds[position]
             # Nearly all arguments are single tokens: the general way would cost as much again as everything else.
-            if kind == NAME and (follow == "," or follow == ")"):
+            is_single = follow == "," or follow == ")"
+            if is_single and kind == NAME:
                 arguments.append(Variable(texts[position], new_span(Span, (starts[position], ends[position]))))
                 position += 1
-            elif kind == WILDCARD and (follow == "," or follow == ")"):
+            elif is_single and kind == WILDCARD:
                 arguments.append(Wildcard(new_span(Span, (starts[position], ends[position]))))
+                position += 1
+            elif is_single and kind == INTEGER:
+                arguments.append(self.integer(position, 1, position))
                 position += 1
             else:
                 self.position = position

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate, compress
+from operator import add
+from typing import Any
 
 from elastalog.diagnostics.diagnostic import Diagnostic, Label
 from elastalog.diagnostics.source import Source, Span
@@ -27,12 +29,12 @@ _OPEN_STRING, _OPEN_COMMENT, _BAD_NUMBER, _QUOTED, _PREPROCESSOR, _STRAY = range
 KIND_NAMES = ("trivia", "name", "wildcard", "integer", "float", "string", "keyword", "directive", "symbol", "end")
 
 _DIRECTIVES = "|".join(DIRECTIVES + LATER_DIRECTIVES)
-# Every character of any text belongs to exactly one piece. What repeats is possessive: otherwise a place to go back to
-# is kept for every repetition, which takes a hundred times the memory of a long string.
-_PIECE = re.compile(
-    rf"""
-      [ \t\r\n\f\v]+
-    | [A-Za-z_?][A-Za-z0-9_?]*
+# Every character of any text belongs to exactly one word, or to the blanks behind it. What repeats is possessive:
+# otherwise a place to go back to is kept for every repetition, which takes a hundred times the memory of a long string.
+_BLANKS = " \t\r\n\f\v"
+_BLANK = rf"[{_BLANKS}]"
+_WORDS = rf"""
+      [A-Za-z_?][A-Za-z0-9_?]*
     | [(),]
     | //[^\n]*
     | /\*.*?\*/
@@ -44,12 +46,13 @@ _PIECE = re.compile(
     | "(?:[^"\\\n]++|\\[^\n])*+(?:"|\\)?
     | '[^'\n]*'
     | \#(?:[^\n\\]++|\\\r?\n|\\)*+
+    | {_BLANK}+
     | (?:[^\x00-\x7f\W]+[A-Za-z0-9_?]*)+
     | [^\x00-\x7f\w]+
     | .
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
+_WORD = re.compile(_WORDS, re.VERBOSE | re.DOTALL)
+_PIECE = re.compile(f"(?:{_WORDS}){_BLANK}*+", re.VERBOSE | re.DOTALL)
 _INTEGER = re.compile(r"[0-9]+u?|0x[0-9a-fA-F]+u?|0b[01]+u?")
 _ADDRESS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
 _FLOAT = re.compile(r"[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+")
@@ -66,7 +69,7 @@ def _classify(piece: str) -> int:
     first = piece[0]
     if first in _NAME_START:
         return WILDCARD if piece == "_" else KEYWORD if piece in RESERVED else NAME
-    if first in " \t\r\n\f\v" or piece.startswith("//"):
+    if first in _BLANKS or piece.startswith("//"):
         return TRIVIA
     if piece in _SYMBOLS:
         return SYMBOL
@@ -93,11 +96,24 @@ def _classify_number(piece: str) -> int:
 
 
 class _Kinds(dict[str, int]):
-    """The kind of each distinct piece, found once."""
+    """The kind of each distinct word, found once."""
 
-    def __missing__(self, piece: str) -> int:
-        kind = self[piece] = _classify(piece)
+    def __missing__(self, word: str) -> int:
+        kind = self[word] = _classify(word)
         return kind
+
+
+class _Words(dict[str, str]):
+    """The word of each distinct piece, the same object wherever it stands: whoever looks it up later is faster."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+
+    def __missing__(self, piece: str) -> str:
+        found = _WORD.match(piece) if piece[-1] in _BLANKS else None
+        word = piece if found is None else found[0]
+        word = self[piece] = self.known.setdefault(word, word)
+        return word
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,39 +140,43 @@ def tokenize(source: Source) -> tuple[Tokens, tuple[Diagnostic, ...]]:
     if pieces and pieces[0].startswith("\ufeff"):
         # A byte order mark is no part of the program, but offsets count it.
         pieces[:1] = [" ", pieces[0][1:]] if len(pieces[0]) > 1 else [" "]
-    memo = _Kinds()
-    kinds = list(map(memo.__getitem__, pieces))
-    ends = list(accumulate(map(len, pieces)))
+    kind_of = _Kinds()
+    words = list(map(_Words().__getitem__, pieces))
+    kinds = list(map(kind_of.__getitem__, words))
+    starts = list(accumulate(map(len, pieces), initial=0))
+    length = starts.pop()
+    ends = list(map(add, starts, map(len, words)))
     diagnostics: list[Diagnostic] = []
-    if not text.isascii() or any(kind >= _FIRST_WRONG for kind in memo.values()):
-        diagnostics = _repair(source, pieces, kinds, ends)
-    starts = [0, *ends[:-1]] if ends else []
-    length = len(text)
-    tokens = Tokens(
-        [*compress(pieces, kinds), "", "", ""],
-        [*compress(kinds, kinds), END, END, END],
-        [*compress(starts, kinds), length, length, length],
-        [*compress(ends, kinds), length, length, length],
-    )
-    return tokens, tuple(diagnostics)
+    if not text.isascii() or any(kind >= _FIRST_WRONG for kind in kind_of.values()):
+        diagnostics = _repair(source, words, kinds, starts, ends)
+    if diagnostics or TRIVIA in kind_of.values():
+        lists: tuple[list[Any], ...] = (words, starts, ends, kinds)  # the kinds themselves last: they select
+        for values in lists:
+            values[:] = compress(values, kinds)
+    words += ["", "", ""]
+    kinds += [END, END, END]
+    for places in (starts, ends):
+        places += [length, length, length]
+    return Tokens(words, kinds, starts, ends), tuple(diagnostics)
 
 
-def _repair(source: Source, pieces: list[str], kinds: list[int], ends: list[int]) -> list[Diagnostic]:
-    """Reports the wrong pieces and gives each the kind with which the parser goes on best."""
+def _repair(source: Source, words: list[str], kinds: list[int], starts: list[int], ends: list[int]) -> list[Diagnostic]:
+    """Reports what is wrong, and gives it the word and the kind with which the parser goes on best."""
     diagnostics: list[Diagnostic] = []
     for index, kind in enumerate(kinds):
-        piece = pieces[index]
-        if kind < _FIRST_WRONG and (kind not in (STRING, TRIVIA) or piece.isascii()):
+        word = words[index]
+        if kind < _FIRST_WRONG and (kind not in (STRING, TRIVIA) or word.isascii()):
             continue
         if len(diagnostics) <= MOST_ERRORS:
-            span = Span(ends[index] - len(piece), ends[index])
+            span = Span(starts[index], ends[index])
             if kind >= _FIRST_WRONG:
-                diagnostics.append(_report(source, kind, piece, span))
-            elif found := _BIDI.search(piece):
+                diagnostics.append(_report(source, kind, word, span))
+            elif found := _BIDI.search(word):
                 diagnostics.append(_bidi(source, span.start, found, kind == STRING))
         if kind >= _FIRST_WRONG:
-            is_in_name = index > 0 and kinds[index - 1] in (NAME, KEYWORD)
-            kinds[index], pieces[index] = _replacement(kind, piece, is_in_name)
+            is_behind = index > 0 and ends[index - 1] == starts[index]
+            is_in_name = is_behind and kinds[index - 1] in (NAME, KEYWORD)
+            kinds[index], words[index] = _replacement(kind, word, is_in_name)
     return diagnostics
 
 

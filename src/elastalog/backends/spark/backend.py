@@ -132,6 +132,7 @@ class SparkBackend:
             self.program, stratum, sizes, annotation=self.annotation, is_elastic=self.is_elastic,
             least_rows=self._jobs.least_rows, memory=memory_allowed(self.watch.memory),
             functions=self._dictionary.functions, has_made_values=stratum.number in self._jobs.value_makers,
+            can_agree=self._jobs.can_agree(stratum.number),
         )  # fmt: skip
 
     def _place(self, stratum: LogicalStratum, placement: Placement) -> Placement:
@@ -156,10 +157,9 @@ class SparkBackend:
         return has_levels and not is_hindered
 
     def _after(self, failed: SharePlan, stratum: LogicalStratum) -> Placement:
-        """Where a stratum is evaluated after tasks could not: by one task, if all that hindered them was that they
-        were several."""
-        is_hindered = not failed.is_for_one and stratum.number in self._jobs.value_makers
-        return self.placement(stratum) if is_hindered else FALLEN_BACK
+        """Where a stratum is evaluated after tasks could not: by tasks again, if all that hindered them were values
+        that each numbered for itself."""
+        return self.placement(stratum) if self._jobs.is_hindered else FALLEN_BACK
 
     def _is_read_here(self, name: str) -> bool:
         """Whether strata that read a relation are evaluated in the driver."""

@@ -11,7 +11,7 @@ from typing import Literal
 from elastalog.backends.annotation import Annotation, Support
 from elastalog.backends.protocol import Placed
 from elastalog.backends.spark.user_functions import Functions, stays_here
-from elastalog.backends.spark.values import shows_numbers_of_texts
+from elastalog.backends.spark.values import may_agree, shows_numbers_of_texts
 from elastalog.planning.decompose import SharePlan, exchanging_plan, share_plan, whole_plan
 from elastalog.planning.logical import LogicalProgram, LogicalStratum
 
@@ -64,9 +64,11 @@ def choose(
     memory: int,
     functions: Functions,
     has_made_values: bool = False,
+    can_agree: bool = False,
 ) -> Placement:
     """Where a stratum is best evaluated; its relations and those it reads have these sizes. `has_made_values`: several
-    tasks have made new ones, and could not go on."""
+    tasks have made new ones, and could not go on. `can_agree`: where tasks exchange, they may agree on the numbers of
+    these."""
     if annotation.support is Support.VECTORS:
         return Placement("driver", "the strategy keeps vectors of counts, which files of tasks do not hold")
     functor = stays_here((*stratum.clauses, *stratum.dominance), functions)
@@ -80,18 +82,21 @@ def choose(
         return Placement("driver", f"fewer than {least:,} input facts")
     plan = share_plan(stratum, program)
     if not plan.is_for_one:
-        why = _why_whole(plan, annotation, has_made_values)
+        is_hindered = has_made_values and not (can_agree and may_agree(stratum))
+        why = _why_whole(plan, annotation, has_made_values, is_hindered)
         plan = plan if why is None else whole_plan(stratum, why)
     if plan.is_for_one:
         return Placement("tasks", f"one task: {plan.obstacle}", plan)
     if plan.decomposes:
         told = ", ".join(f"argument {column + 1} of {name}" for name, column in (plan.arguments or {}).items())
         return Placement("tasks", f"decomposes by {told}", plan)
-    return Placement("exchanging tasks", plan.obstacle or "", plan)
+    agreed = "; they agree on the numbers of new values" if has_made_values else ""
+    return Placement("exchanging tasks", f"{plan.obstacle}{agreed}", plan)
 
 
-def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool) -> str | None:
-    """Why several tasks cannot do a stratum by their plan, which one can, by the kernel; None if they can."""
+def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool, is_hindered: bool) -> str | None:
+    """Why several tasks cannot do a stratum by their plan, which one can, by the kernel; None if they can.
+    `is_hindered`: by values that have been made."""
     if has_made_values and any(shows_numbers_of_texts(clause) for clause in plan.stratum.clauses):
         return "rules make texts that have no number yet, and look at their numbers"
     if plan.decomposes:
@@ -100,7 +105,7 @@ def _why_whole(plan: SharePlan, annotation: Annotation, has_made_values: bool) -
         return f"levels are global, and {plan.obstacle}"
     if annotation.support is not Support.LEVELS:
         return f"the strategy keeps other things than levels, and {plan.obstacle}"
-    return f"rules make values that have no number yet, and {plan.obstacle}" if has_made_values else None
+    return f"rules make values that have no number yet, and {plan.obstacle}" if is_hindered else None
 
 
 def spared(placement: Placement, stratum: LogicalStratum, part: float, shares: int) -> Placement:

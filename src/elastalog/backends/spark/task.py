@@ -44,7 +44,8 @@ class StratumSpec:
     relations in the state before, of which only explicit facts count. `routings`: how every copy is shared. `folder`:
     where tasks write. `deleted` and `inserted`: the explicit facts that go and come. `is_rebuilt`: what is different
     from the state before is wanted too. `rounds`: those that are over, where each is a stage; None where tasks
-    run together. `token`: by which they know each other over the network; None if they go through files."""
+    run together. `token`: by which they know each other over the network; None if they go through files. `agrees`:
+    tasks that exchange agree on the numbers of values that they make."""
 
     program: LogicalProgram
     plan: SharePlan
@@ -58,6 +59,7 @@ class StratumSpec:
     is_rebuilt: bool = False
     rounds: Rounds | None = None
     token: str | None = None
+    agrees: bool = False
 
     @property
     def shares(self) -> int:

@@ -108,6 +108,12 @@ def orders_texts(stratum: LogicalStratum, program: LogicalProgram) -> bool:
     return any(base in _TEXTUAL for name in ordered for base in program.relations[name].bases)
 
 
+def may_agree(stratum: LogicalStratum) -> bool:
+    """Whether tasks may agree on the numbers of values that the clauses of a stratum make: not of records, whose
+    numbers are made of numbers."""
+    return not any(is_constructor(apply.functor) for clause in stratum.clauses for apply in clause.applications)
+
+
 def shows_numbers_of_texts(clause: Clause) -> bool:
     """Whether a clause computes with the numbers by which texts are known."""
     return any(apply.functor == "ord" for apply in clause.applications)

@@ -31,6 +31,8 @@ _LINE: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NEEDED: Final = re.compile(r"^[ \t]*(?:\#|\.include\b|\.once\b)", re.MULTILINE)
+_MARKS: Final = ("#", ".include", ".once")
+"""What a text that needs preprocessing has in it, at least: to look for that takes hardly any time."""
 _NAMED: Final = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
 
 Reader = Callable[[str], str]
@@ -39,7 +41,7 @@ Reader = Callable[[str], str]
 
 def preprocess(source: Source, options: Preprocessing, read: Reader) -> Source:
     """The text that a program stands for. Raises ElastalogError with every diagnostic when lines are at fault."""
-    is_needed = _NEEDED.search(source.text) is not None
+    is_needed = any(mark in source.text for mark in _MARKS) and _NEEDED.search(source.text) is not None
     if not is_needed and not (options.is_on and options.macros):
         return source
     run = _Run(options, read)

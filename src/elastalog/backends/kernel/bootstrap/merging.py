@@ -73,15 +73,19 @@ class Merging:
         self._has_moved: Vector = np.empty(0, np.bool_)
 
     def join(self, pairs: Matrix) -> Matrix:
-        """Makes one class of the classes of each pair. Returns the pairs that were not in one before."""
-        self._admit(pairs)
-        ends = self._representative[np.searchsorted(self._members, pairs)].reshape(-1, 2)
-        is_new = ends[:, 0] != ends[:, 1]
-        if is_new.any():
-            self._merge(ends[is_new])
+        """Makes one class of the classes of each pair. Returns pairs, not all, that were not in one before: for any two
+        classes one is enough."""
+        places = self._places(pairs)
+        ends = self._representative[places]
         # A value that is paired with itself alone is in a class, too.
-        is_new |= (pairs[:, 0] == pairs[:, 1]) & self._has_moved[np.searchsorted(self._members, pairs[:, 0])]
-        return np.ascontiguousarray(pairs[is_new])
+        is_new = (ends[:, 0] != ends[:, 1]) | ((pairs[:, 0] == pairs[:, 1]) & self._has_moved[places[:, 0]])
+        new = np.flatnonzero(is_new)
+        if len(new):
+            ends = np.sort(ends[new], axis=1)
+            _, first = np.unique(ends.astype(np.int64) @ np.array([1 << 32, 1]), return_index=True)
+            self._merge(ends[first])
+            new = new[first]
+        return np.ascontiguousarray(pairs[new])
 
     def moved(self) -> Matrix:
         """The members that are in other classes since this was last asked, each with its representative."""
@@ -93,14 +97,20 @@ class Merging:
         """All members, each with its representative."""
         return np.ascontiguousarray(np.column_stack((self._members, self._representative)), np.int32)
 
-    def _admit(self, pairs: Matrix) -> None:
-        """Values that were in no class are in one of their own."""
-        new = np.setdiff1d(pairs, self._members)
-        if len(new):
-            places = np.searchsorted(self._members, new)
-            self._members = np.insert(self._members, places, new)
-            self._representative = np.insert(self._representative, places, new)
-            self._has_moved = np.insert(self._has_moved, places, True)
+    def _places(self, pairs: Matrix) -> Vector:
+        """Where the values of pairs are among the members; those that were in no class are in one of their own."""
+        places: Vector = np.searchsorted(self._members, pairs)
+        is_known = np.zeros(pairs.shape, np.bool_)
+        if len(self._members):
+            is_known = self._members[np.minimum(places, len(self._members) - 1)] == pairs
+        if not is_known.all():
+            new = np.unique(pairs[~is_known])
+            where = np.searchsorted(self._members, new)
+            self._members = np.insert(self._members, where, new)
+            self._representative = np.insert(self._representative, where, new)
+            self._has_moved = np.insert(self._has_moved, where, True)
+            places = np.searchsorted(self._members, pairs)
+        return places
 
     def _merge(self, ends: Matrix) -> None:
         """Makes one class of the classes with two representatives, for each pair of these."""

@@ -18,6 +18,7 @@ from elastalog.backends.kernel.store.memory import (
 )
 from elastalog.backends.kernel.store.postings import DIRECT, HASHED
 from elastalog.backends.kernel.store.whereabouts import IndexWhereabouts
+from elastalog.diagnostics import memory_limit
 
 _DENSE = 8
 """Words up to so many times the rows are addressed directly. That takes up to twice the memory of a hash table, and
@@ -182,6 +183,7 @@ class Index:
 
     def _widen_table(self) -> None:
         size = len(self.keys) * (2 if len(self.keys) >= _MANY_KEYS else 4)
+        memory_limit.ask(size * (8 + 4 * postings.SLOT_WIDTH))
         keys = cleared(size, np.uint64)
         slots = cleared((size, postings.SLOT_WIDTH), np.int32)
         self.shift = 65 - size.bit_length()

@@ -25,6 +25,7 @@ from elastalog.backends.kernel.store.memory import (
     state_vector,
 )
 from elastalog.backends.kernel.store.whereabouts import Whereabouts
+from elastalog.diagnostics import memory_limit
 from elastalog.diagnostics.diagnostic import Diagnostic, LimitReached
 
 _FIRST_ROWS = 64
@@ -125,8 +126,10 @@ class KernelRelation:
             raise LimitReached([Diagnostic("E0605", f"relation `{self.name}` has more than {_MOST_ROWS:,} facts")])
         self.reserve_rows(size, growth)
         if size > self.full:
+            slots = slots_for(size)
+            memory_limit.ask(4 * (slots if self.is_annotated else slots - len(self.table)))
             self.forget_table()
-            self._fill_table(empty_table(slots_for(size)))
+            self._fill_table(empty_table(slots))
 
     def reserve_rows(self, size: int, growth: float | None = None) -> None:
         """The same, but for the set table."""

@@ -20,13 +20,13 @@ from elastalog.backends.kernel.threads.growth import Growth
 from elastalog.backends.kernel.threads.shared_head import SharedHead
 from elastalog.backends.watch import Watch
 
-SHARES = 16
+SHARES = 8
 """So many for each thread, so that none has to wait long for another at the end."""
 
 LEAST_SHARE = 64
 """Start rows that a thread takes at a time, at least."""
 
-LEAST_WORK_OF_SHARE = 2048
+LEAST_WORK_OF_SHARE = 1 << 14
 """What a share is expected to look at and make, at least."""
 
 

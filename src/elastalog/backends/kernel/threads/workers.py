@@ -16,7 +16,7 @@ from elastalog.backends.watch import Watch
 LEAST_ROWS = 20_000
 """Fewer rows to add to indexes are left to one thread."""
 
-LEAST_WORK = 20_000
+LEAST_WORK = 40_000
 """The same for a round that is expected to look at, or make, fewer rows."""
 
 
@@ -29,6 +29,7 @@ class ParallelWorkers(Workers):
 
     def run_round(self, runs: Sequence[Run], bounds: Bounds, counted: Mapping[str, int]) -> None:
         """Runs all that is to be run in a round; what is derived goes into the relations of the heads."""
+        self._make_indexes(runs)
         if sum(map(expected_work, runs)) < LEAST_WORK:
             super().run_round(runs, bounds, counted)
             return
@@ -39,11 +40,10 @@ class ParallelWorkers(Workers):
             else:
                 self.run(run, bounds, counted)
         if shared:
-            self._make_indexes(shared)
             SharedRound(self._scratch, shared, self.relations, bounds, counted, self.watch).run()
 
     def _make_indexes(self, runs: Sequence[Run]) -> None:
-        """The indexes that runs would otherwise make when they first need them."""
+        """The indexes that runs would otherwise make one by one, when they first need them; few are never needed."""
         missing = dict.fromkeys(
             (probe.relation, probe.key_columns)
             for run in runs
@@ -51,6 +51,8 @@ class ParallelWorkers(Workers):
             if not probe.is_member and probe.key_columns not in self.relations[probe.relation].indexes
             if probe.key_columns
         )
+        if not missing:
+            return
         made = [(self.relations[name], columns) for name, columns in missing]
         indexes = [(Index(columns, relation.rows, relation.used), relation) for relation, columns in made]
         self._extend(indexes)
