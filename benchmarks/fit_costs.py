@@ -6,10 +6,10 @@ stratum counted in each epoch is set beside the seconds of the processor that it
 
 An update of a stratum should take something for every derivation that it cost and for every fact that it touched, more
 where most changes are deletions; a bootstrap for every derivation, row, fact and round. Both are fitted by least
-squares of relative errors, no coefficient below 0, every case with the same weight. The unit is what a derivation of an
-update takes. Coefficients come from the streams to `--fit` and from no others; what they say of those to `--test` is
-what counts: errors are in powers of two, of updates, of bootstraps, and of the ratio of the two, on which the choice
-rests.
+squares of relative errors, no coefficient below 0, every case with the same weight. The unit is what a derivation of a
+bootstrap took on the whole. Coefficients come from the streams to `--fit` and from no others; what they say of those to
+`--test` is what counts: errors are in powers of two, of updates, of bootstraps, and of the ratio of the two, on which
+the choice rests.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ def main() -> None:
     fitted = [pairs for name, pairs in found.items() if name in given.fit]
     of_updates = fit([[seen for seen, _ in pairs] for pairs in fitted], UPDATES)
     of_bootstraps = fit([[other for _, other in pairs] for pairs in fitted], BOOTSTRAPS)
-    unit = of_updates[0]
+    bootstraps = [other for pairs in fitted for _, other in pairs]
+    unit = 1e9 * sum(one.seconds for one in bootstraps) / sum(one.derivations for one in bootstraps)
     for told, features, coefficients in (
         ("updates", UPDATES, of_updates),
         ("bootstraps", BOOTSTRAPS, of_bootstraps),

@@ -42,8 +42,10 @@ NEVER = 1 << 40
 INDEXED = -1
 """How a probe finds rows, besides MEMBER and EVERY: by its index, which knows its kind."""
 
-FILL, COPY, KEEP_EQUAL, KEEP_CONSTANT, IN_PYTHON = range(5)
-"""Kinds of actions."""
+COPY, KEEP_EQUAL, KEEP_UNEQUAL, IN_PYTHON, IF_NARROW, ADD, SUBTRACT = range(7)
+KEEP_LESS, KEEP_AT_MOST, KEEP_MORE, KEEP_AT_LEAST = range(7, 11)
+"""Kinds of actions; those from ADD on are on numbers that are their own words. IF_NARROW comes before such, and is the
+same as IN_PYTHON for a block that has, or would get, other numbers."""
 
 
 @record
@@ -184,11 +186,14 @@ class ProbeCode(Structure):
 
 @record
 class ActionCode(Structure):
-    """An action with its operands."""
+    """An action: the slot of its first operand, the second one, which is a slot or a constant, and the slot that its
+    result goes to, -1 if it has none."""
 
     kind: int
     first: int
     second: int
+    is_constant: int
+    result: int
 
 
 @record
