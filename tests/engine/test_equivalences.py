@@ -11,6 +11,8 @@ import pytest
 
 import elastalog
 from elastalog.analysis.values import sort_key
+from elastalog.backends.kernel.execution import classes as classes_of_pairs
+from elastalog.backends.kernel.execution import separation
 from elastalog.diagnostics.diagnostic import ElastalogError
 from elastalog.evaluation.strategies import STRATEGIES
 from elastalog.planning.lower import lower
@@ -414,8 +416,14 @@ def test_changes_of_classes_are_counted_before_they_are_written_out() -> None:
             assert {tuple(row) for row in pairs.words().tolist()} == want
 
 
+@pytest.mark.parametrize("is_searched", [True, False])
 @pytest.mark.parametrize("shape", ["path", "tree", "star", "cycles", "random"])
-def test_classes_divide_and_join_as_union_and_find_says(shape: str) -> None:
+def test_classes_divide_and_join_as_union_and_find_says(
+    shape: str, is_searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_searched:  # as where large parts come apart
+        monkeypatch.setattr(separation, "_FEW", 0)
+        monkeypatch.setattr(classes_of_pairs, "_FAR", 1 << 30)
     random = Random(shape)
     size = 120
     edges = {

@@ -178,6 +178,18 @@ def test_a_session_has_everything_whatever_the_pragma_says() -> None:
         assert db.explain("path(100, 102)").height == 2
 
 
+def test_a_store_has_everything_whatever_the_pragma_says(tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\n7\t8\n")
+    (tmp_path / "unused.facts").write_text("")
+    (tmp_path / "p.dl").write_text(MAGIC + '.pragma "magic-transform" "*"\n')
+    store = str(tmp_path / "store")
+    made = CliRunner().invoke(cli, ["init", store, str(tmp_path / "p.dl"), "-F", str(tmp_path)])
+    assert made.exit_code == 0, made.stderr
+    (tmp_path / "more.diff").write_text("+edge(8, 9).\n")
+    assert CliRunner().invoke(cli, ["apply", store, str(tmp_path / "more.diff")]).exit_code == 0
+    assert CliRunner().invoke(cli, ["query", store, "path(7, X)"]).stdout == "8\n9\n"  # `out` asks for 0 only
+
+
 def test_the_transformed_rules_are_maintained_like_any() -> None:
     program = Program.parse(MAGIC)
     restricted = replace(program, checked=with_demand(program.checked, ("out",)))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.analysis.findings import counted
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.fact_text import changed_lines
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.session_options import (
     announcing,
     bad_rows_option,
@@ -17,7 +18,7 @@ from elastalog.cli.session_options import (
     show_reports,
 )
 from elastalog.cli.standard_input import NAME, standard_input
-from elastalog.cli.store_options import fact_lines, store_argument, writing
+from elastalog.cli.store_options import store_argument, writing
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
@@ -44,10 +45,7 @@ if TYPE_CHECKING:
 @functors_option
 @format_option
 @verbosity_options
-@click.pass_context
 def apply(
-    ctx: click.Context,
-    /,
     store: str,
     updates: tuple[str, ...],
     source: str | None,
@@ -59,8 +57,7 @@ def apply(
     quarantine: str,
     functors: str | None,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
 ) -> None:
     """Apply updates to a store, each an epoch.
 
@@ -77,7 +74,6 @@ def apply(
       elastalog apply reach.store monday.diff --bad-rows quarantine --quarantine bad/
       echo '+edge(1, 2).' | elastalog apply reach.store - --show-changes
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     policy = {"bad_rows": bad_rows, "max_bad_rows": max_bad_rows, "quarantine": quarantine}
     with (
         exit_codes(form, verbosity),
@@ -108,9 +104,8 @@ def apply(
 
 
 def _print(changes: Changes) -> None:
-    for relation in changes.values():
-        for line in (*fact_lines(relation.deleted, "-"), *fact_lines(relation.inserted, "+")):
-            click.echo(line)
+    for line in changed_lines(changes.values()):
+        click.echo(line)
 
 
 def _read(pending: PendingUpdate, path: str, bad_rows: Mode) -> None:

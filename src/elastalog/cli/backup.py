@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.store_options import folder_of, store_argument
 from elastalog.folders.addresses import is_address, without_secrets
 
@@ -18,8 +18,7 @@ from elastalog.folders.addresses import is_address, without_secrets
 @click.argument("to", type=click.Path(), metavar="TO")
 @format_option
 @verbosity_options
-@click.pass_context
-def backup(ctx: click.Context, /, store: str, to: str, form: str, verbose: bool, quiet: bool) -> None:
+def backup(store: str, to: str, form: str, verbosity: Verbosity) -> None:
     """Copy a store into the new folder TO, while it may be in use.
 
     The copy is a store of its own, at the last epoch that was committed when it was begun, with the same history.
@@ -32,7 +31,6 @@ def backup(ctx: click.Context, /, store: str, to: str, form: str, verbose: bool,
     from elastalog.storage.backup import back_up
     from elastalog.storage.objects.copying import copied_to
 
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         copy = partial(back_up, folder_of(store))
         epoch = copied_to(to, copy) if is_address(to) else copy(Path(to))

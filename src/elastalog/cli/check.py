@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import click
 
-from elastalog.cli.exits import exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.preprocessor_options import read_program
+from elastalog.cli.exits import Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument, read_program
 
 
 @click.command()
 @program_argument
 @format_option
 @verbosity_options
-@click.pass_context
-def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: bool) -> None:
+def check(program: str, form: str, verbosity: Verbosity) -> None:
     """Check a program and report its faults.
 
     Looks at the grammar, names, types, variables and strata of PROGRAM. Diagnostics go to standard error. The exit code
@@ -26,7 +25,6 @@ def check(ctx: click.Context, program: str, form: str, verbose: bool, quiet: boo
       elastalog check -v reach.dl                   notes too: hints that have no effect
       elastalog check --format json reach.dl        for editors and scripts
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         from elastalog.planning.lower import lower
 

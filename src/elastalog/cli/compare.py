@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, exit_codes
+from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
 from elastalog.cli.limits import duration
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 
 if TYPE_CHECKING:
     from elastalog.cli.comparison import Outcome
@@ -44,10 +46,7 @@ _PHASES = (
 )
 @format_option
 @verbosity_options
-@click.pass_context
 def compare(
-    ctx: click.Context,
-    /,
     program: str,
     facts: str,
     updates: str,
@@ -57,8 +56,7 @@ def compare(
     timeout: float | None,
     plot: str,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
 ) -> None:
     """Run one workload under every strategy, and show time, memory and work.
 
@@ -70,7 +68,6 @@ def compare(
       elastalog compare reach.dl -F facts --updates updates/
       elastalog compare reach.dl -F facts --updates updates/ --strategies elastic,bfc,bfc+linked
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         from elastalog.cli.comparison import Workload, run_alone
         from elastalog.cli.preprocessor_options import preprocessing_given
@@ -98,9 +95,9 @@ def compare(
             click.echo(
                 "the strategies came to different facts; this is a defect of Elastalog, please report it", err=True
             )
-            ctx.exit(AT_FAULT)
+            sys.exit(AT_FAULT)
         if not sizes:
-            ctx.exit(AT_FAULT)
+            sys.exit(AT_FAULT)
 
 
 def _table(outcomes: list[Outcome]) -> list[str]:

@@ -9,7 +9,8 @@ import click
 
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.limits import duration
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, session_options, show_reports
 from elastalog.cli.store_options import at_option, is_store, opened_at
 
@@ -51,10 +52,7 @@ if TYPE_CHECKING:
 @click.option("--proofs", is_flag=True, help="Show the proofs that connect the elements with the faults.")
 @format_option
 @verbosity_options
-@click.pass_context
 def debug(
-    ctx: click.Context,
-    /,
     program: str,
     updates: tuple[str, ...],
     unwanted: tuple[str, ...],
@@ -69,8 +67,7 @@ def debug(
     at: int | None,
     proofs: bool,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Find the smallest part of an update whose undoing removes faults, or the fewest explicit facts to change.
@@ -90,7 +87,6 @@ def debug(
       elastalog debug reach.dl -F facts --unwanted 'path(1, _)'
       elastalog debug reach.dl -F facts --missing 'path(1, 9)' --candidate 'edge(4, 9)' --candidate 'edge(5, 9)'
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     if is_store(program):
         if updates:
             raise click.UsageError("--update: a store has its own updates; `elastalog apply` adds one.")

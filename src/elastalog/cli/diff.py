@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.fact_text import fact_text
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
-from elastalog.cli.store_options import fact_lines, reading, store_argument
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.fact_text import changed_lines, fact_text
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.store_options import reading, store_argument
 
 
 @click.command()
@@ -18,18 +18,14 @@ from elastalog.cli.store_options import fact_lines, reading, store_argument
 @click.option("--levels", is_flag=True, help="Also facts whose lowest proof has another height (~).")
 @format_option
 @verbosity_options
-@click.pass_context
 def diff(
-    ctx: click.Context,
-    /,
     store: str,
     first: int,
     last: int,
     wanted: tuple[str, ...],
     levels: bool,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
 ) -> None:
     """Show how epoch B of a store differs from epoch A.
 
@@ -43,7 +39,6 @@ def diff(
     """
     from elastalog.program import shown_rule
 
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), reading(store) as session:
         found = session.diff(first, last)
         if not wanted:
@@ -57,7 +52,7 @@ def diff(
         for name, difference in found.items():
             if wanted and name not in wanted:
                 continue
-            for line in (*fact_lines(difference.deleted, "-"), *fact_lines(difference.inserted, "+")):
+            for line in changed_lines((difference,)):
                 click.echo(line)
             if levels:
                 arity = session.schemas[name].arity

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from elastalog.cli.exits import exit_codes
+from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.explanations import form_options, give_explanation, rendered
-from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
 from elastalog.cli.store_options import at_option, opened_at
 
@@ -26,10 +27,7 @@ from elastalog.cli.store_options import at_option, opened_at
 )  # fmt: skip
 @form_options
 @verbosity_options
-@click.pass_context
 def explain(
-    ctx: click.Context,
-    /,
     program: str,
     fact: str,
     at: int | None,
@@ -37,8 +35,7 @@ def explain(
     uses: str | None,
     form: str,
     output: str | None,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Show why FACT holds in PROGRAM or a store: its proof, down to explicit facts.
@@ -53,7 +50,6 @@ def explain(
       elastalog explain reach.store 'path(1, 4)' --at 17
       elastalog explain reach.dl -F facts 'edge(2, 3)' --uses all
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     diagnostics = "json" if form == "json" else "text"
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
         with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from elastalog.cli.options import together
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
 
 if TYPE_CHECKING:
@@ -27,16 +28,13 @@ _RENDERERS: Final[Mapping[str, Callable[[Proof | Absence], str]]] = {
 FORMS: Final = tuple(_RENDERERS)
 """The forms of explanations; `auto` is text where that is narrow enough and a tree otherwise."""
 
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def form_options(command: Command) -> Command:
-    """`--format` and `--output` of a command that explains."""
-    command = click.option("--output", metavar="FILE", help="Write the explanation to FILE.")(command)
-    return click.option(
+form_options: Final = together(
+    click.option(
         "--format", "form", type=click.Choice(FORMS), default="auto", show_default=True, help="Form of the explanation."
-    )(command)
+    ),
+    click.option("--output", metavar="FILE", help="Write the explanation to FILE."),
+)
+"""`--format` and `--output` of a command that explains."""
 
 
 def rendered(shown: Proof | Absence, form: str) -> str:

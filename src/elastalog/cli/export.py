@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import verbosity_options
 from elastalog.cli.session_options import announcing
 from elastalog.cli.store_options import at_option, reading, store_argument
 
@@ -23,18 +23,14 @@ from elastalog.cli.store_options import at_option, reading, store_argument
 @click.option("--explicit", is_flag=True, help="Only the explicit facts, as NAME.facts: what `init` and `run` read.")
 @at_option
 @verbosity_options
-@click.pass_context
 def export(
-    ctx: click.Context,
-    /,
     store: str,
     output: str,
     form: str,
     wanted: tuple[str, ...],
     explicit: bool,
     at: int | None,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
 ) -> None:
     """Write the relations of a store to files, one each.
 
@@ -44,7 +40,6 @@ def export(
       elastalog export reach.store -D out --format parquet --at 17
       elastalog export reach.store -D facts --explicit
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes("text", verbosity), announcing(verbosity), reading(store, at) as session:
         from elastalog.pipeline.files.write import write_facts
 

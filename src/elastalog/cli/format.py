@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
 
 
 @click.command(name="format")
@@ -17,10 +17,7 @@ from elastalog.cli.options import format_option, verbosity_of, verbosity_options
 @click.option("--check", "-c", "only_check", is_flag=True, help="Say which files would change; exit code 1 if any.")
 @format_option
 @verbosity_options
-@click.pass_context
-def format_command(
-    ctx: click.Context, programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbose: bool, quiet: bool
-) -> None:
+def format_command(programs: tuple[str, ...], write: bool, only_check: bool, form: str, verbosity: Verbosity) -> None:
     """Print programs in one layout.
 
     Every declaration, directive and rule begins a line, blanks and indentation are set, comments, line breaks inside
@@ -35,13 +32,13 @@ def format_command(
     """
     if write and only_check:
         raise click.UsageError("--write and --check exclude each other")
-    with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
+    with exit_codes(form, verbosity):
         changed = [path for path in programs if _format(path, write, only_check)]
         if only_check:
             for path in changed:
                 click.echo(f"would change: {path}")
             if changed:
-                ctx.exit(AT_FAULT)
+                sys.exit(AT_FAULT)
 
 
 def _format(path: str, write: bool, only_check: bool) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import store_argument
 from elastalog.folders.addresses import is_address
@@ -24,16 +25,12 @@ from elastalog.folders.addresses import is_address
 )  # fmt: skip
 @format_option
 @verbosity_options
-@click.pass_context
 def init(
-    ctx: click.Context,
-    /,
     store: str,
     program: str,
     retention: int,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Make a store of a program and its facts.
@@ -49,7 +46,6 @@ def init(
     from elastalog.storage.objects.writing import refuse_existing_at
     from elastalog.storage.store import refuse_existing
 
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         chosen = SessionOptions(**options)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from elastalog.analysis.findings import counted
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.store_options import folder_of, reading, store_argument
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 )
 @format_option
 @verbosity_options
-@click.pass_context
-def log(
-    ctx: click.Context, /, store: str, last: int | None, fact: str | None, form: str, verbose: bool, quiet: bool
-) -> None:
+def log(store: str, last: int | None, fact: str | None, form: str, verbosity: Verbosity) -> None:
     """List the epochs of a store, the latest first.
 
     For each: number, time, source and batch, explicit facts deleted and inserted, facts changed altogether, how it
@@ -44,7 +41,6 @@ def log(
     """
     from elastalog.program import shown_rule
 
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity):
         if fact is not None:
             with reading(store) as session:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from elastalog.cli.options import together
 from elastalog.cli.standard_input import NAME, standard_input
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from elastalog.program import Program
     from elastalog.program.preprocessing import Preprocessing
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _META: Final = "elastalog.preprocessing"
 
 
@@ -33,25 +32,24 @@ def _keep_macros(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     _keep(ctx, param, macros)
 
 
-def preprocessor_options(command: _Command) -> _Command:
-    """The options; `preprocessing_given` and `read_program` know what was given."""
-    options = (
-        click.option(
-            "-I", "--include-dir", "include", multiple=True, metavar="DIR", expose_value=False, callback=_keep,
-            help="Folder to search for included files; may be given several times.",
-        ),
-        click.option(
-            "-M", "--macro", "macros", multiple=True, metavar="NAME=VALUE", expose_value=False, callback=_keep_macros,
-            help="Define a macro, or several in one text: -M 'SIZE=3 DEBUG'.",
-        ),
-        click.option(
-            "--no-preprocessor", "no_preprocessor", is_flag=True, expose_value=False, callback=_keep,
-            help="Do not obey lines that begin with #.",
-        ),
-    )  # fmt: skip
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+preprocessor_options: Final = together(
+    click.option(
+        "-I", "--include-dir", "include", multiple=True, metavar="DIR", expose_value=False, callback=_keep,
+        help="Folder to search for included files; may be given several times.",
+    ),
+    click.option(
+        "-M", "--macro", "macros", multiple=True, metavar="NAME=VALUE", expose_value=False, callback=_keep_macros,
+        help="Define a macro, or several in one text: -M 'SIZE=3 DEBUG'.",
+    ),
+    click.option(
+        "--no-preprocessor", "no_preprocessor", is_flag=True, expose_value=False, callback=_keep,
+        help="Do not obey lines that begin with #.",
+    ),
+)  # fmt: skip
+"""The options; `preprocessing_given` and `read_program` know what was given."""
+
+program_argument: Final = together(click.argument("program", type=click.Path()), preprocessor_options)
+"""PROGRAM, a path or `-` for standard input, and the options of the preprocessor that reads it."""
 
 
 def preprocessing_given() -> Preprocessing:

@@ -11,7 +11,7 @@ import click
 from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.fact_text import value_text
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.store_options import at_option, opened_at
 from elastalog.folders.addresses import is_address
@@ -31,17 +31,13 @@ if TYPE_CHECKING:
 @session_options
 @format_option
 @verbosity_options
-@click.pass_context
 def query(
-    ctx: click.Context,
-    /,
     program: str,
     query: str,
     parameters: tuple[str, ...],
     at: int | None,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Ask a program, over the fact files of a folder, or a store.
@@ -60,7 +56,6 @@ def query(
       elastalog query reach.dl -F facts 'path(?a, X), edge(X, Y), X > 10' --param a=1
       elastalog query reach.store 'far(X) :- path(1, X), !edge(1, X)'
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     values = dict(map(_parameter, parameters))
     chosen = SessionOptions(**options)
     with exit_codes(form, verbosity), announcing(verbosity):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from elastalog.cli.exits import INTERRUPTED, Verbosity, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.outputs import write_outputs
 from elastalog.cli.preprocessor_options import preprocessor_options
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
@@ -39,16 +39,12 @@ _TO_TERMINAL = "-"
 @format_option
 @verbosity_options
 @souffle_options
-@click.pass_context
 def run(
-    ctx: click.Context,
-    /,
     program: str | None,
     output: str,
     stats: str | None,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Evaluate PROGRAM over the fact files of a folder and write its outputs.
@@ -63,7 +59,8 @@ def run(
       elastalog run reach.dl -F facts -D out --stats
       elastalog run reach.dl --max-memory 2G --timeout 5m --bad-rows quarantine
     """
-    verbosity = verbosity_of(ctx, verbose, quiet or (without_warnings() and not verbose))
+    if verbosity == "normal" and without_warnings():
+        verbosity = "quiet"
     program, stats = _told_apart(program, stats)
     is_written = False
     try:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.preprocessor_options import preprocessor_options
 from elastalog.cli.service_options import opened_service, service_options, split_options
 from elastalog.cli.session_options import announcing, session_options
@@ -20,8 +20,7 @@ from elastalog.cli.session_options import announcing, session_options
 @session_options
 @format_option
 @verbosity_options
-@click.pass_context
-def serve(ctx: click.Context, /, program: str, form: str, verbose: bool, quiet: bool, **options: Any) -> None:
+def serve(program: str, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Offer a program over the fact files of a folder, or a store, to other programs, over HTTP.
 
     Prints the address, and the token if one was made. Readers see the last epoch and never wait for a commit. Ctrl-C
@@ -34,7 +33,6 @@ def serve(ctx: click.Context, /, program: str, form: str, verbose: bool, quiet: 
       elastalog serve reach.store --port 9000 --token T --read-token R
       elastalog serve reach.dl -F facts --store reach.store --host 0.0.0.0 --token T
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     wanted, chosen = split_options(options)
     with exit_codes(form, verbosity):
         require_web()

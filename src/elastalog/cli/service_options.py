@@ -5,16 +5,17 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.cli.exits import Verbosity
 from elastalog.cli.limits import duration, memory_size
+from elastalog.cli.options import together
 from elastalog.cli.session_options import SessionOptions, load_program, open_session
 from elastalog.cli.store_options import is_store, writing
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from elastalog.web.service import Service
     from elastalog.web.settings import Settings
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 PORT = 8642
 
 
@@ -46,41 +46,37 @@ class ServiceOptions:
     readers_wait: bool
 
 
-def service_options(command: _Command) -> _Command:
-    """The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""
-    options = (
-        click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at."),
-        click.option(
-            "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
-            help="Port to listen at; 0 for any that is free.",
-        ),
-        click.option(
-            "--token", envvar="ELASTALOG_TOKEN", metavar="T",
-            help="Who has it may read and write.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
-        ),
-        click.option("--read-token", metavar="T", help="Who has it may read."),
-        click.option("--no-token", is_flag=True, help="Everybody who reaches the address may read and write."),
-        click.option(
-            "--allow-host", multiple=True, metavar="NAME",
-            help="Another name that the service is known by, as behind a proxy.",
-        ),
-        click.option(
-            "--store", type=click.Path(), metavar="DIR",
-            help="Where the epochs of a PROGRAM are kept.  [default: nowhere once the service has ended]",
-        ),
-        click.option("--retention", type=click.IntRange(1), metavar="N", help="How many epochs can be gone back."),
-        click.option(
-            "--question-time", callback=duration, metavar="TIME", help="Longest answer, as 30s.  [default: 10s]"
-        ),
-        click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
-        click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
-        click.option(
-            "--readers-wait", is_flag=True, help="Hold facts once, not twice: readers wait for commits."
-        ),
-    )  # fmt: skip
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+service_options: Final = together(
+    click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen at."),
+    click.option(
+        "--port", default=PORT, show_default=True, type=click.IntRange(0, 65535), metavar="N",
+        help="Port to listen at; 0 for any that is free.",
+    ),
+    click.option(
+        "--token", envvar="ELASTALOG_TOKEN", metavar="T",
+        help="Who has it may read and write.  [default: ELASTALOG_TOKEN, or one that is made and printed]",
+    ),
+    click.option("--read-token", metavar="T", help="Who has it may read."),
+    click.option("--no-token", is_flag=True, help="Everybody who reaches the address may read and write."),
+    click.option(
+        "--allow-host", multiple=True, metavar="NAME",
+        help="Another name that the service is known by, as behind a proxy.",
+    ),
+    click.option(
+        "--store", type=click.Path(), metavar="DIR",
+        help="Where the epochs of a PROGRAM are kept.  [default: nowhere once the service has ended]",
+    ),
+    click.option("--retention", type=click.IntRange(1), metavar="N", help="How many epochs can be gone back."),
+    click.option(
+        "--question-time", callback=duration, metavar="TIME", help="Longest answer, as 30s.  [default: 10s]"
+    ),
+    click.option("--max-body", callback=memory_size, metavar="SIZE", help="Largest request.  [default: 64M]"),
+    click.option("--max-rows", type=click.IntRange(1), metavar="N", help="Most rows of a page.  [default: 10000]"),
+    click.option(
+        "--readers-wait", is_flag=True, help="Hold facts once, not twice: readers wait for commits."
+    ),
+)  # fmt: skip
+"""The options of `ServiceOptions`; the command takes them as keyword arguments of the same names."""
 
 
 def split_options(options: dict[str, Any]) -> tuple[ServiceOptions, SessionOptions]:

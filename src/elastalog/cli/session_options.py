@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.cli.exits import Verbosity, show_diagnostics
 from elastalog.cli.limits import duration, memory_size
+from elastalog.cli.options import together
 from elastalog.cli.preprocessor_options import read_program
 from elastalog.folders.addresses import is_address
 from elastalog.late import dataclass
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from elastalog.pipeline.files.policy import Mode, Report
     from elastalog.program import Program
     from elastalog.session import Session
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +68,22 @@ def _remember(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     ctx.meta[_FOLDERS if param.name == "library_dir" else _NAMES] = value
 
 
-def functors_option(command: _Command) -> _Command:
-    """`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
-    options = (
-        click.option(
-            "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
-            help="Python file with the functions that `.functor` declares.",
-        ),
-        click.option(
-            "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
-            type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
-        ),
-        click.option(
-            "-l", "--library", "--libraries", "library", multiple=True, expose_value=False, callback=_remember,
-            metavar="NAME",
-            help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
-        ),
-    )  # fmt: skip
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+functors_option: Final = together(
+    click.option(
+        "--functors", type=click.Path(exists=True, dir_okay=False), metavar="FILE.py",
+        help="Python file with the functions that `.functor` declares.",
+    ),
+    click.option(
+        "-L", "--library-dir", multiple=True, expose_value=False, callback=_remember, metavar="DIR",
+        type=click.Path(exists=True, file_okay=False), help="Folder of C libraries.  [default: the current one]",
+    ),
+    click.option(
+        "-l", "--library", "--libraries", "library", multiple=True, expose_value=False, callback=_remember,
+        metavar="NAME",
+        help="C library, libNAME.so, with functions that `.functor` declares. It is run: name only what you trust.",
+    ),
+)  # fmt: skip
+"""`--functors`, which the command takes as an argument, and where C libraries are (see `libraries_asked_for`)."""
 
 
 def libraries_asked_for() -> tuple[str, ...]:
@@ -128,51 +123,47 @@ class FactsFolder(click.Path):
         return value if is_address(value) else super().convert(value, param, ctx)
 
 
-def session_options(command: _Command) -> _Command:
-    """The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
-    options = (
-        click.option(
-            "-F", "--facts", "--fact-dir", "facts", default=".", metavar="DIR",
-            type=FactsFolder(exists=True, file_okay=False),
-            help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
-        ),
-        click.option(
-            "-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N",
-            help="Number of threads, or auto: one a core.",
-        ),
-        click.option(
-            "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
-            help="Where to evaluate.",
-        ),
-        click.option(
-            "--strategy", default="elastic", show_default=True, callback=strategy_name, metavar="NAME",
-            help="How to update: elastic, recompute, dense, dred, dredc, bf, bfc or counting.",
-        ),
-        click.option(
-            "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
-            help="Levels by stratum, or heights of proofs.",
-        ),
-        bad_rows_option,
-        max_bad_rows_option,
-        click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
-        click.option(
-            "--device-memory", callback=memory_size, metavar="SIZE",
-            help="Most memory of a GPU to use.  [default: half of what is free]",
-        ),
-        functors_option,
-        click.option(
-            "--arithmetic", type=click.Choice(["check", "wrap"]),
-            help="Integers outside their type: an error, or modulo 2^64.",
-        ),
-        click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
-        click.option(
-            "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
-            help="How many times its size a fact file may hold, unpacked.",
-        ),
-    )  # fmt: skip
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+session_options: Final = together(
+    click.option(
+        "-F", "--facts", "--fact-dir", "facts", default=".", metavar="DIR",
+        type=FactsFolder(exists=True, file_okay=False),
+        help="Folder of the fact files, or its address (s3://…).  [default: the current one]",
+    ),
+    click.option(
+        "-j", "--jobs", default="1", type=Jobs(1, 1024), metavar="N",
+        help="Number of threads, or auto: one a core.",
+    ),
+    click.option(
+        "--engine", default="auto", show_default=True, type=click.Choice(["auto", "local", "spark", "gpu"]),
+        help="Where to evaluate.",
+    ),
+    click.option(
+        "--strategy", default="elastic", show_default=True, callback=strategy_name, metavar="NAME",
+        help="How to update: elastic, recompute, dense, dred, dredc, bf, bfc or counting.",
+    ),
+    click.option(
+        "--levels", default="local", show_default=True, type=click.Choice(["local", "global"]),
+        help="Levels by stratum, or heights of proofs.",
+    ),
+    bad_rows_option,
+    max_bad_rows_option,
+    click.option("--max-memory", callback=memory_size, metavar="SIZE", help="Most memory to use, as 512M or 2G."),
+    click.option(
+        "--device-memory", callback=memory_size, metavar="SIZE",
+        help="Most memory of a GPU to use.  [default: half of what is free]",
+    ),
+    functors_option,
+    click.option(
+        "--arithmetic", type=click.Choice(["check", "wrap"]),
+        help="Integers outside their type: an error, or modulo 2^64.",
+    ),
+    click.option("--timeout", callback=duration, metavar="TIME", help="Longest evaluation, as 30s or 5m."),
+    click.option(
+        "--max-expansion", default=200, show_default=True, type=click.IntRange(1), metavar="N",
+        help="How many times its size a fact file may hold, unpacked.",
+    ),
+)  # fmt: skip
+"""The options of `SessionOptions`; the command takes them as keyword arguments of the same names."""
 
 
 @contextmanager

@@ -12,7 +12,8 @@ import click
 
 from elastalog.cli.exits import AT_FAULT, LIMIT, Terminated, Verbosity, exit_codes, show_diagnostics
 from elastalog.cli.limits import update_budget
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session, session_options
 from elastalog.cli.standard_output import checked_output
 from elastalog.cli.store_options import is_store, writing
@@ -35,15 +36,11 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @format_option
 @verbosity_options
-@click.pass_context
 def shell(
-    ctx: click.Context,
-    /,
     program: str,
     budget: Budget,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Evaluate PROGRAM, or open a store, then change its facts and ask it questions, command by command.
@@ -57,7 +54,6 @@ def shell(
       elastalog shell reach.store
       echo 'insert edge(1, 2); commit; query path(1, X)' | elastalog shell reach.dl -F facts
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), checked_output(), announcing(verbosity):
         if is_store(program):
             policy = {name: options[name] for name in ("bad_rows", "max_bad_rows")}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
-from elastalog.cli.preprocessor_options import read_source
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument, read_source
 
 if TYPE_CHECKING:
     from elastalog.diagnostics.source import Source
@@ -116,7 +116,8 @@ def _fail_on(diagnostics: tuple[object, ...]) -> None:
 
 def _facts(store: str, wanted: str) -> Iterator[str]:
     """The facts of a relation of a store, `NAME` or `NAME@EPOCH`."""
-    from elastalog.cli.store_options import fact_lines, reading
+    from elastalog.cli.fact_text import fact_lines
+    from elastalog.cli.store_options import reading
 
     name, _, epoch = wanted.partition("@")
     if epoch and not epoch.isdecimal():
@@ -145,10 +146,8 @@ def _source(path: str, is_store: bool) -> Source:
 )  # fmt: skip
 @format_option
 @verbosity_options
-@click.pass_context
 def show(
-    ctx: click.Context, program: str, relation: str | None, stage: str, engine: str, form: str, verbose: bool,
-    quiet: bool,
+    program: str, relation: str | None, stage: str, engine: str, form: str, verbosity: Verbosity,
 ) -> None:  # fmt: skip
     """Show the stages of a program, or a relation of a store.
 
@@ -173,7 +172,7 @@ def show(
       elastalog show reach.dl --stage plan --engine spark
       elastalog show reach.store path@17
     """
-    with exit_codes(form, verbosity_of(ctx, verbose, quiet)):
+    with exit_codes(form, verbosity):
         from elastalog.cli.store_options import is_store
 
         if relation is not None:

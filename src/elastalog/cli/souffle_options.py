@@ -3,15 +3,16 @@ only steer how Soufflé works inside, and refused with the way to go where somet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 import click
+
+from elastalog.cli.options import together
 
 if TYPE_CHECKING:
     from elastalog.program import Program
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _QUIET, _PRAGMAS = "elastalog.no-warnings", "elastalog.pragmas"
 
 _WITHOUT_EFFECT: Final = (("-c", "--compile"), ("-C", "--compile-many"), ("--legacy",), ("--live-profile",))
@@ -32,24 +33,6 @@ _REFUSED: Final[Mapping[tuple[str, ...], str]] = {
     ("--preprocessor",): "the preprocessor is built in: define macros with -M, or leave it out with --no-preprocessor.",
     ("--parse-errors",): "use 'elastalog check'.",
 }
-
-
-def souffle_options(command: _Command) -> _Command:
-    """The options, hidden in the help; `without_warnings` and `with_pragmas` know what was given."""
-    decorators = [
-        click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
-        click.option("-P", "--pragma", multiple=True, hidden=True, expose_value=False, callback=_keep_pragmas),
-        *(
-            click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
-            for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
-        ),
-        *(click.option(*names, is_flag=True, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT),
-        *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
-        *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
-    ]
-    for decorate in decorators:
-        command = decorate(command)
-    return command
 
 
 def without_warnings() -> bool:
@@ -87,3 +70,17 @@ def _keep_list(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def _refuse(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         raise click.UsageError(f"{' / '.join(param.opts)} is Soufflé's: {_REFUSED[tuple(param.opts)]}", ctx)
+
+
+souffle_options: Final = together(
+    click.option("-w", "--no-warn", is_flag=True, hidden=True, expose_value=False, callback=_keep_quiet),
+    click.option("-P", "--pragma", multiple=True, hidden=True, expose_value=False, callback=_keep_pragmas),
+    *(
+        click.option(*names, hidden=True, expose_value=False, callback=_keep_list)
+        for names in (("-m", "--magic-transform"), ("--magic-transform-exclude",))
+    ),
+    *(click.option(*names, is_flag=True, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT),
+    *(click.option(*names, hidden=True, expose_value=False) for names in _WITHOUT_EFFECT_WITH_VALUE),
+    *(click.option(*names, hidden=True, expose_value=False, callback=_refuse) for names in _REFUSED),
+)
+"""The options, hidden in the help; `without_warnings` and `with_pragmas` know what was given."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, show_diagnostics
+from elastalog.cli.options import together
 from elastalog.cli.outputs import write_outputs
 from elastalog.cli.session_options import SessionOptions, announcing, load_program, open_session
 from elastalog.cli.store_options import folder_of, is_store
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from elastalog.pipeline.spark.applying import StreamOptions
     from elastalog.program import Program
     from elastalog.session import Session
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +51,42 @@ class SparkStream:
     stats: str | None = None
 
 
-def spark_stream_options(command: _Command) -> _Command:
-    """The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
-    options = (
-        click.option(
-            "--source", metavar="DIR|TABLE", help="Folder of diff files, each an epoch, or a table, for Spark to watch."
-        ),
-        click.option(
-            "--relation", metavar="NAME", help="What the table is about.  [default: its name, or a column `relation`]"
-        ),
-        click.option(
-            "--conf",
-            "settings",
-            multiple=True,
-            callback=_settings,
-            metavar="KEY=VALUE",
-            help="Setting of the Spark session, as for spark-submit.",
-        ),
-        click.option(
-            "--store", type=click.Path(), metavar="STORE", help="Store of the epochs; made if it is not there."
-        ),
-        click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
-        click.option(
-            "--checkpoint",
-            type=click.Path(),
-            metavar="DIR",
-            help="Spark's notes.  [default: in STORE.checkpoint; needed if STORE is an address]",
-        ),
-        click.option("--once", is_flag=True, help="End when all that is there has been applied."),
-    )
-    for decorate in reversed(options):
-        command = decorate(command)
-    return command
+def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not key or not separator:
+            raise click.BadParameter(f"'{text}' is not KEY=VALUE", ctx, param)
+        settings[key] = value
+    return settings
+
+
+spark_stream_options: Final = together(
+    click.option(
+        "--source", metavar="DIR|TABLE", help="Folder of diff files, each an epoch, or a table, for Spark to watch."
+    ),
+    click.option(
+        "--relation", metavar="NAME", help="What the table is about.  [default: its name, or a column `relation`]"
+    ),
+    click.option(
+        "--conf",
+        "settings",
+        multiple=True,
+        callback=_settings,
+        metavar="KEY=VALUE",
+        help="Setting of the Spark session, as for spark-submit.",
+    ),
+    click.option("--store", type=click.Path(), metavar="STORE", help="Store of the epochs; made if it is not there."),
+    click.option("--changes", type=click.Path(), metavar="DIR", help="Folder for the change feed, as Parquet."),
+    click.option(
+        "--checkpoint",
+        type=click.Path(),
+        metavar="DIR",
+        help="Spark's notes.  [default: in STORE.checkpoint; needed if STORE is an address]",
+    ),
+    click.option("--once", is_flag=True, help="End when all that is there has been applied."),
+)
+"""The options of `SparkStream`; the command takes them as keyword arguments of the same names."""
 
 
 def run_spark_stream(
@@ -169,16 +172,6 @@ def _is_table(spark: Any, source: str, relation: str | None) -> bool:
     with noted(f"there is no folder `{source}` either"):
         require_table(spark, source)
     return True
-
-
-def _settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    settings = {}
-    for text in given:
-        key, separator, value = text.partition("=")
-        if not key or not separator:
-            raise click.BadParameter(f"'{text}' is not KEY=VALUE", ctx, param)
-        settings[key] = value
-    return settings
 
 
 def _session(

@@ -1,17 +1,14 @@
-"""What the commands on a store share: its argument, how it is opened, how its facts are printed."""
+"""What the commands on a store share: its argument, how it is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from elastalog.analysis.values import sort_key
 from elastalog.cli.exits import Verbosity, show_diagnostics
-from elastalog.cli.fact_text import fact_text
 from elastalog.cli.session_options import (
     SessionOptions,
     functions_in,
@@ -22,7 +19,6 @@ from elastalog.cli.session_options import (
 from elastalog.folders.addresses import is_address
 
 if TYPE_CHECKING:
-    from elastalog.relations.facts import Relation
     from elastalog.session import Session
 
 store_argument: Final = click.argument("store", type=click.Path(), metavar="STORE")
@@ -85,9 +81,3 @@ def writing(store: str, form: str, verbosity: Verbosity, functors: str | None = 
     if session.recovery:
         show_diagnostics(session.recovery, form, verbosity)
     return session
-
-
-def fact_lines(relation: Relation, sign: str = "") -> Iterable[str]:
-    """The facts of a relation in order, as a diff file has them."""
-    for fact in sorted(relation, key=sort_key):
-        yield f"{sign}{fact_text(relation.name, fact)}."

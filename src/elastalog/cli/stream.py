@@ -10,8 +10,9 @@ import click
 
 from elastalog.analysis.findings import counted
 from elastalog.cli.exits import Verbosity, exit_codes
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.outputs import write_outputs
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import (
     SessionOptions,
     announcing,
@@ -52,10 +53,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @format_option
 @verbosity_options
-@click.pass_context
 def stream(
-    ctx: click.Context,
-    /,
     program: str,
     updates: str | None,
     marks: str,
@@ -70,8 +68,7 @@ def stream(
     show_changes: bool,
     stats: str | None,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Evaluate PROGRAM, then apply a stream of updates, each an epoch, each once.
@@ -95,7 +92,6 @@ def stream(
       elastalog stream reach.dl -F facts --source lake.edge --store reach.store --conf spark.jars=…
       elastalog stream reach.dl -F facts --source incoming/ --strategy bfc --marks eager --once -D out
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     if (updates is None) == (source is None):
         raise click.UsageError("Give either --updates or --source.")
     given = {

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.analysis.values import sort_key
-from elastalog.cli.fact_text import fact_text
+from elastalog.cli.fact_text import changed_lines
 
 if TYPE_CHECKING:
     from elastalog.evaluation.changes import Changes
@@ -21,10 +20,8 @@ TO_TERMINAL = "-"
 def print_changes(batch: str, changes: Changes) -> None:
     """The facts that went and came, as a diff file has them, after a comment that names the update."""
     click.echo(f"// {batch}")
-    for name, changed in changes.items():
-        for sign, facts in (("-", changed.deleted), ("+", changed.inserted)):
-            for fact in sorted(facts, key=sort_key):
-                click.echo(f"{sign}{fact_text(name, fact)}.")
+    for line in changed_lines(changes.values()):
+        click.echo(line)
 
 
 def stats_row(record: EpochRecord) -> dict[str, Any]:

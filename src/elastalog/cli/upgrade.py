@@ -5,10 +5,12 @@ from __future__ import annotations
 import click
 
 from elastalog.analysis.findings import counted
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, program_argument, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.fact_text import changed_lines
+from elastalog.cli.options import format_option, verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import announcing, functors_option, load_program
-from elastalog.cli.store_options import fact_lines, store_argument, writing
+from elastalog.cli.store_options import store_argument, writing
 
 
 @click.command()
@@ -19,18 +21,14 @@ from elastalog.cli.store_options import fact_lines, store_argument, writing
 @functors_option
 @format_option
 @verbosity_options
-@click.pass_context
 def upgrade(
-    ctx: click.Context,
-    /,
     store: str,
     program: str,
     preview: bool,
     show_changes: bool,
     functors: str | None,
     form: str,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
 ) -> None:
     """Let a store go over to another program.
 
@@ -45,7 +43,6 @@ def upgrade(
     """
     from elastalog.program import difference
 
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         loaded = load_program(program, form, verbosity)
         with writing(store, form, verbosity, functors) as session:
@@ -58,6 +55,5 @@ def upgrade(
                 where = "would change" if preview else f"epoch {session.epoch}"
                 click.echo(f"{where}: {counted(changes.impact, 'fact')}", err=True)
             if show_changes or preview:
-                for relation in changes.values():
-                    for line in (*fact_lines(relation.deleted, "-"), *fact_lines(relation.inserted, "+")):
-                        click.echo(line)
+                for line in changed_lines(changes.values()):
+                    click.echo(line)

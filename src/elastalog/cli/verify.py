@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from elastalog.cli.exits import AT_FAULT, exit_codes, show_diagnostics
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import AT_FAULT, Verbosity, exit_codes, show_diagnostics
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.session_options import announcing, functors_option
 from elastalog.cli.store_options import folder_of, reading, store_argument
 
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 @functors_option
 @format_option
 @verbosity_options
-@click.pass_context
-def verify(
-    ctx: click.Context, /, store: str, recompute: bool, functors: str | None, form: str, verbose: bool, quiet: bool
-) -> None:
+def verify(store: str, recompute: bool, functors: str | None, form: str, verbosity: Verbosity) -> None:
     """Check a store.
 
     Compares every file with its checksum. With `--recompute` the whole fixpoint is evaluated anew from the explicit
@@ -36,7 +33,6 @@ def verify(
       elastalog verify reach.store
       elastalog verify reach.store --recompute
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     with exit_codes(form, verbosity), announcing(verbosity):
         from elastalog.storage.verify import check_files
 

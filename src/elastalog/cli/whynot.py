@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import exit_codes
+from elastalog.cli.exits import Verbosity, exit_codes
 from elastalog.cli.explanations import form_options, give_explanation, rendered, value_from
-from elastalog.cli.options import program_argument, verbosity_of, verbosity_options
+from elastalog.cli.options import verbosity_options
+from elastalog.cli.preprocessor_options import program_argument
 from elastalog.cli.session_options import SessionOptions, announcing, session_options
 from elastalog.cli.store_options import at_option, opened_at
 from elastalog.diagnostics.diagnostic import Diagnostic, ElastalogError
@@ -30,10 +31,7 @@ if TYPE_CHECKING:
 )
 @form_options
 @verbosity_options
-@click.pass_context
 def whynot(
-    ctx: click.Context,
-    /,
     program: str,
     fact: str,
     at: int | None,
@@ -42,8 +40,7 @@ def whynot(
     bind: tuple[str, ...],
     form: str,
     output: str | None,
-    verbose: bool,
-    quiet: bool,
+    verbosity: Verbosity,
     **options: Any,
 ) -> None:
     """Show why FACT does not hold in PROGRAM or a store: the derivations that fail nearest to success.
@@ -59,7 +56,6 @@ def whynot(
       elastalog whynot reach.dl -F facts 'path(4, X)'
       elastalog whynot reach.store 'path(4, 1)' --at 17
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     diagnostics = "json" if form == "json" else "text"
     with exit_codes(diagnostics, verbosity), announcing(verbosity):
         with opened_at(program, at, SessionOptions(**options), diagnostics, verbosity) as session:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from elastalog.cli.exits import exit_codes
-from elastalog.cli.options import format_option, verbosity_of, verbosity_options
+from elastalog.cli.exits import Verbosity, exit_codes
+from elastalog.cli.options import format_option, verbosity_options
 from elastalog.cli.preprocessor_options import preprocessor_options
 from elastalog.cli.serve import require_web
 from elastalog.cli.service_options import ServiceOptions, opened_service, service_options, settings_of, split_options
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 @session_options
 @format_option
 @verbosity_options
-@click.pass_context
-def workbench(
-    ctx: click.Context, /, program: str | None, demo: bool, form: str, verbose: bool, quiet: bool, **options: Any
-) -> None:
+def workbench(program: str | None, demo: bool, form: str, verbosity: Verbosity, **options: Any) -> None:
     """Work on a program over the fact files of a folder, or on a store, in a browser.
 
     Change a fact or a rule and see every consequence; ask why, why not, and what to mend; go back in time. Prints the
@@ -47,7 +44,6 @@ def workbench(
       elastalog workbench reach.dl -F facts
       elastalog workbench reach.store --port 9000
     """
-    verbosity = verbosity_of(ctx, verbose, quiet)
     wanted, chosen = split_options(options)
     if demo == (program is not None):
         raise click.UsageError("give a PROGRAM, a STORE, or --demo")

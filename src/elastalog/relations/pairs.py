@@ -18,6 +18,9 @@ BLOCK = 1 << 20
 MOST_PAIRS = 1 << 30
 """Pairs that are written out together."""
 
+_SOME = 4
+"""Classes that may be looked at one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
@@ -146,7 +149,10 @@ def _numbers_of_changes(now: Words, came: Words, went: Words) -> tuple[int, int]
     names = np.sort(np.concatenate((came[:, 1], went[:, 1])))
     names = names[np.concatenate(([True], names[1:] != names[:-1]))]  # `numpy.unique` takes several times as long
     of_came, of_went = np.searchsorted(names, came[:, 1]), np.searchsorted(names, went[:, 1])
-    sizes = np.bincount(np.searchsorted(names, now[:, 1]), minlength=len(names))
+    if len(names) <= _SOME:  # to compare is faster than to search
+        sizes = np.array([np.count_nonzero(now[:, 1] == name) for name in names], np.int64)
+    else:
+        sizes = np.bincount(np.searchsorted(names, now[:, 1]), minlength=len(names))
     unmoved = sizes - np.bincount(of_came, minlength=len(names))
     before = unmoved + np.bincount(of_went, minlength=len(names))
     old_name = _names_in(np.stack((went[:, 0], of_went), axis=1).astype(np.int64), came[:, 0])

@@ -85,7 +85,7 @@ class Reader:
     def asking(self, text: str, parameters: Mapping[str, object], time_limit: float | None) -> Callable[[], Relation]:
         """What answers a query over the facts of now, when it is called, without the lock."""
         require_text("a query is a text", text, "write it as in the language: `path(1, X)`")
-        values = {_parameter_name(name): _parameter(name, value) for name, value in parameters.items()}
+        values = parameter_values(parameters)
         now = self._materialisation
         with now.lock:
             program, watch = now.program, now.own_watch(time_limit)

@@ -22,7 +22,7 @@ _PREPROCESSED: Final = re.compile(r"^[ \t]*(\#|\.include\b|\.once\b)[^\n]*", re.
 def check_text(text: str, known: Program) -> tuple[Diagnostic, ...]:
     """Errors, warnings and notes of a whole program that is to take the place of a known one."""
     try:
-        return _read(text, known).warnings
+        return read_text(text, known).warnings
     except ElastalogError as error:
         return error.diagnostics
 
@@ -30,20 +30,15 @@ def check_text(text: str, known: Program) -> tuple[Diagnostic, ...]:
 def read_text(text: str, known: Program) -> Program:
     """A whole program that is to take the place of a known one, whose directives, functors and pragmas it may have and
     no others. Raises ElastalogError with every diagnostic."""
-    return _read(text, known)
+    allowed = frozenset(print_item(item) for item in _dangerous(known.tree.items))
+    _refuse(Source(GIVEN, text), allowed)
+    return Program.parse(text, GIVEN, preprocess=False)
 
 
 def refuse_in_rules(texts: Iterable[str]) -> None:
     """Raises ElastalogError if rules to be added hold anything that is not for strangers to say."""
     for text in texts:
         _refuse(Source(GIVEN, text), frozenset())
-
-
-def _read(text: str, known: Program) -> Program:
-    source = Source(GIVEN, text)
-    allowed = frozenset(print_item(item) for item in _dangerous(known.tree.items))
-    _refuse(source, allowed)
-    return Program.parse(text, GIVEN, preprocess=False)
 
 
 def _refuse(source: Source, allowed: frozenset[str]) -> None:

@@ -11,11 +11,8 @@ from elastalog.diagnostics.diagnostic import LimitReached
 from elastalog.diagnostics.source import Span
 from elastalog.late import dataclass
 
-# What can hold a name that is none, and names.
-_WORD: Final = re.compile(
-    r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|(?P<number>\.?[0-9](?:[eE][+-]|[\w.])*)|(?P<name>[A-Za-z_]\w*)',
-    re.DOTALL,
-)
+# What can hold a name that is none.
+_HIDING: Final = r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|(?<!\w)\.?[0-9](?:[eE][+-]|[\w.])*'
 _SKIPPED: Final = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BRACKET: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?|(?P<bracket>[()])', re.DOTALL)
 _COMMENT: Final = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
@@ -56,6 +53,7 @@ class Macros:
         self.places: dict[str, str] = {}
         # What uses became under the present definitions, unless one of them differs from use to use.
         self._expansions: dict[str, str] = {}
+        self._found: re.Pattern[str] | None = None  # by this they are looked for
         self._varies = False
 
     def define(self, text: str, place: str | None) -> None:
@@ -67,7 +65,7 @@ class Macros:
         if name[0] == "defined":
             raise MacroError("`defined` cannot name a macro")
         self._tried(lambda: self._pcpp.define(text))
-        self._expansions.clear()
+        self._forget()
         self._varies = self._varies or any(word in text for word in _BUILT_IN)
         self.places.pop(name[0], None)
         if place is not None:
@@ -75,7 +73,12 @@ class Macros:
 
     def undefine(self, name: str) -> None:
         self._pcpp.macros.pop(name, None)
+        self._forget()
+
+    def _forget(self) -> None:
+        """There are other macros now."""
         self._expansions.clear()
+        self._found = None
 
     def is_defined(self, name: str) -> bool:
         return name in self._pcpp.macros or name in _BUILT_IN
@@ -96,14 +99,17 @@ class Macros:
         """The uses of macros in a stretch of text, in order. Those in comments and strings are none."""
         known = self._pcpp.macros.keys() | _BUILT_IN
         # Most stretches use no macro, and this is quick.
-        if known.isdisjoint(_NAMES.findall(text, start, end)):
+        if not any(text.find(name, start, end) >= 0 for name in known):
             return []
+        if self._found is None:
+            names = "|".join(map(re.escape, known))
+            self._found = re.compile(rf"{_HIDING}|(?<!\w)(?P<name>{names})(?!\w)", re.DOTALL)
         found: list[Use] = []
         position = counted = start
         line = line_of_start
-        while (word := _WORD.search(text, position, end)) is not None:
+        while (word := self._found.search(text, position, end)) is not None:
             position = word.end()
-            if word["name"] is None or word["name"] not in known:
+            if word["name"] is None:
                 continue
             line += text.count("\n", counted, word.start())
             counted = word.start()

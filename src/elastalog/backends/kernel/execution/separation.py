@@ -33,6 +33,8 @@ from elastalog.backends.kernel.store.relation import KernelRelation
 from elastalog.late import dataclass
 
 _FIRST_BUDGET = 64
+_FEW = 1 << 12
+"""Members that it never takes long to look at."""
 
 # Columns of a search: the search it has become a part of, the first and the last of those it has still to look at, the
 # pairs it has looked at, its class, and whether it has seen everything.
@@ -81,16 +83,16 @@ def lengths(words, kind, keys, shift, slots, found):  # type: ignore[no-untyped-
 
 @operator(
     INT, WORDS, MATRIX, WORDS, MATRIX, WORDS, MATRIX, INT, KEYS, INT, MATRIX, WORDS, INT, KEYS, INT, MATRIX, WORDS,
-    MATRIX, INT, KEYS, INT, MATRIX, WORDS, WORDS, WORDS, WORDS,
+    MATRIX, INT, KEYS, INT, MATRIX, WORDS, WORDS, WORDS, WORDS, INT,
 )  # fmt: skip
 def separate(  # type: ignore[no-untyped-def]
     seeds, searches, active, rows, level, touched, left_kind, left_keys, left_shift, left_slots, left_pool, right_kind,
     right_keys, right_shift, right_slots, right_pool, members, member_kind, member_keys, member_shift, member_slots,
-    member_pool, owner, following, seen,
+    member_pool, owner, following, seen, most,
 ):  # fmt: skip
     """Searches from each of the seeds, of which each class, `active` says how many, has some. A member is known by its
     first row in `members`: its `owner` is one more than the search that saw it, `following` the one after it in its
-    queue. `seen` are all that were; returns their number."""
+    queue. `seen` are all that were; returns their number, or -1 once there would be more than `most`."""
     number = int64(0)
     for search in range(seeds.shape[0]):
         searches[search, PARENT] = search
@@ -123,6 +125,8 @@ def separate(  # type: ignore[no-untyped-def]
                     pairs += right_slots[other, LENGTH]
                 if searches[search, WORK] + pairs > budget:
                     break
+                if number > most:
+                    return int64(-1)
                 searches[search, WORK] += pairs + 1
                 searches[search, FIRST] = following[place]
                 if searches[search, FIRST] < 0:
@@ -184,9 +188,12 @@ class Parts:
     is_whole: Vector
 
 
-def parts_of(pairs: KernelRelation, classes: KernelRelation, seeds: Vector, class_of: Vector) -> Parts:
+def parts_of(
+    pairs: KernelRelation, classes: KernelRelation, seeds: Vector, class_of: Vector, most: int
+) -> Parts | None:
     """The parts into which classes fall, as far as they must be known, seen from some members of each: parts are
-    numbered as these are, and `class_of` numbers the classes. Only pairs that were there and still are join them."""
+    numbered as these are, and `class_of` numbers the classes. Only pairs that were there and still are join them. None
+    if more than `most` members, or a few, would have to be looked at."""
     left, right, members = pairs.index((0,)), pairs.index((1,)), classes.index((0,))
     searches = np.zeros((len(seeds), SEARCH_WIDTH), np.int32)
     searches[:, CLASS] = class_of
@@ -195,8 +202,10 @@ def parts_of(pairs: KernelRelation, classes: KernelRelation, seeds: Vector, clas
     following, seen = np.empty(classes.used, np.int32), np.empty(classes.used, np.int32)
     number = separate(
         seeds, searches, active, pairs.rows, pairs.level, pairs.touched, *_arrays(left), *_arrays(right), classes.rows,
-        *_arrays(members), owner, following, seen,
+        *_arrays(members), owner, following, seen, max(most, _FEW),
     )  # fmt: skip
+    if number < 0:
+        return None
     seen = seen[:number]
     return Parts(classes.rows[seen, 0], searches[owner[seen] - 1, PARENT], searches[:, IS_DONE] != 0)
 
